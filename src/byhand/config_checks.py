@@ -17,10 +17,11 @@ MOST = {  # more than any machine of today can use: refused before anything is b
         ("vocab_size", "seq_len", "d_ff", "d_head", "attention_window", "batch_size", "grad_accum", "eval_windows"),
         1 << 20,
     ),
+    "top_k": 1 << 20,
     **dict.fromkeys(("d_model", "n_heads", "n_kv_heads"), 1 << 17),
     **dict.fromkeys(("n_layers", "threads"), 1024),
     "keep": 10**6,
-    **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval"), 10**12),
+    **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval", "max_new_tokens"), 10**12),
     "seed": 2**63 - 1,
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
@@ -108,5 +109,7 @@ def brief(value: Any) -> str:
     """Return a value as written, or its beginning; Python refuses to print integers of over 4,300 digits."""
     if isinstance(value, int) and abs(value) > 10**24:
         return "a number of over 24 digits"
-    said = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    said = repr(value) if isinstance(value, str) else str(value)
     return said if len(said) <= 80 else f"{said[:80]}…"

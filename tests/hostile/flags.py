@@ -17,6 +17,7 @@ from typing import Any
 from unittest import mock
 
 from byhand import ModelConfig, TrainConfig
+from byhand.cli.arguments.drawing import Drawing
 from byhand.cli.exchange import export
 from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
@@ -24,6 +25,7 @@ from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan, 
 from byhand.cli.runs import eval as eval_command
 from byhand.cli.runs import info, plot, sample, tokenizer
 from byhand.cli.runs import train as train_command
+from byhand.cli.runs.prompts import Prompt
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
 from byhand.errors import ByhandError
 from byhand.runs import run as run_module
@@ -51,13 +53,13 @@ SAFE = (
 )
 OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("train",): (train_command.Options, TrainConfig),
-    ("sample",): (sample.Options,),
+    ("sample",): (sample.Options, Prompt, Drawing),
     ("eval",): (eval_command.Options,),
     ("info",): (info.Options,),
     **{("tokenizer", name): (options,) for name, (options, _) in tokenizer.SUBCOMMANDS.items()},
     ("plot",): (plot.Options,),
     ("where",): (where.Options,),
-    ("explain",): (explain.Options,),
+    ("explain",): (explain.Options, Drawing),
     ("work",): (work.Options,),
     ("worksheet",): (worksheet.Options,),
     ("grade",): (grade.Options,),

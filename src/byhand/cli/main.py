@@ -10,7 +10,7 @@ from importlib import import_module
 
 from byhand.cli.terminal import clock
 from byhand.cli.terminal.guard import guarded, open_streams
-from byhand.cli.terminal.say import say_what_is_logged, show
+from byhand.cli.terminal.say import say_what_is_logged, show, show_names
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError, suggestion
 from byhand.version import __version__
@@ -38,15 +38,14 @@ COMMANDS = {  # by name: the folder of its file, and its line of help
 
 USAGE = """usage: byhand [--debug] COMMAND [options]
 
-A GPT whose every number can be worked by hand, and that trains at full speed.
-
-{commands}
-
-options:
-  --help      this page; `byhand COMMAND --help` for a command's own
-  --version   print the version
-  --debug     before the command: show the traceback of an error
+A GPT whose every number can be worked by hand,
+and that trains at full speed.
 """
+OPTIONS = {
+    "--help": "this page; `byhand COMMAND --help` for a command's own",
+    "--version": "print the version",
+    "--debug": "before the command: show the traceback of an error",
+}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -66,10 +65,12 @@ def as_process(command: Callable[[list[str]], int], arguments: list[str], prog: 
 def _command(arguments: list[str]) -> int:
     """Print the help or the version, or run the command that the first argument names."""
     if arguments[:1] == ["help"] and len(arguments) > 1:
-        arguments = [arguments[1], "--help"]
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        width = max(map(len, COMMANDS))
-        show(USAGE.format(commands="\n".join(f"  {n:<{width}}  {s}" for n, (_, s) in COMMANDS.items())), end="")
+        show(USAGE)
+        show_names({name: words for name, (_, words) in COMMANDS.items()})
+        show("\noptions:")
+        show_names(OPTIONS)
         return 0
     if arguments[0] == "--version":
         show(f"byhand {__version__}")

@@ -68,12 +68,25 @@ def without_checkpoint(folder: Path) -> CheckpointError:
 
 
 def require_readable(folder: Path) -> None:
-    """Raise CheckpointError if the files of an existing folder cannot be listed or opened."""
+    """Raise CheckpointError unless this is a folder whose files can be listed and opened."""
+    if os.path.isfile(folder):
+        raise CheckpointError(f"{folder} is a file, and no run. Give the folder that `byhand train` made.")
+    if not os.path.isdir(folder):
+        raise CheckpointError(
+            f"there is no run {folder}. Check the path, or start one with `byhand train --out "
+            f"{shlex.quote(str(folder))}`."
+        )
     try:
         os.listdir(folder)
         os.stat(os.path.join(folder, os.curdir))
     except OSError as error:
         raise CheckpointError(f"cannot read {folder}: {reason(error)}. Check its permissions.") from None
+
+
+def run_of(folder: Path) -> Path:
+    """Return the run that a checkpoint lies in; a run is its own, and a checkpoint's copy elsewhere."""
+    place = folder.resolve()
+    return place.parent if is_checkpoint(folder) and place in checkpoints(place.parent) else folder
 
 
 def require_free(run: Path) -> None:

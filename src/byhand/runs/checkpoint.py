@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -150,10 +149,6 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
     A damaged one is passed over with a warning in the log. Raises CheckpointError if none is whole, or if a newer
     one may be whole but cannot be read here, or is of another version.
     """
-    if not os.path.isdir(run):
-        raise CheckpointError(
-            f"there is no run {run}. Check the path, or start one with `byhand train --out {shlex.quote(str(run))}`."
-        )
     run_folder.require_readable(run)
     if run_folder.is_checkpoint(run):
         return read(run, moments)

@@ -9,7 +9,6 @@ All of it is one process; `runs/hosts.py` wraps it where several hosts train.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -182,8 +181,6 @@ def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[
 
     values  settings of this machine that were given, and `data` if the text is elsewhere now
     """
-    if not os.path.isdir(folder):
-        raise CheckpointError(f"there is no run {folder}. Check the path.")
     run_folder.require_readable(folder)
     if run_folder.is_checkpoint(folder):
         above = folder.parent if run_folder.step_of(folder.name) is not None else folder.resolve().parent

@@ -33,13 +33,13 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if self.seed < 0:
-            raise ConfigError(f"seed is {self.seed}, but must be at least 0. Use --seed 1.")
+            raise ConfigError(f"seed is {self.seed}, but must be at least 0. Use 1.")
         if not 0 <= self.temperature < float("inf"):
-            raise ConfigError(f"temperature is {self.temperature}, but must be 0 or more. Use --temperature 0.8.")
+            raise ConfigError(f"temperature is {self.temperature}, but must be 0 or more. Use 0.8.")
         if self.top_k is not None and self.top_k < 1:
-            raise ConfigError(f"top_k is {self.top_k}, but must be at least 1. Use --top-k 40.")
+            raise ConfigError(f"top_k is {self.top_k}, but must be at least 1. Use 40.")
         if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p is {self.top_p}, but must be above 0 and at most 1. Use --top-p 0.95.")
+            raise ConfigError(f"top_p is {self.top_p}, but must be above 0 and at most 1. Use 0.95.")
 
 
 def probabilities(logits: Any, sampling: Sampling) -> Any:

@@ -28,6 +28,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 log = logging.getLogger(__name__)
 OURS, VOCAB, MERGES = "tokenizer.json", "vocab.json", "merges.txt"
 RANKS = ".tiktoken"
+WHAT = f"Use a {OURS}, ranks that end with {RANKS}, or a folder with {VOCAB} and {MERGES}"
 
 
 def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
@@ -57,8 +58,10 @@ def _of_json(content: bytes) -> Tokenizer:
     try:
         values = parse_json(content, DEPTH + 4)
     except ValueError as error:
-        raise DataError(f"it is not JSON ({brief(error)})") from None
-    if isinstance(values, dict) and "model" in values:
+        raise DataError(f"it is not JSON ({brief(error)}). {WHAT}") from None
+    if not isinstance(values, dict) or not {"model", "kind"} & set(values):
+        raise DataError(f"it has no tokens. {WHAT}")
+    if "model" in values:
         return of_hugging_face(values)
     return restored(content)
 

@@ -68,7 +68,9 @@ class Tokenizer(ABC):
         try:
             return b"".join(self.token_bytes[token] for token in tokens)
         except KeyError as error:
-            raise DataError(f"the vocabulary has no token with the id {error.args[0]}.") from None
+            raise DataError(
+                f"the vocabulary has no token with the id {error.args[0]}. Use ids below {self.vocab_size}."
+            ) from None
 
     def stream(self, tokens: Iterable[int], before: bytes = b"") -> Iterator[str]:
         """Yield the text of `before`, then what each token adds to it, then the rest.

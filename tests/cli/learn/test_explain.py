@@ -118,7 +118,13 @@ def test_the_list_says_the_positions_that_exist(run, capsys):
         (["logits[0,0,0]", "--depth", "0"], "at least 1"),
         (["logits[0,0,0]", "--depth", "two"], "depth"),
         (["tokens[0,0]", "--grad"], "given, not learned"),
-        (["--json"], "--json needs a number."),
+        *(([f"--{flag}"], f"--{flag} changes nothing without a target, such") for flag in ("json", "plot", "grad")),
+        (
+            ["loss", "--seed", "3"],
+            "--seed changes nothing but next.p, next.token and what they are made of. Leave it",
+        ),
+        (["next.p[0]", "--targets", "abcde"], "--targets changes nothing for 'next.p', but for the loss, a gradient"),
+        (["next.p[0]", "--top-k", "0"], "--top-k is 0, but must be at least 1. Use 40."),
         (["next.p[0]", "--grad"], "is no part of the loss"),
         (["wte.m.v[0,0]"], "nothing is called 'wte.m.v'"),
         (["logits[0 0]"], "is no element"),
@@ -168,6 +174,13 @@ def test_bytes_are_shown_as_text(run, capsys):
     assert re.search(r"^wte.update\[84,0\] = \S+   \('T'\)$", said("wte.update[84,0]"), re.MULTILINE)
     assert re.search(r"wte.m before\[84,0\] = \S+   \('T'\)$", said("wte.m[84,0]"), re.MULTILINE)
     assert not re.search(r"   \('", said("blocks.0.attn.weights[0,0,2,1]"))
+
+
+def test_numbers_of_a_draw_come_from_the_likeliest_tokens(run, capsys):
+    assert main(["explain", run, "next.p[0]", "--top-k", "3"]) == 0
+    (own, *others) = re.findall(r"x = (next.top_k\[\d+\]) = (\S+)", capsys.readouterr().out)
+    assert own == ("next.top_k[0]", "−∞")
+    assert [value == "−∞" for _, value in others] == [False] * 3 + [True] * 4
 
 
 def test_no_run(tmp_path, capsys):

@@ -1,6 +1,7 @@
 """`sample`, `eval`, `info` and `plot` on one trained run."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -102,23 +103,28 @@ def test_info_says_what_computed_a_run(run):
     )
 
 
-def test_plot_draws_in_the_terminal_and_writes_a_png(run):
-    done = byhand("plot", run)
+def test_plot_draws_in_the_terminal_and_writes_a_png(run, tmp_path):
+    done, of_a_checkpoint = (byhand("plot", folder) for folder in (run, run / "step-00000004"))
     assert done.returncode == 0, done.stderr
     assert "loss in nats per byte" in done.stdout.decode()
+    assert of_a_checkpoint.stdout == done.stdout
+    shutil.copytree(run / "step-00000004", tmp_path / "copy")
+    alone = error_line(byhand("plot", "copy", cwd=tmp_path))
+    assert alone == "error: copy is a checkpoint without its run. Give the run folder."
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     assert (run / "loss.png").read_bytes().startswith(b"\x89PNG")
 
 
 BAD = [
     (["sample", "missing"], "there is no run missing"),
-    (["sample", "RUN", "--top-k", "0"], "top_k is 0"),
-    (["sample", "RUN", "--temperature", "-1"], "temperature is -1"),
-    (["sample", "RUN", "--max-new-tokens", "-1"], "max_new_tokens is -1"),
-    (["sample", "RUN", "--seed", "-1"], "seed is -1"),
+    (["sample", "RUN", "--top-k", "0"], "--top-k is 0, but must be at least 1. Use 40."),
+    (["sample", "RUN", "--temperature", "-1"], "--temperature is -1.0, but must be 0 or more. Use 0.8."),
+    (["sample", "RUN", "--max-new-tokens", "-1"], "--max-new-tokens is -1, but must be at least 0. Use 300."),
+    (["sample", "RUN", "--seed", "-1"], "--seed is -1, but must be at least 0. Use 1."),
     (["sample", "RUN", "--prompt", "-x"], "--prompt needs a value (one that begins with - is written --prompt=-x)"),
     (["sample", "RUN", "--top-k", "1.5"], "--top-k 1.5 is not an integer"),
     (["plot", "RUN", "--png", "RUN"], "cannot write"),
+    *((["plot", "RUN", "--png", name], f"--png {name} is no name of a PNG. End") for name in ("x.svg", "x.txt")),
     (["sample"], "byhand sample needs RUN."),
     (["eval", "RUN", "--data", "missing"], "there is no file or folder missing"),
     (["eval", "RUN"], "--data"),
@@ -127,6 +133,19 @@ BAD = [
     (["info", "not there"], "`byhand train --out 'not there'`"),
     (["plot", "missing"], "there is no run missing"),
     (["trian"], "Did you mean train"),
+    (
+        ["tokenizer"],
+        "byhand tokenizer needs one of train, encode, decode, inspect, convert. See byhand tokenizer --help.",
+    ),
+    (["bench"], "byhand bench needs one of train, generate, scale, fusions. See byhand bench --help."),
+]
+READERS = [
+    ["sample", "RUN"], ["eval", "RUN", "--data", "RUN"], ["info", "RUN"], ["plot", "RUN"], ["explain", "RUN", "loss"],
+    ["export", "RUN", "--to", "hf", "--out", "x"], ["train", "--resume", "RUN"], ["train", "--init-from", "RUN"],
+]  # fmt: skip
+BAD += [
+    ([a.replace("RUN", "RUN/latest") for a in reader], "latest is a file, and no run. Give the folder that `byhand")
+    for reader in READERS
 ]
 
 

@@ -55,16 +55,22 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (b"{", "it is no JSON"),
         (b'"text"', "it must be an object with the text to continue"),
         (b'{"promt": "a"}', "it must be an object with the text to continue"),
-        (b'{"prompt": "a", "topk": 3}', "'topk' is no setting. Use prompt, max_new_tokens, temperature, top_k,"),
-        (b'{"prompt": "a", "top_k": true}', "top_k must be an integer"),
-        (b'{"prompt": "a", "max_new_tokens": -1}', "max_new_tokens must be an integer from 0"),
-        (b'{"prompt": "a", "temperature": "hot"}', "temperature must be a number"),
+        (b'{"prompt": "a", "prompt": "b"}', "it is no JSON (the key 'prompt' twice)."),
         (
-            b'{"prompt": "a", "temperature": ' + b"9" * 400 + b"}",
-            "temperature must be a number that is not too large.",
+            b'{"prompt": "a", "topk": 3}',
+            "'topk' is no setting. Use prompt, max_new_tokens, stop, temperature, top_k,",
         ),
-        (b'{"prompt": "a", "temperature": -1}', "temperature is -1, but must be 0 or more."),
-        (b'{"prompt": "a", "stop": "<|end|>"}', "'<|end|>' is no special token"),
+        (b'{"prompt": "a", "top_k": true}', "top_k is true, but must be a whole number."),
+        (b'{"prompt": "a", "top_k": 0}', "top_k is 0, but must be at least 1. Use 40."),
+        (b'{"prompt": "a", "seed": null}', "seed is null, but must be a whole number, such as 1."),
+        (b'{"prompt": "a", "max_new_tokens": -1}', "max_new_tokens is -1, but must be at least 0. Use 300."),
+        (b'{"prompt": "a", "temperature": "hot"}', "temperature is 'hot', but must be a number, such as 0.8."),
+        (b'{"prompt": "a", "temperature": ' + b"9" * 400 + b"}", "but must be a finite number, such as 0.8."),
+        (b'{"prompt": "a", "temperature": -1}', "temperature is -1, but must be 0 or more. Use 0.8."),
+        (
+            b'{"prompt": "a", "stop": "<|end|>"}',
+            "stop '<|end|>' is no special token of this run's tokenizer. Leave it",
+        ),
         (b'{"prompt": "\\ud800"}', "it is no JSON"),
         (b'{"prompt": "\xff"}', "it is no JSON"),
         (b"[" * 100, "it is no JSON"),
@@ -75,8 +81,22 @@ def test_a_bad_line_is_one_line_with_its_number_before_anything_is_drawn(folder,
     done = byhand("sample", "run", "--prompts", "-", cwd=folder, stdin=b'{"prompt": "a"}\n\n' + line + b"\n")
     assert (done.returncode, done.stdout) == (2, b"")
     (message,) = done.stderr.decode().splitlines()
-    assert message.startswith("error: line 3")
+    assert message.startswith("error: line 3 of 'standard input': ")
     assert said in message
+
+
+@pytest.mark.parametrize("name", ["max_new_tokens", "top_k", "seed"])
+@pytest.mark.parametrize("digits", [20, 400])
+def test_numbers_have_the_same_bound_in_a_line_and_as_flags(folder, name, digits):
+    number = "9" * digits
+    line = f'{{"prompt": "a", "{name}": {number}}}'.encode()
+    in_a_line = byhand("sample", "run", "--prompts", "-", cwd=folder, stdin=line)
+    flag = f"--{name.replace('_', '-')}"
+    as_flag = byhand("sample", "run", flag, number, cwd=folder)
+    for done, named in ((in_a_line, f"line 1 of 'standard input': {name}"), (as_flag, flag)):
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr.decode().startswith(f"error: {named} is ")
+        assert "but can be at most" in done.stderr.decode()
 
 
 def test_other_mistakes_are_one_line(folder):
@@ -84,9 +104,13 @@ def test_other_mistakes_are_one_line(folder):
     for flags, said in (
         (["--prompts", "missing"], "cannot read --prompts 'missing'"),
         (["--prompts", "empty"], "'empty' holds no prompt."),
-        (["--prompts", "-", "--prompt", "a"], "--prompt and --prompts are both given."),
-        (["--prompt", "a", "--streams", "3"], "--streams is for --prompts."),
-        (["--logprobs"], "--logprobs is for --json and --prompts."),
+        (["--prompts", "-", "--prompt", "a"], "--prompt changes nothing with --prompts"),
+        (
+            ["--prompts", "-", "--json"],
+            "--json changes nothing with --prompts, which names the texts and prints JSON",
+        ),
+        (["--prompt", "a", "--streams", "8"], "--streams changes nothing without --prompts. Leave it out."),
+        (["--logprobs"], "--logprobs changes nothing without --prompts or --json."),
         (["--prompts", "-", "--streams", 0], "streams is 0, but must be between 1 and 1024."),
     ):
         done = byhand("sample", "run", *flags, cwd=folder)

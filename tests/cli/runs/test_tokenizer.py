@@ -65,17 +65,19 @@ def test_other_forms_have_the_same_ids(folder):
 
 
 def test_help_and_mistakes(folder):
-    assert b"inspect" in run(folder)
+    (folder / "number.json").write_text("1")
+    assert b"inspect" in run(folder, "--help")
     for arguments, said in {
         ("learn",): "there is no byhand tokenizer",
         ("train", "text", "--vocab-size", 9, "--out", "x.json"): "vocab_size is 9, but must be from 256",
         ("train", "text", "--vocab-size", 300, "--out", "x.txt"): "no name of a tokenizer",
         ("train", "nothing", "--vocab-size", 300, "--out", "x.json"): "there is no file or folder nothing",
         ("encode", "none.json", "--text", "a"): "cannot read none.json",
-        ("decode", "t.json", "x"): "the id 'x' is not an integer",
-        ("decode", "t.json", "999999"): "no token with the id 999999",
+        ("decode", "t.json", "x"): "the id 'x' is not an integer. Write it in digits.",
+        ("decode", "t.json", "999999"): "no token with the id 999999. Use ids below 270.",
         ("convert", "t.json", "--out", "folder"): "GPT-2's way to cut text, not gpt4's",
-        ("inspect", "text"): "is no tokenizer that byhand can use",
+        ("inspect", "text"): "Use a tokenizer.json, ranks that end with .tiktoken, or a folder with vocab.json and",
+        ("decode", "number.json", "1"): "it has no tokens. Use a tokenizer.json, ranks",
     }.items():
         assert said in error_line(inside.byhand("tokenizer", *arguments, cwd=folder)), arguments
     assert not (folder / "x.json").exists()

@@ -17,7 +17,8 @@ from difflib import get_close_matches
 from itertools import zip_longest
 from typing import Any, Generic, NoReturn, TypeVar
 
-from byhand.cli.arguments.settings import MARK, Setting, flag, groups, overridden, settings, texts
+from byhand.cli.arguments.settings import MARK, Setting, flag, groups, made, overridden, settings, texts
+from byhand.cli.terminal.say import show, show_names
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.errors import ByhandError, ConfigError, DataError
 
@@ -64,9 +65,15 @@ class Given(Generic[Options]):
                 missing = ", ".join(setting.written for setting in required)
                 raise ByhandError(f"{self.prog} needs {missing}. See {self.prog} --help.")
         try:
-            return self.options(**self.values) if default is None else overridden(default, self.values)
+            return made(self.options, self.values) if default is None else overridden(default, self.values)
         except ConfigError as error:
             raise ConfigError(SETTING.sub(self._as_flag, str(error))) from None
+
+    def refuse(self, names: Collection[str], because: str) -> None:
+        """Raise ConfigError if one of these settings is given, though it changes nothing."""
+        for name in self.values:
+            if name in names:
+                raise ConfigError(f"{flag(name)} changes nothing {because}. Leave it out.")
 
     def _as_flag(self, setting: re.Match[str]) -> str:
         """Return a setting's name as its flag if the flag was given, or if the words advise to use it."""
@@ -81,7 +88,14 @@ def parse(options: type[Options], arguments: list[str], prog: str) -> Options:
 
 def run_subcommand(known: Subcommands, arguments: list[str], prog: str) -> int:
     """Run the subcommand that the first argument names, with its options, and return its exit code."""
+    if not arguments:
+        raise ConfigError(f"{prog} needs one of {', '.join(known)}. See {prog} --help.")
     name, *rest = arguments
+    if name in ("-h", "--help"):
+        show(f"usage: {prog} COMMAND [options]\n")
+        show_names({each: f"{options.__doc__}".splitlines()[0] for each, (options, _) in known.items()})
+        show(f"\n`{prog} COMMAND --help` lists its options.")
+        return 0
     if name not in known:
         raise ConfigError(f"there is no {prog} {quoted(name)}. Use one of {', '.join(known)}.")
     options, run = known[name]
@@ -196,7 +210,7 @@ def _parser(options: Any, prog: str = "", page: bool = False) -> ArgumentParser:
     parser.exit_on_error = False
     for owner, group in found:
         help_of = texts(owner if isinstance(owner, type) else type(owner)) if page else {}
-        part = parser.add_argument_group("options" if owner is options else f"{owner.__doc__}".partition(".")[0])
+        part = parser.add_argument_group("options" if owner is options else re.split("[.:]", f"{owner.__doc__}")[0])
         for name, setting in group.items():
             text = setting.with_default(help_of.get(name, ""), getattr(owner, name, None)).replace("%", "%%")
             if setting.positional and page:

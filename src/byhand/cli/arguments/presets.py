@@ -84,56 +84,52 @@ def with_toml(config: Settings, path: Path) -> tuple[Settings, set[str]]:
 
     Keys stand flat or under [model], [data], [optim].
     """
+    named = f"--config {shown(path, 200)}"
+    try:
+        content = read_regular(path, LARGEST)
+    except OSError as error:
+        raise ConfigError(f"cannot read {named}: {reason(error)}. Check the path.") from None
+    try:
+        settings = _settings(content)
+        return overridden(config, settings), set(settings)
+    except ConfigError as error:
+        raise ConfigError(f"{named}: {error}") from None
+
+
+def _settings(content: bytes) -> dict[str, Any]:
+    """Return the settings of TOML, each of which is known, single and set once."""
+    try:
+        values = parse_toml(content)
+    except (ValueError, RecursionError) as error:
+        why = error or "nested too deep"
+        raise ConfigError(f"it is not TOML: {why}. Write lines such as steps = 1000.") from None
     home = {f.name: section for section, cls in SECTIONS.items() for f in fields(cls)}
     known = {*home, *({f.name for f in fields(Settings)} - set(SECTIONS))}
     settings: dict[str, Any] = {}
     written: dict[str, str] = {}  # as the file spells them
     strangers: list[str] = []
-    for key, value in _toml(path).items():
+    for key, value in values.items():
         section = key if key in SECTIONS and isinstance(value, dict) else None
         for spelt, single in value.items() if section else [(key, value)]:
+            _require_single(spelt, single)
             name, place = spelt.replace("-", "_"), f"{spelt} in [{section}]" if section else spelt
             if name in settings:
                 raise ConfigError(
-                    f"--config {shown(path, 200)} sets {shown(name, 80)} twice: {shown(written[name], 80)} and "
-                    f"{shown(place, 80)}. Leave out one of them."
+                    f"it sets {shown(name, 80)} twice: {shown(written[name], 80)} and {shown(place, 80)}. "
+                    "Leave out one of them."
                 )
             settings[name], written[name] = single, place
             if name not in known or (section and home.get(name) != section):
                 strangers.append(name)
     if strangers:
-        raise ConfigError(
-            f"--config {shown(path, 200)} has an unknown key {quoted(strangers[0])}. "
-            "`byhand train --help` lists them."
-        )
-    try:
-        return overridden(config, settings), set(settings)
-    except ConfigError as error:
-        raise ConfigError(f"--config {shown(path, 200)}: {error}") from None
+        raise ConfigError(f"it has an unknown key {quoted(strangers[0])}. `byhand train --help` lists them.")
+    return settings
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file, and its tables of values."""
-    try:
-        values = parse_toml(read_regular(path, LARGEST))
-    except OSError as error:
-        raise ConfigError(f"cannot read --config {shown(path, 200)}: {reason(error)}. Check the path.") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"--config {shown(path, 200)} is not TOML: {error or 'nested too deep'}.") from None
-    for name, value in values.items():
-        inner = value if isinstance(value, dict) and name in SECTIONS else {name: value}
-        for key, single in inner.items():
-            _require_single(path, key, single)
-    return values
-
-
-def _require_single(path: Path, key: str, value: Any) -> None:
+def _require_single(key: str, value: Any) -> None:
     """Raise ConfigError for a nested table, a list, or an integer of more than 64 bits."""
     if isinstance(value, (dict, list)):
         kind = "a table" if isinstance(value, dict) else "a list"
-        raise ConfigError(
-            f"--config {shown(path, 200)}: {quoted(key)} is {kind}, but must be a value. "
-            f"The tables are {', '.join(SECTIONS)}."
-        )
+        raise ConfigError(f"{quoted(key)} is {kind}, but must be a value. The tables are {', '.join(SECTIONS)}.")
     if isinstance(value, int) and abs(value) >= 1 << 63:
-        raise ConfigError(f"--config {shown(path, 200)}: {quoted(key)} is an integer of more than 64 bits.")
+        raise ConfigError(f"{quoted(key)} is an integer of more than 64 bits. Use a smaller one.")

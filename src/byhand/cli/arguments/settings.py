@@ -7,6 +7,7 @@ import inspect
 import re
 import textwrap
 from argparse import SUPPRESS, BooleanOptionalAction
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -127,8 +128,8 @@ def texts(options: Any) -> dict[str, str]:
     return found
 
 
-def overridden(record: Record, values: dict[str, Any]) -> Record:
-    """Return a dataclass with other values of some fields, its own or those of the dataclasses in it."""
+def overridden(record: Record, values: Mapping[str, Any]) -> Record:
+    """Return a record with other values of some fields, its own or those of the records in it."""
     changed: dict[str, Any] = {}
     for f in fields(record):  # pyright: ignore[reportArgumentType]
         inner = getattr(record, f.name)
@@ -136,3 +137,10 @@ def overridden(record: Record, values: dict[str, Any]) -> Record:
         if new is not inner:
             changed[f.name] = new
     return replace(record, **changed) if changed else record  # pyright: ignore[reportArgumentType]
+
+
+def made(options: type[Record], values: Mapping[str, Any]) -> Record:
+    """Return a record with these values of its fields and of those of the records in it, and defaults elsewhere."""
+    hints = get_type_hints(options)
+    inner = {f.name: made(hints[f.name], values) for f in fields(options) if is_dataclass(hints[f.name])}  # pyright: ignore
+    return options(**inner, **{f.name: values[f.name] for f in fields(options) if f.name in values})  # pyright: ignore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from byhand.book.explain.explainer import Explainer
 from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.explain.text import text
 from byhand.book.words.language import Language, Words
-from byhand.cli.arguments.parsing import parse, text_bytes
-from byhand.cli.arguments.settings import Positional, Switch
+from byhand.cli.arguments.drawing import Drawing
+from byhand.cli.arguments.parsing import read, text_bytes
+from byhand.cli.arguments.settings import Positional, Switch, settings
 from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
@@ -25,7 +26,6 @@ from byhand.optim import Optimizer
 from byhand.quantities import counted
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
-from byhand.runtimes.sampling import Sampling
 from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -37,6 +37,7 @@ from byhand.tracing.updates import PARTS
 DEEPEST = 100  # only models with hundreds of layers compute a number in more steps
 LONGEST = 300  # characters of a target
 OF_NEXT = ("next.logits", "next.scaled", "next.top_k", "next.top_p", "next.p")
+OF_A_NUMBER = {"grad", "depth", "terms", "plot", "json", *settings(Drawing)}  # flags that need a target
 VOCABULARY = {"wte": 0, **dict.fromkeys(("logits", "lm_head.w", "lm_head.b", *OF_NEXT), -1)}  # the axis of tokens
 UPDATES = Words(
     "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步更新后的 PARAMETER.m、.v、.theta、.update"
@@ -84,14 +85,7 @@ class Options:
     folder if no name follows."""
     lang: Language = "en"
     """Language of the answer."""
-    temperature: float = 0.8
-    """How the next token is drawn, as in `byhand sample`, for next.p and next.token."""
-    top_k: int | None = None
-    """Draw from the k likeliest only."""
-    top_p: float | None = None
-    """Draw from the fewest tokens whose probabilities sum to p or more."""
-    seed: int = 1
-    """Of the draw."""
+    drawing: Drawing = field(default_factory=Drawing)
     last: Switch = False
     """Use the weights of the last step, even if the run averages them; gradients and updates always do."""
     json: Switch = False
@@ -101,23 +95,25 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = parse(Options, arguments, "byhand explain")
+    given = read(Options, arguments, "byhand explain")
+    options = given.over()
     if options.depth < 1 or options.terms < 1:
         raise ExplainError("--depth and --terms must be at least 1.")
     if options.depth > DEEPEST:
         raise ExplainError(f"--depth is {options.depth}, but must be at most {DEEPEST}. Use --depth 2.")
     name, index, grad = parse_target(options.target)
-    if (options.plot is not None or options.json) and not name:
-        raise ExplainError(
-            f"--{'json' if options.json else 'plot'} needs a number. Name one, as in blocks.0.attn.weights[0,0,2,1]."
-        )
+    if not name:
+        given.refuse(OF_A_NUMBER, "without a target, such as blocks.0.attn.weights[0,0,2,1]")
+    if not name.startswith("next."):
+        given.refuse(settings(Drawing), "but next.p, next.token and what they are made of")
     grad = grad or options.grad
-    sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     parameter, _, part = name.rpartition(".")
     loaded = checkpoint.load(options.run, moments=part in PARTS)
     of_a_parameter = parameter in loaded.parameters and name not in loaded.parameters
     of_the_update = of_a_parameter and part in PARTS  # and not attention's v
     needs_loss = grad or name == "loss" or of_a_parameter
+    if name and not needs_loss:
+        given.refuse(("targets",), f"for {quoted(name)}, but for the loss, a gradient or an update")
     wanted = options.targets if name else options.targets or options.prompt  # the list shows a value's whole prompt
     tokens, targets = read_prompt(options.prompt, wanted, needs_loss, loaded.tokenizer)
     average = not (options.last or grad or of_the_update)
@@ -125,7 +121,7 @@ def main(arguments: list[str]) -> int:
         say(loaded.of_average if average else "weights of the last step, from which training goes on")
     with np.errstate(all="ignore"):
         model, clip = loaded.model(average), loaded.config.optim.grad_clip
-        explainer = Explainer(model, tokens, targets, optimizer(loaded), clip, sampling)
+        explainer = Explainer(model, tokens, targets, optimizer(loaded), clip, options.drawing.sampling)
         unsound = non_finite_value(explainer.trace.result)
         if not unsound and (grad or of_the_update):
             unsound = non_finite_gradient(explainer.gradients.steps)

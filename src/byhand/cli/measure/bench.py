@@ -70,9 +70,6 @@ class GenerateOptions:
 
 def main(arguments: list[str]) -> int:
     """Run the subcommand."""
-    if arguments[:1] in ([], ["-h"], ["--help"]):
-        show("usage: byhand bench train|generate|scale|fusions [options]; `byhand bench train --help` lists them")
-        return 0 if arguments else 2
     return run_subcommand(SUBCOMMANDS, arguments, "byhand bench")
 
 

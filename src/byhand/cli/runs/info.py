@@ -49,10 +49,7 @@ def gather(run: Path) -> dict[str, Any]:
     """Return the facts of a run, from its newest whole checkpoint and its metrics."""
     loaded = checkpoint.load(run, moments=False)
     imported = "imported" in loaded.state
-    folder = run
-    if run_folder.is_checkpoint(run):
-        beside = run_folder.checkpoints(run.resolve().parent)
-        folder = run.resolve().parent if run.resolve() in beside else run  # a copy elsewhere is alone
+    folder = run_folder.run_of(run)
     listed = run_folder.checkpoints(folder) or [run]
     states = {p.resolve().name: str(checkpoint.defect(p) or "whole") for p in reversed(listed)}
     rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step]

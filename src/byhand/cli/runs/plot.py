@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import warnings
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.cli.terminal.text_plot import plot_to_string
 from byhand.errors import ByhandError, CheckpointError
-from byhand.files.run_folder import checkpoints, is_run, without_checkpoint
+from byhand.files.run_folder import checkpoints, is_checkpoint, is_run, require_readable, run_of, without_checkpoint
 from byhand.runs import metrics
 
 LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
@@ -32,7 +31,7 @@ class Options:
     """Draw the training and validation loss of a run."""
 
     run: Positional[Path]
-    """The run folder."""
+    """The run folder, or one of its checkpoints."""
     png: Path | None = None
     """Where to write the PNG; loss.png in a run of byhand's if not given, and nowhere without matplotlib."""
 
@@ -40,12 +39,16 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand plot")
-    name = shown(options.run, 200)
-    if not os.path.isdir(options.run):
-        raise CheckpointError(f"there is no run {name}. Check the path.")
-    rows = metrics.read(options.run)
-    if not rows and is_run(options.run) and not checkpoints(options.run):
-        raise without_checkpoint(options.run)
+    if options.png and options.png.suffix.lower() not in ("", ".png"):  # a device has none
+        raise ByhandError(f"--png {shown(options.png, 200)} is no name of a PNG. End it with .png.")
+    require_readable(options.run)
+    run = run_of(options.run)
+    name = shown(run, 200)
+    rows = metrics.read(run)
+    if not rows and is_run(run) and not checkpoints(run):
+        raise without_checkpoint(run)
+    if not rows and is_checkpoint(run):
+        raise CheckpointError(f"{name} is a checkpoint without its run. Give the run folder.")
     if not rows:
         raise CheckpointError(
             f"{name} has no {metrics.METRICS} with a step in it yet. Train it first, or again if it was imported."
@@ -54,15 +57,15 @@ def main(arguments: list[str]) -> int:
     curves = {name: points for name, points in curves.items() if points[0]}
     if not curves:
         raise CheckpointError(f"{name} has no {metrics.METRICS} with a loss that can be drawn. Train it again.")
-    own = is_run(options.run)  # in another folder loss.png may be a user's own
+    own = is_run(run)  # in another folder loss.png may be a user's own
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
         warnings.simplefilter("ignore")
         unit = metrics.unit(rows)
         show(_terminal(curves, f"{name}: loss in nats per {unit}, by step"))
         if find_spec("matplotlib") and (options.png or own):
-            path = options.png or options.run / "loss.png"
+            path = options.png or run / "loss.png"
             if options.png or is_free(path, lambda content: SOFTWARE.encode() in content[:1000]):
-                _write_png(curves, path, str(options.run), unit)
+                _write_png(curves, path, str(run), unit)
                 show(f"wrote {shown(path, 200)}")
             else:
                 say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")

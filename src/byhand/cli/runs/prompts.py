@@ -3,56 +3,54 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from byhand.cli.arguments.drawing import Drawing
+from byhand.cli.arguments.settings import overridden, settings
 from byhand.cli.terminal.shown import quoted
+from byhand.config_checks import at_least, at_most, check_types
 from byhand.errors import ByhandError, DataError, reason
 from byhand.files.reading import parse_json, read_regular
-from byhand.runtimes.sampling import Sampling
 
 LONGEST = 1 << 24  # bytes of all prompts
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One line: the text, and how it is continued."""
+    """A text, and how it is continued."""
 
-    prompt: str
-    max_new_tokens: int
-    temperature: float
-    top_k: int | None
-    top_p: float | None
-    seed: int
-    stop: str
-    line: int = 0
+    prompt: str = ""
+    """Text to continue; - reads it from standard input."""
+    max_new_tokens: int = 300
+    """How many tokens to write: bytes, unless the run has another tokenizer."""
+    stop: str = ""
+    """End the text at this special token of the run's tokenizer, such as <|endoftext|>."""
+    drawing: Drawing = field(default_factory=Drawing)
 
-    @property
-    def sampling(self) -> Sampling:
-        """How its tokens are drawn."""
-        return Sampling(self.temperature, self.top_k, self.top_p, self.seed)
-
-
-SETTINGS = tuple(field.name for field in fields(Prompt))[:-1]
-WHOLE = ("max_new_tokens", "top_k", "seed")
+    def __post_init__(self) -> None:
+        check_types(self)
+        at_least(self, 0, "max_new_tokens")
+        at_most(self)
 
 
-def prompts_of(path: str, usual: Any) -> list[Prompt]:
-    """Return the prompts of a file, or of standard input for -; what a line does not set is as in `usual`.
+def prompts_of(path: str, usual: Prompt) -> dict[str, Prompt]:
+    """Return the prompts of a file, or of standard input for -, by the place of each for errors.
 
+    usual  has what a line does not set
     Raises DataError, with the line's number.
     """
-    name = "standard input" if path == "-" else path
-    found = []
+    name = quoted("standard input" if path == "-" else path)
+    found = dict[str, Prompt]()
     for number, line in enumerate(_content(path).split(b"\n"), 1):
         if line.strip():
+            place = f"line {number} of {name}"
             try:
-                found.append(_prompt(line, usual, number))
+                found[place] = _prompt(line, usual)
             except (ByhandError, ValueError) as error:  # bytes that are not UTF-8 are a ValueError too
-                raise DataError(f"line {number} of {quoted(name)}: {_sentence(error)}") from None
+                raise DataError(f"{place}: {_sentence(error)}") from None
     if not found:
-        raise DataError(f'{quoted(name)} holds no prompt. Write lines such as {{"prompt": "To be"}}.')
+        raise DataError(f'{name} holds no prompt. Write lines such as {{"prompt": "To be"}}.')
     return found
 
 
@@ -74,29 +72,12 @@ def _sentence(error: Exception) -> str:
     return f'it is no JSON ({str(error)[:80]}). Write an object such as {{"prompt": "To be"}}.'
 
 
-def _prompt(line: bytes, usual: Any, number: int) -> Prompt:
+def _prompt(line: bytes, usual: Prompt) -> Prompt:
     value = parse_json(line, depth=2)
     if not isinstance(value, dict) or not isinstance(value.get("prompt"), str):
         raise DataError('it must be an object with the text to continue, such as {"prompt": "To be"}.')
-    if unknown := [name for name in value if name not in SETTINGS]:
-        raise DataError(f"{quoted(unknown[0])} is no setting. Use {', '.join(SETTINGS)}.")
-    for name, given in value.items():
-        _check(name, given)
-    prompt = Prompt(**{name: getattr(usual, name) for name in SETTINGS} | value, line=number)
-    prompt.prompt.encode()  # half a surrogate pair is a ValueError
-    prompt.sampling  # noqa: B018 - it checks its settings
-    return prompt
-
-
-def _check(name: str, given: Any) -> None:
-    """Raise DataError unless a setting has its type and size."""
-    if name in ("prompt", "stop"):
-        kind, fits = "a string", isinstance(given, str)
-    elif name in WHOLE:
-        kind = "an integer from 0 to 2^63"
-        fits = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 1 << 63
-    else:
-        kind = "a number that is not too large"
-        fits = isinstance(given, (int, float)) and not isinstance(given, bool) and given <= sys.float_info.max
-    if not fits and not (given is None and name in ("top_k", "top_p")):
-        raise DataError(f"{name} must be {kind}.")
+    known = settings(Prompt)
+    if unknown := [name for name in value if name not in known]:
+        raise DataError(f"{quoted(unknown[0])} is no setting. Use {', '.join(known)}.")
+    value["prompt"].encode()  # half a surrogate pair is a ValueError
+    return overridden(usual, value)

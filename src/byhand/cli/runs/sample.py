@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from byhand.cli.arguments.parsing import parse, text_bytes
+from byhand.cli.arguments.parsing import read, text_bytes
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs.prompts import Prompt, prompts_of
 from byhand.cli.terminal.say import say, show_json
 from byhand.cli.terminal.shown import on_terminal, quoted
 from byhand.errors import ConfigError, DataError
 from byhand.formats.names import Weights
-from byhand.generation import START, Engine, Sampling, Stream, generate
+from byhand.generation import START, Engine, Stream, generate
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint
 from byhand.runtimes.registry import offered
@@ -32,23 +32,12 @@ class Options:
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
-    prompt: str = ""
-    """Text to continue; - reads it from standard input."""
+    text: Prompt = field(default_factory=Prompt)
     prompts: str = ""
     """Continue each line of this file (-: standard input), JSON such as {"prompt": "To be"}, and print JSON lines. A
     line may set max_new_tokens, temperature, top_k, top_p, seed and stop for itself."""
     streams: int = 8
     """With --prompts, how many texts are continued side by side; each is the text that it would be alone."""
-    max_new_tokens: int = 300
-    """How many tokens to write: bytes, unless the run has another tokenizer."""
-    temperature: float = 0.8
-    """Above 1 flatter, below 1 sharper, 0 always the likeliest."""
-    top_k: int | None = None
-    """Draw from the k likeliest only; of equally likely ones the smaller id comes first."""
-    top_p: float | None = None
-    """Draw from the fewest tokens whose probabilities sum to p or more."""
-    seed: int = 1
-    """Same seed, same text."""
     ascii_only: Switch = False
     """Draw only printable ASCII, tab and newline."""
     no_cache: Switch = False
@@ -57,8 +46,6 @@ class Options:
     """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster if they exceed the caches."""
-    stop: str = ""
-    """End the text at this special token of the run's tokenizer, such as <|endoftext|>."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False
@@ -69,17 +56,17 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = parse(Options, arguments, "byhand sample")
-    sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
-    if options.prompts and options.prompt:
-        raise ConfigError("--prompt and --prompts are both given. Use one of them.")
-    if options.logprobs and not (options.prompts or options.json):
-        raise ConfigError("--logprobs is for --json and --prompts. Add one of them.")
-    if options.streams != Options.streams and not options.prompts:
-        raise ConfigError("--streams is for --prompts. Add a file of prompts, or leave it out.")
+    given = read(Options, arguments, "byhand sample")
+    options = given.over()
+    if options.prompts:
+        given.refuse(("prompt", "json"), "with --prompts, which names the texts and prints JSON lines")
+    else:
+        given.refuse(("streams",), "without --prompts")
+    if not (options.prompts or options.json):
+        given.refuse(("logprobs",), "without --prompts or --json")
     if not 1 <= options.streams <= MOST_STREAMS:
         raise ConfigError(f"streams is {options.streams}, but must be between 1 and {MOST_STREAMS}. Use 8.")
-    prompts = prompts_of(options.prompts, options) if options.prompts else []
+    prompts = prompts_of(options.prompts, options.text) if options.prompts else {}
     loaded = checkpoint.load(options.run, moments=False)
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
@@ -91,19 +78,20 @@ def main(arguments: list[str]) -> int:
         raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
     shared = None if allowed.all() else allowed
     if options.prompts:
-        streams = [_stream(tokenizer, prompt, shared, options.logprobs) for prompt in prompts]
-        _continue_all(options, model, tokenizer, list(zip(prompts, streams, strict=True)))
+        streams = [_stream(tokenizer, *each, shared, options.logprobs) for each in prompts.items()]
+        _continue_all(options, model, tokenizer, list(zip(prompts.values(), streams, strict=True)))
         return 0
-    given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else text_bytes(options.prompt, "--prompt")
-    if len(given) > LONGEST:
+    text = options.text
+    prompt = sys.stdin.buffer.read(LONGEST + 1) if text.prompt == "-" else text_bytes(text.prompt, "--prompt")
+    if len(prompt) > LONGEST:
         raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
     tokens = generate(
         model,
-        _begun(tokenizer, given),
-        options.max_new_tokens,
-        sampling,
+        _begun(tokenizer, prompt),
+        text.max_new_tokens,
+        text.drawing.sampling,
         allowed=shared,
-        stop=_stop(tokenizer, options.stop),
+        stop=_stop(tokenizer, text.stop),
         scored=options.logprobs,
         use_cache=not options.no_cache,
         runtime=options.runtime,
@@ -112,12 +100,12 @@ def main(arguments: list[str]) -> int:
     if tokens.why:
         say(f"runtime {tokens.runtime}: {tokens.why}")
     if options.json:
-        text = tokenizer.decode(tokens).decode(errors="replace")
+        said = tokenizer.decode(tokens).decode(errors="replace")
         scores = {"logprobs": tokens.logprobs} if options.logprobs else {}
-        show_json({"prompt": given.decode(errors="replace"), "text": text, **scores})
+        show_json({"prompt": prompt.decode(errors="replace"), "text": said, **scores})
         return 0
     written = on_terminal if sys.stdout.isatty() else str
-    for part in tokenizer.stream(tokens, given):
+    for part in tokenizer.stream(tokens, prompt):
         sys.stdout.write(written(part))
         sys.stdout.flush()
     sys.stdout.write("\n")
@@ -132,14 +120,14 @@ def _begun(tokenizer: Tokenizer, given: bytes) -> list[int]:
     return prompt
 
 
-def _stream(tokenizer: Tokenizer, prompt: Prompt, allowed: Any, scored: bool) -> Stream:
-    """Return the stream of one line; DataError with its number if its stop token is none."""
+def _stream(tokenizer: Tokenizer, place: str, prompt: Prompt, allowed: Any, scored: bool) -> Stream:
+    """Return the stream of one line; DataError with its place if its stop token is none."""
     try:
         stop = _stop(tokenizer, prompt.stop)
     except ConfigError as error:
-        raise DataError(f"line {prompt.line}: {error}") from None
+        raise DataError(f"{place}: {error}") from None
     tokens = _begun(tokenizer, prompt.prompt.encode()) or [START]
-    return Stream(tokens, prompt.max_new_tokens, prompt.sampling, allowed, stop, scored)
+    return Stream(tokens, prompt.max_new_tokens, prompt.drawing.sampling, allowed, stop, scored)
 
 
 def _continue_all(options: Options, model: TinyGPT, tokenizer: Tokenizer, given: list[tuple[Prompt, Stream]]) -> None:
@@ -167,6 +155,6 @@ def _stop(tokenizer: Tokenizer, text: str) -> frozenset[int]:
     if not text:
         return frozenset()
     if text not in special:
-        known = f"Use one of {', '.join(list(special)[:5])}." if special else "Leave out --stop."
-        raise ConfigError(f"{quoted(text)} is no special token of this run's tokenizer. {known}")
+        known = f"Use one of {', '.join(list(special)[:5])}." if special else "Leave it out."
+        raise ConfigError(f"stop {quoted(text)} is no special token of this run's tokenizer. {known}")
     return frozenset({special[text]})

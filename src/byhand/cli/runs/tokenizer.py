@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from byhand.cli.arguments.parsing import run_subcommand, text_bytes
-from byhand.cli.arguments.settings import Positional, Switch, settings
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.text_file import blocks
@@ -107,14 +107,6 @@ class ConvertOptions:
 
 def main(arguments: list[str]) -> int:
     """Run the subcommand."""
-    if arguments[:1] in ([], ["-h"], ["--help"]):
-        width = max(map(len, SUBCOMMANDS))
-        show(f"usage: byhand tokenizer {{{','.join(SUBCOMMANDS)}}} [options]\n")
-        for known, (options, _) in SUBCOMMANDS.items():
-            show(f"  {known:<{width}}  {(options.__doc__ or '').splitlines()[0]}")
-            flags = (s.name.upper() if s.positional else s.flag for s in settings(options).values())
-            show(f"  {'':<{width}}  {' '.join(flags)}")
-        return 0
     return run_subcommand(SUBCOMMANDS, arguments, "byhand tokenizer")
 
 

@@ -6,6 +6,7 @@ content, such as the bytes of `byhand tokenizer decode`, goes past them.
 
 import logging
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +22,17 @@ def say(*lines: str) -> None:
 def show(*lines: object, end: str = "\n", flush: bool = False) -> None:
     """Print to standard output; a line may hold line ends and tabs."""
     print(*(on_terminal(str(line)) for line in lines), sep="\n", end=end, flush=flush)
+
+
+def show_names(rows: Mapping[str, str]) -> None:
+    """Print names, each with a text that is wrapped beside it."""
+    import textwrap  # for pages of help only
+    from shutil import get_terminal_size
+
+    first = max(map(len, rows)) + 4
+    width = max(get_terminal_size().columns - 2, first + 20)  # as argparse leaves two
+    for name, words in rows.items():
+        show(textwrap.fill(words, width, initial_indent=f"  {name:<{first - 2}}", subsequent_indent=" " * first))
 
 
 def show_json(value: Any, indent: int | None = None) -> None:
