@@ -50,14 +50,6 @@ def settled_backward(trace: Trace, d_result: Any = None) -> Gradients:
     return trace.backward(d_result, settle)
 
 
-def settle_gradients(trace: Trace, d_result: Any) -> None:
-    """Set `.grad` of every leaf that requires one, as `backward` does, from the settled backward pass."""
-    gradients = settled_backward(trace, d_result).by_name
-    for name, leaf in trace.leaves.items():
-        if leaf.requires_grad and name in gradients:
-            leaf.grad = gradients[name]
-
-
 def _settled(array: Any, term: Callable[[Index], Term]) -> Any:
     """Return an array, of any kind of numbers, with zeros for residue; `term` gives an element's arithmetic."""
     values = np.asarray(array, dtype=np.float64)

@@ -18,7 +18,7 @@ from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
 from byhand.equations.relu import relu
-from byhand.tracing.settled import settle_gradients, settled_trace
+from byhand.tracing.settled import settled_backward, settled_trace
 
 PICTURES = [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]]  # left and right column, top and bottom row
 CLASSES = [0, 0, 1, 1]  # 0 is a vertical bar, 1 a horizontal one
@@ -48,12 +48,12 @@ def lesson(array: Maker) -> Content:
     """One training step on all four pictures."""
     weights = given_weights(array)
     trace = settled_trace(partial(loss_of, weights, array))
-    settle_gradients(trace, array(1))
+    gradients = settled_backward(trace, array(1)).by_name
     steps = [*forward_steps(trace), *backward_steps(trace, array(1))]
     new: dict[str, Tensor] = {}
     for name, p in weights.items():
         zero = p.data * 0
-        step, (theta, *_) = update_step(name, p.data, p.grad, zero, zero, RATE, 1, **OPTIMIZER)
+        step, (theta, *_) = update_step(name, p.data, gradients[name], zero, zero, RATE, 1, **OPTIMIZER)
         steps.append(step)
         new[name] = Tensor(theta, name=f"{name}'")
     with scope("after"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from byhand.equations.matmul import matmul
 from byhand.equations.mix import mix
 from byhand.equations.mul import mul
 from byhand.equations.softmax import softmax
-from byhand.tracing.settled import settle_gradients
+from byhand.tracing.settled import settled_backward
 from byhand.tracing.trace import Trace
 
 WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0, 1]]}
@@ -48,14 +49,14 @@ def lesson(array: Maker, targets: tuple[int, ...] = (0,)) -> Content:
     """One target trains row 0 alone; two targets train both rows."""
     weights = given_weights(array)
     trace = Trace.of(partial(loss_of, weights, array, targets))
-    settle_gradients(trace, array(1))
+    gradients = settled_backward(trace, array(1)).by_name
     intro = Words(
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
         "X、W_Q 与 W_K 使每个词元主要关注另一个词元。输出的各行直接当作两个词元上的 logits。",
     )
     steps = [*forward_steps(trace), *backward_steps(trace, array(1))]
     moved: dict[str, Tensor] = {}
-    for name, new in descend(weights, array(RATE)):
+    for name, new in descend(weights, gradients, array(RATE)):
         moved[name] = Tensor(new.result.data, name=f"{name}'")
         steps += forward_steps(new)
     with scope("after"):
@@ -63,12 +64,12 @@ def lesson(array: Maker, targets: tuple[int, ...] = (0,)) -> Content:
     return intro, steps, (*given(trace), ("rate", RATE))
 
 
-def descend(weights: dict[str, Tensor], rate: np.ndarray) -> Iterator[tuple[str, Trace]]:
+def descend(weights: dict[str, Tensor], gradients: dict[str, Any], rate: np.ndarray) -> Iterator[tuple[str, Trace]]:
     """Yield each weight's name and the trace of W - rate dW."""
     minus = Tensor(np.negative(rate, out=np.empty_like(rate)), name="−rate")
 
     def new(name: str) -> Tensor:
-        slope = Tensor(weights[name].grad, name=f"∂{name}")
+        slope = Tensor(gradients[name], name=f"∂{name}")
         return add(weights[name], mul(slope, minus, name=f"Δ{name}"), name=f"{name}'")
 
     for name in weights:

@@ -17,7 +17,7 @@ from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
 from byhand.equations.matmul import matmul
 from byhand.equations.softmax import softmax
-from byhand.tracing.settled import settle_gradients
+from byhand.tracing.settled import settled_backward
 from byhand.tracing.trace import Trace
 
 
@@ -33,7 +33,7 @@ def lesson(array: Maker) -> Content:
 
     second = Trace.of(output)
     d_output = array([["-3/10", "3/10"]])
-    settle_gradients(second, d_output)
+    gradients = settled_backward(second, d_output).by_name
     intro = Words(
         "Suppose the model predicts 0.7 and 0.3, and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
         "used as the gradient of the output row and propagated to W_V.",
@@ -44,7 +44,7 @@ def lesson(array: Maker) -> Content:
         *backward_steps(first, array(1)),
         *forward_steps(second),
         *backward_steps(second, d_output),
-        *(step for _, new in descend({"W_V": weight}, array(RATE)) for step in forward_steps(new)),
+        *(step for _, new in descend({"W_V": weight}, gradients, array(RATE)) for step in forward_steps(new)),
     )
     start = (*given(first), *given(second), ("rate", RATE))
     return intro, steps, start

@@ -21,7 +21,7 @@ from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
 from byhand.model import TinyGPT
-from byhand.tracing.settled import settle_gradients, settled_trace
+from byhand.tracing.settled import settled_backward, settled_trace
 from byhand.tracing.trace import Trace
 
 BYTES = (2, 1, 3, 0)
@@ -61,12 +61,12 @@ def whole(intro: Words, config: ModelConfig, weights: dict[str, Any], array: Mak
     model = model_of(config, arrays)
     tokens, targets = np.asarray([BYTES[:-1]]), np.asarray([BYTES[1:]])
     trace = settled_trace(lambda: model.loss(tokens, targets))
-    settle_gradients(trace, array(1))
+    gradients = settled_backward(trace, array(1)).by_name
     steps = [data_step(), *forward_steps(trace), *backward_steps(trace, array(1))]
     new: dict[str, Any] = {}
     for n, p in model.parameters().items():
         zero = p.data * 0
-        step, results = update_step(n, p.data, p.grad, zero, zero, RATE, 1, **OPTIMIZER)
+        step, results = update_step(n, p.data, gradients[n], zero, zero, RATE, 1, **OPTIMIZER)
         steps.append(step)
         new[n] = results[0]
     steps += _with_new_head(trace, new["lm_head.w"])
