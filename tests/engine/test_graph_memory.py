@@ -62,6 +62,13 @@ def test_a_backward_pass_takes_what_the_graph_tells_and_little_more():
     assert told < most < 1.25 * told + 2 * gradients
 
 
+def test_a_cotangent_lives_beside_those_that_its_derivative_makes():
+    """While the derivative of softmax is computed: the one that it was given, and the one that it makes."""
+    w = bh.Tensor(np.ones((3, 4), np.float32), requires_grad=True)
+    graph = record(lambda x: bh.equations.softmax(bh.equations.matmul(x, w)), x=np.ones((2, 3), np.float32))
+    assert cotangent_bytes(graph) == 2 * (2 * 4 * 4)
+
+
 def test_blocks_leave_a_stream_each_to_what_follows():
     model, tokens, targets = made({})
     graph = record(model.loss, tokens=tokens, targets=targets)

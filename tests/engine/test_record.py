@@ -86,6 +86,31 @@ def test_constants_keep_their_numbers():
     np.testing.assert_array_equal(node.inputs[1].data, 4 * mask)
 
 
+def test_what_reads_a_result_is_counted_and_the_root_is_read_once_more():
+    w = Tensor(np.ones((3, 3), np.float32), requires_grad=True, name="w")
+
+    def compute(x):
+        y = matmul(x, w)
+        return add(softmax(y), y)
+
+    graph = record(compute, x=np.ones((2, 3), np.float32))
+    *_, total = graph.nodes
+    assert [graph.uses(t) for t in (*total.inputs, graph.root)] == [1, 2, 1]
+    assert graph.only(graph.root, "add") is total
+    assert [graph.only_reader(node) for node in graph.nodes] == [None, total, None]
+
+
+def test_outlines_are_inside_an_equation_only_as_long_as_it_computes():
+    """Also those that it saves or returns as they came; a result that it saves stays that result."""
+    graph = record(
+        lambda x: softmax(matmul(x, Tensor(np.ones((3, 4), np.float32), True))), x=np.ones((2, 3), np.float32)
+    )
+    product, weights = graph.nodes
+    arrays = [*product.saved, *weights.saved, *(t.data for t in weights.inputs), graph.root.data]
+    assert not any(array.inside for array in arrays if isinstance(array, Outline))
+    assert weights.saved[0] is graph.root.data
+
+
 def test_a_function_without_a_rule_of_its_own_has_the_shape_that_it_gives():
     x = Outline((3, 4, 5), np.float32)
     xp = x.__array_namespace__()

@@ -16,7 +16,7 @@ from byhand.errors import CheckpointError, ConfigError, DataError, NonFiniteErro
 from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import OPTIMIZER
-from byhand.runs.run import training
+from byhand.runs.run import begin, resume, training
 from byhand.runs.text import require_same_text
 from byhand.runs.trainer import Trainer
 from byhand.runtimes.protocol import to_train
@@ -441,3 +441,19 @@ def test_batches_of_any_step_at_any_time():
     for before, now in zip(later, run.batches(7), strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(before, now, strict=True))
     assert run.step == 2
+
+
+def test_a_run_that_is_taken_up_drops_the_lines_after_its_checkpoint(tmp_path):
+    """Else its steps would stand there twice; one that begins drops what another left before its first checkpoint."""
+    (tmp_path / "text.txt").write_bytes(TEXT.tobytes())
+    config, folder = replace(CONFIG, data=replace(CONFIG.data, data=str(tmp_path / "text.txt"))), tmp_path / "run"
+    for _ in range(2):  # a kill before the first checkpoint leaves lines alone
+        with begin(config, folder) as run:
+            list(itertools.islice(run.train(run.trainer()), 3))
+        assert [row["step"] for row in metrics.read(folder)] == [1, 2, 3]
+    with begin(config, folder) as run:
+        list(itertools.islice(run.train(run.trainer()), 6))
+    with resume(folder, {}) as run:
+        assert [row["step"] for row in metrics.read(folder)] == [1, 2, 3, 4]
+        next(run.train(run.trainer()))
+    assert [row["step"] for row in metrics.read(folder)] == [1, 2, 3, 4, 5]

@@ -55,3 +55,14 @@ def test_the_clipped_gradient_stands_beside_an_update_that_does_not_name_it():
     update = ParameterUpdate("w", tensor, gradient, Clipping(norm=4.0, limit=1.0), Muon({"w": 1}))
     values = {term.label: term.value for term in update.answer("theta", (0, 1)).labelled}
     assert values["g[0,1]"] == 0.5
+
+
+@pytest.mark.parametrize("optimizer", [AdamW(lr=1e-9), Muon({"w": 1}, lr=1e-9)], ids=["adamw", "muon"])
+def test_a_change_smaller_than_the_parameters_digits_is_told(optimizer):
+    """In float32 the parameter would stay as it is."""
+    tensor, gradient = parameters(np.float32)["w"], np.ones((2, 3), np.float32)
+    update = ParameterUpdate("w", tensor, gradient, Clipping(norm=1.0, limit=0.0), optimizer)
+    change = update.array("update")
+    assert change.dtype == np.float64
+    assert (np.abs(change) > 1e-11).all()
+    assert update.answer("update", (0, 1)).value == pytest.approx(change[0, 1], rel=1e-6)

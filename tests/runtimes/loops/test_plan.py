@@ -20,9 +20,11 @@ from byhand.engine.graph.record import record
 from byhand.equations import mul
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.kernels.loss import cross_entropy
+from byhand.runtimes.loops.lower import fusion
 from byhand.runtimes.loops.lower.fusion import rules_of, without
 from byhand.runtimes.loops.place.layout import place_by_lifetime
 from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import Call
 from byhand.runtimes.loops.run.training import LoopsSession
 from model_cases import BIASLESS, FAMILY, WITHOUT_KERNEL, lacking_kernels
 from runtimes.loops.arrays import gradients_of
@@ -264,6 +266,23 @@ def test_a_small_vocabulary_keeps_its_logits_together():
     fast, _ = two_models()
     calls = LoopsSession(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
     assert [c.kernel for c in calls].count("cross_entropy") == 1
+
+
+@pytest.mark.parametrize(
+    ("ahead", "back", "flops"),
+    [
+        ((1, 3), (2,), ((7, 22), (50,))),
+        ((1, 3), (), ((20, 60), ())),
+        ((), (1, 3), ((), (20, 60))),
+        ((2,), None, ((30,), None)),
+    ],
+)
+def test_a_group_whose_calls_lack_a_direction_does_its_operations_in_the_other(monkeypatch, ahead, back, flops):
+    """30 forward and 50 back, by the bytes of the calls that are apportioned."""
+    monkeypatch.setattr(fusion, "arithmetic_of", lambda node: (10 * node, 20 * node - 5))
+    made = [n and [Call("", None, 0, {}, touched=size, apportioned=True) for size in n] for n in (ahead, back)]
+    fusion.assign_operations([1, 2], *made)
+    assert [n and tuple(call.flops for call in n) for n in made] == [n and n for n in flops] == list(flops)
 
 
 def test_what_is_computed_beside_the_graph_is_refused():

@@ -33,9 +33,9 @@ class Graph:
         return node if node is not None and node.equation.name in names and self.uses(tensor) == 1 else None
 
     def only_reader(self, node: Node) -> Node | None:
-        """Return the single consumer of a node's result; None if several read it, or if it is the root."""
+        """Return the single consumer of a node's results; None if several read them, or none as of the root's."""
         readers = [n for n in self.nodes if any(t.node is node for t in n.inputs)]
-        return readers[0] if len(readers) == 1 and node is not self.root.node else None
+        return readers[0] if len(readers) == 1 else None
 
     def input_name(self, tensor: Variable) -> str:
         """Return the name of the step's input that the tensor holds, "" if it is none."""
