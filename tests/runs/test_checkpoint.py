@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,46 +17,45 @@ from hypothesis import strategies as st
 from safetensors.numpy import save as write_safetensors
 
 from byhand.config import ModelConfig, TrainConfig, to_dict
-from byhand.errors import CheckpointError, DataError
+from byhand.errors import ByhandError, CheckpointError, DataError
 from byhand.files import run_folder, sealed, writing
 from byhand.files.run_folder import MANIFEST, MODEL
-from byhand.model import TinyGPT
 from byhand.runs import checkpoint, metrics, stored
-from byhand.runs.contents import FILES, OPTIMIZER, STATE, TOKENIZER, Checkpoint
+from byhand.runs.contents import FILES, OPTIMIZER, STATE, TOKENIZER, part_name
 from byhand.runs.trainer import Progress
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
-
-CONFIG = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2))
-
+from runs.saving import CONFIG, example, expect, expect_refused, parts_of, reseal, save, saved_at
 
 SYMBOLS = [*"abcdefghi", "ab", "abc"]
 BPE = BytePairTokenizer({symbol: i for i, symbol in enumerate(SYMBOLS)}, [("a", "b"), ("ab", "c")])
 
 
-def example(step: int = 1, config: TrainConfig = CONFIG) -> Checkpoint:
-    parameters = {n: p.data for n, p in TinyGPT(config.model, seed=step).parameters().items()}
-    moments = {n: np.full_like(p, step) for n, p in parameters.items()}
-    return Checkpoint(
-        config, parameters, {"m": moments, "v": {n: 2 * a for n, a in moments.items()}}, {"step": step, "text": {}}
-    )
+EACH = pytest.mark.parametrize("hosts", [1, 2, 3])
 
 
-def test_what_was_saved_comes_back(tmp_path):
-    saved = example(7)
-    path = checkpoint.save(tmp_path, saved)
+@EACH
+def test_what_was_saved_comes_back(tmp_path, hosts):
+    path = saved_at(tmp_path, 7, hosts)
     assert path.name == "step-00000007"
+    assert {*os.listdir(path)} == {"config.json", STATE, MANIFEST, *parts_of(hosts)}
     assert (tmp_path / "latest").read_text() == "step-00000007\n"
+    assert run_folder.is_checkpoint(path)
+    assert run_folder.is_run(tmp_path)
     loaded = checkpoint.load(tmp_path)
-    assert (loaded.config, loaded.state, loaded.path) == (saved.config, saved.state, path)
-    for before, after in (
-        (saved.parameters, loaded.parameters),
-        *((saved.moments[k], loaded.moments[k]) for k in "mv"),
-    ):
-        assert before.keys() == after.keys()
-        for name in before:
-            np.testing.assert_array_equal(before[name], after[name])
-            assert before[name].dtype == after[name].dtype
+    expect(loaded, example(7))
+    assert loaded.path == path
+    alone = checkpoint.load(tmp_path, moments=False)
+    assert alone.moments == {}
+    expect(replace(alone, moments=example(7).moments), example(7))
+
+
+@EACH
+def test_before_the_first_update_there_are_no_moments(tmp_path, hosts):
+    save(tmp_path, replace(example(), moments={}, state={"step": 0, "text": {}}), hosts)
+    loaded = checkpoint.load(tmp_path)
+    assert loaded.step == 0
+    assert not any(loaded.moments.values())
 
 
 def test_transposed_views_are_stored_as_they_read(tmp_path):
@@ -67,10 +67,11 @@ def test_transposed_views_are_stored_as_they_read(tmp_path):
     np.testing.assert_array_equal(checkpoint.load(tmp_path).parameters["wte"], wte)
 
 
-def test_older_checkpoints_go_only_after_a_newer_one_is_safe(tmp_path):
+@EACH
+def test_older_checkpoints_go_only_after_a_newer_one_is_safe(tmp_path, hosts):
     for step in range(1, 6):
-        checkpoint.save(tmp_path, example(step), keep=2)
-    assert sorted(p.name for p in tmp_path.glob("step-*")) == ["step-00000004", "step-00000005"]
+        saved_at(tmp_path, step, hosts)
+    assert sorted(os.listdir(tmp_path)) == ["latest", "step-00000004", "step-00000005"]
 
 
 def test_saving_after_falling_back_keeps_the_new_one(tmp_path):
@@ -82,21 +83,27 @@ def test_saving_after_falling_back_keeps_the_new_one(tmp_path):
     assert checkpoint.load(tmp_path).step == 2
 
 
-def test_a_damaged_checkpoint_of_the_same_step_is_written_anew(tmp_path):
-    path = checkpoint.save(tmp_path, example(3))
-    (path / FILES[0]).write_bytes(b"short")
-    checkpoint.save(tmp_path, example(3))
-    assert not checkpoint.defect(path)
+@EACH
+def test_a_damaged_checkpoint_of_the_same_step_is_written_anew(tmp_path, hosts):
+    """Also by another number of hosts."""
+    for count in (hosts, 2):
+        path = saved_at(tmp_path, 3, hosts)
+        (path / parts_of(hosts)[-1]).write_bytes(b"short")
+        saved_at(tmp_path, 3, count)
+        assert {*parts_of(count)} == {name for name in os.listdir(path) if name.endswith(".safetensors")}
+        expect(checkpoint.load(tmp_path), example(3))
+        shutil.rmtree(path)
 
 
-def test_the_same_step_of_another_run_is_not_taken_for_ones_own(tmp_path):
-    path = checkpoint.save(tmp_path, example(3))
-    before = (path / MANIFEST).read_bytes()
-    other = replace(example(4), state=example(3).state)
-    with pytest.raises(CheckpointError, match="step-00000003 is of another run"):
-        checkpoint.save(tmp_path, other)
-    assert (path / MANIFEST).read_bytes() == before
-    assert checkpoint.save(tmp_path, example(3)) == path
+@EACH
+def test_the_same_step_is_saved_once_and_another_runs_is_refused(tmp_path, hosts):
+    path = saved_at(tmp_path, 3, hosts)
+    before = {p.name: (p.stat().st_ino, p.stat().st_mtime_ns) for p in path.iterdir()}
+    saved_at(tmp_path, 3, hosts)
+    said = save(tmp_path, replace(example(4), state=example(3).state), hosts)
+    assert all("step-00000003 is of another run" in str(error) for error in said)
+    assert {p.name: (p.stat().st_ino, p.stat().st_mtime_ns) for p in path.iterdir()} == before
+    expect(checkpoint.load(tmp_path), example(3))
 
 
 def damage(path: Path, kind: str) -> None:
@@ -112,29 +119,31 @@ def damage(path: Path, kind: str) -> None:
         (path / name).write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
 
 
-KINDS = [f"{n}:{w}" for n in (*FILES, MANIFEST, TOKENIZER) for w in ("missing", "truncated", "empty", "altered")]
+def files_of(hosts):
+    return (*parts_of(hosts), "config.json", STATE, MANIFEST, TOKENIZER)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_damage_is_found_and_the_older_checkpoint_is_used(tmp_path, kind, caplog):
-    checkpoint.save(tmp_path, replace(example(1), tokenizer=BPE))
-    newest = checkpoint.save(tmp_path, replace(example(2), tokenizer=BPE))
-    damage(newest, kind)
-    loaded = checkpoint.load(tmp_path)
-    assert loaded.step == 1
+@pytest.mark.parametrize("how", ["missing", "truncated", "empty", "altered"])
+@pytest.mark.parametrize(("hosts", "name"), [(hosts, name) for hosts in (1, 2) for name in files_of(hosts)])
+def test_damage_is_found_and_the_older_checkpoint_is_used(tmp_path, hosts, name, how, caplog):
+    for step in (1, 2):
+        (newest, *_) = save(tmp_path, replace(example(step), tokenizer=BPE), hosts)
+    damage(newest, f"{name}:{how}")
+    size = f"{name} has .* bytes, not"
+    said = {"missing": f"is not whole: {name} is missing", "altered": f"{name} does not have the SHA-256"}
+    expect_refused(tmp_path, "step-00000002" if name == MANIFEST else said.get(how, size))
     (warning,) = caplog.messages
     assert "step-00000002" in warning
     assert warning.endswith(" Going on from step-00000001.")
-    with pytest.raises(CheckpointError, match="step-00000002"):
-        checkpoint.load(newest)
 
 
-@given(st.integers(0, 4), st.integers(0, 10**9), st.integers(1, 255))
-def test_any_changed_byte_is_found(tmp_path_factory, which, where, change):
+@pytest.mark.parametrize("hosts", [1, 2])
+@given(st.integers(0, 6), st.integers(0, 10**9), st.integers(1, 255))
+def test_any_changed_byte_is_found(tmp_path_factory, hosts, which, where, change):
     """Every byte of every file matters, the manifest's own too."""
     run = tmp_path_factory.mktemp("run")
-    path = checkpoint.save(run, example())
-    file = path / (*FILES, MANIFEST)[which]
+    path, names = saved_at(run, 1, hosts), files_of(hosts)[:-1]
+    file = path / names[which % len(names)]
     content = bytearray(file.read_bytes())
     content[where % len(content)] ^= change
     file.write_bytes(content)
@@ -164,11 +173,14 @@ def test_weights_of_another_shape_are_refused(tmp_path):
         checkpoint.load_model(tmp_path)
 
 
-def test_what_a_kill_left_behind_is_cleared_away(tmp_path):
-    left = tmp_path / f"{checkpoint.TEMPORARY}step-00000001"
+@EACH
+@pytest.mark.parametrize("prefix", [checkpoint.TEMPORARY, ".removing-"])
+def test_what_a_kill_left_behind_is_cleared_away(tmp_path, hosts, prefix):
+    left = tmp_path / f"{prefix}step-00000001"
     left.mkdir()
-    (left / FILES[0]).write_bytes(b"half")
-    checkpoint.save(tmp_path, example())
+    for name in (FILES[0], part_name(OPTIMIZER, 6, 9)):
+        (left / name).write_bytes(b"half")
+    saved_at(tmp_path, 1, hosts)
     assert not left.exists()
     assert checkpoint.load(tmp_path).step == 1
 
@@ -202,8 +214,7 @@ def with_a_later_setting(path: Path) -> None:
 
 def with_a_later_file(path: Path) -> None:
     (path / "experts.safetensors").write_bytes(b"of tomorrow")
-    files = {n: (path / n).read_bytes() for n in (*FILES, "experts.safetensors")}
-    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(files)))
+    reseal(path)
 
 
 UNKNOWN = {
@@ -287,12 +298,19 @@ def test_what_is_removed_is_byhands_own(tmp_path):
     assert not (run / "step-00000006").exists()
 
 
-def test_what_is_in_the_way_of_a_checkpoint_is_named(tmp_path):
-    checkpoint.save(tmp_path, example(1))
+@EACH
+def test_a_failure_before_anything_is_written_is_told_by_all(tmp_path, hosts):
+    saved_at(tmp_path, 1, hosts)
     (tmp_path / "step-00000002").write_text("mine")
-    with pytest.raises(CheckpointError, match=r"step-00000002 is in the way of a checkpoint.*then resume"):
-        checkpoint.save(tmp_path, example(2))
-    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+    said = save(tmp_path, example(2), hosts)
+    assert re.search(r"step-00000002 is in the way of a checkpoint.*then resume", str(said[0]))
+    assert [str(error) for error in said[1:]] == [f"host 0: {said[0]}"] * (hosts - 1)
+    for text in ({"path": float("nan")}, {"path": object()}, {"a": 10**500}, {"path": "x" * (1 << 21)}):
+        said = save(tmp_path, replace(example(), state={"step": 4, "text": text}), hosts)
+        assert "the trainer's state" in str(said[0])
+        assert [str(error) for error in said[1:]] == [f"host 0: {said[0]}"] * (hosts - 1)
+    assert sorted(os.listdir(tmp_path)) == ["latest", "step-00000001", "step-00000002"]
+    assert (tmp_path / "step-00000002").read_text() == "mine"
 
 
 @pytest.mark.parametrize("done", range(6))
@@ -335,34 +353,37 @@ def test_what_this_process_wrote_is_not_read_again_to_prune(tmp_path, monkeypatc
         monkeypatch.setattr(stored, "read", lambda *_: pytest.fail("it was read"))
 
 
-def test_a_state_that_could_not_be_read_again_is_not_written(tmp_path):
-    for text in ({"path": float("nan")}, {"path": object()}, {"a": 10**500}, {"path": "x" * (1 << 21)}):
-        with pytest.raises(CheckpointError, match="the trainer's state"):
-            checkpoint.save(tmp_path, replace(example(), state={"step": 1, "text": text}))
-    assert list(tmp_path.iterdir()) == []
+def fail_to_write(monkeypatch, name):
+    def create(path, content, create=checkpoint.write_new):
+        if path.name == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        create(path, content)
+
+    monkeypatch.setattr(checkpoint, "write_new", create)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit on the size of files")
-def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
-    checkpoint.save(tmp_path, example(1))
-
-    def full(descriptor: int, content: bytes) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(writing, "_write", full)
-    with pytest.raises(CheckpointError, match=r"model.*No space left on device; step-00000001 is still whole"):
-        checkpoint.save(tmp_path, example(2))
+@pytest.mark.parametrize("older", [True, False])
+@pytest.mark.parametrize(("hosts", "name"), [(hosts, name) for hosts in (1, 2) for name in files_of(hosts)[:-1]])
+def test_a_full_disk_is_told_by_all_and_leaves_what_was_there(tmp_path, monkeypatch, hosts, name, older):
+    if older:
+        saved_at(tmp_path, 1, hosts)
+    fail_to_write(monkeypatch, name)
+    said, guilty = save(tmp_path, example(2), hosts), int("00002-of" in name)
+    rest, again = ("step-00000001 is still whole", "resume") if older else (
+        "there is no older checkpoint", "give the same command again"
+    )  # fmt: skip
+    line = f"cannot write {tmp_path / 'step-00000002' / name}: No space left on device; {rest}. Free some space and "
+    line += again
+    for index, error in enumerate(said):
+        assert isinstance(error, CheckpointError if index == guilty else ByhandError)
+        assert str(error).startswith(line if index == guilty else f"host {guilty}: {line}")
+        assert str(error).isprintable()
+    assert sorted(os.listdir(tmp_path)) == (["latest", "step-00000001"] if older else [])
+    if older:
+        expect(checkpoint.load(tmp_path), example(1))
     monkeypatch.undo()
-    assert checkpoint.load(tmp_path).step == 1
-    assert not list(tmp_path.glob(f"{checkpoint.TEMPORARY}*"))
-
-
-def test_a_full_disk_at_the_first_checkpoint_leaves_nothing_to_resume(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(
-        CheckpointError, match=r"no older checkpoint. Free some space and give the same command again"
-    ):
-        checkpoint.save(tmp_path, example(2))
+    saved_at(tmp_path, 2, hosts)
+    expect(checkpoint.load(tmp_path), example(2))
 
 
 @pytest.mark.parametrize(
@@ -383,8 +404,7 @@ def test_a_line_that_cannot_be_written_says_what_to_do(tmp_path, monkeypatch, nu
 def rewrite(path: Path, name: str, content: bytes) -> None:
     """Put other content into a checkpoint whose manifest then verifies: only its parts can tell that it is wrong."""
     (path / name).write_bytes(content)
-    files = {n: (path / n).read_bytes() for n in FILES}
-    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(files)))
+    reseal(path, FILES)
 
 
 def test_parts_that_do_not_belong_together_are_refused(tmp_path):
@@ -463,9 +483,8 @@ def test_a_tokenizer_of_another_vocabulary_is_refused_and_damage(tmp_path):
     with pytest.raises(DataError, match="has 11 tokens, but the model's vocab_size is 10"):
         checkpoint.save(tmp_path, replace(example(1, config), tokenizer=BPE))
     path = checkpoint.save(tmp_path, example(1, config))
-    contents = {name: (path / name).read_bytes() for name in FILES} | {TOKENIZER: BPE.content}
     (path / TOKENIZER).write_bytes(BPE.content)
-    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
+    reseal(path)
     with pytest.raises(CheckpointError, match=r"damaged: tokenizer.json: the bpe tokenizer has 11 tokens, but .* 10"):
         checkpoint.load(tmp_path)
     assert checkpoint.defect(path)
@@ -477,16 +496,14 @@ def test_another_tokenizer_of_the_same_size_is_found(tmp_path, there):
     path = checkpoint.save(tmp_path, replace(example(), tokenizer=BPE))
     other = BytePairTokenizer({c: i for i, c in enumerate([*"lkjihgfedc", "lk"])}, [("l", "k")])
     assert other.vocab_size == BPE.vocab_size
-    contents = {name: (path / name).read_bytes() for name in FILES} | ({TOKENIZER: other.content} if there else {})
     (path / TOKENIZER).write_bytes(other.content)
-    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
+    reseal(path, (*FILES, TOKENIZER)[: len(FILES) + there])
     with pytest.raises(CheckpointError, match=r"tokenizer.json is not of the tokenizer that the run began with\."):
         checkpoint.load(tmp_path)
-    state = json.loads(contents[STATE])
+    state = json.loads((path / STATE).read_bytes())
     del state["tokenizer"]
-    contents[STATE] = json.dumps(state).encode()
-    (path / STATE).write_bytes(contents[STATE])
-    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
+    (path / STATE).write_bytes(json.dumps(state).encode())
+    reseal(path, (*FILES, TOKENIZER)[: len(FILES) + there])
     assert checkpoint.load(tmp_path).tokenizer.digest == (other if there else BYTES).digest
 
 

@@ -118,12 +118,14 @@ def test_a_run_that_is_taken_up_has_the_bits_of_an_uninterrupted_one(way, update
         assert session.optimizer.t == 6
 
 
+@pytest.mark.parametrize("asked", [True, False])
 @pytest.mark.parametrize("way", WAYS)
-def test_one_array_that_was_exchanged_between_steps_is_taken_over(way):
+def test_one_array_that_was_exchanged_between_steps_is_taken_over(way, asked):
+    """Whether or not the state was asked for before."""
     sessions = [new_session(CONFIG, ADAMW, **each) for each in (way, {})]
     for session in sessions:
         curve(session, 2)
-        session.state()
+        _ = asked and session.state()
         session.model.parameters()["wte"].data = np.full((12, 24), 0.01, np.float32)
     ours, theirs = (curve(session, 2, first=2) for session in sessions)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
