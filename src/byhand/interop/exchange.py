@@ -37,6 +37,8 @@ def read(path: Path) -> Foreign:
     Raises DataError or ConfigError in one line if it is none of these, is damaged, or cannot be a model of ours.
     """
     if os.path.isdir(path):
+        if run_folder.is_of_byhand(path):
+            raise DataError(f"{path} is byhand's own. Use it as it is, or `byhand export` to bring it elsewhere.")
         found = sorted(path.glob("*.gguf"))
         if (path / hugging_face.CONFIG).exists() or not found:
             return hugging_face.read(path)

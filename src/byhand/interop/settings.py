@@ -17,7 +17,8 @@ def family_named(found: Mapping[str, Any], key: str, known: Mapping[str, Family]
     """Return the family whose name a key holds; DataError if it is none of the known ones."""
     name = found.get(key)
     if not isinstance(name, str) or name not in known:
-        raise DataError(f"its {key} is {quoted(name)}. Use a model of {', '.join(known)}.")
+        given = f"its {key} is {quoted(name)}" if key in found else f"it names no {key}"
+        raise DataError(f"{given}. Use a model of {', '.join(known)}.")
     return known[name]
 
 

@@ -7,6 +7,7 @@ a folder        with tokenizer.json, or with GPT-2's vocab.json and merges.txt
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -101,7 +102,7 @@ def require_place(path: Path, split: str) -> None:
     if not parent.is_dir():
         raise DataError(f"{parent} is no folder. Choose another place with --out.")
     if not os.access(parent, os.W_OK):
-        raise DataError(f"cannot write into {parent}. Choose another place with --out.")
+        raise DataError(f"cannot write into {parent}: {os.strerror(errno.EACCES)}. Choose another place with --out.")
 
 
 def write(tokenizer: Tokenizer, path: Path) -> None:

@@ -69,7 +69,7 @@ class Tokenizer(ABC):
             return b"".join(self.token_bytes[token] for token in tokens)
         except KeyError as error:
             raise DataError(
-                f"the vocabulary has no token with the id {error.args[0]}. Use ids below {self.vocab_size}."
+                f"the vocabulary has no token with the id {error.args[0]}. Use ids from 0 to {self.vocab_size - 1}."
             ) from None
 
     def stream(self, tokens: Iterable[int], before: bytes = b"") -> Iterator[str]:

@@ -188,3 +188,26 @@ def test_benches_and_plans_refuse_before_they_begin(arguments, words, refusal):
     begun = time.process_time()
     assert words in refusal(*arguments)
     assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "because"),
+    [
+        (["worksheet", "--seed", "1"], "without a topic, as in --topic attention"),
+        (["worksheet", "--out", "x"], "without a topic, as in --topic attention"),
+        (["where", "--limit", "5"], "without a query"),
+        (["work", "--quiz"], "without an example, such as gelu"),
+        (["work", "--from", "1"], "without an example, such as gelu"),
+        (["work", "gelu", "--all"], "without --quiz"),
+        (["work", "gelu", "--quiz", "--resume", "--from", "1"], "with --resume, which goes on as the quiz was left"),
+        (["train", "--patience", "9", "--data", "missing"], "without --hosts"),
+        (["plan", "--per-host", "8"], "without --mesh"),
+        (["plan", "--weights", "float32"], "with --of train"),
+        (["plan", "--of", "decode", "--optimizer", "adamw"], "with --of decode"),
+        (["plan", "--mesh", "data=2", "--steps", "20"], "with --mesh"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_flag_that_changes_nothing_is_refused(arguments, because, refusal):
+    """Also with the value that it has anyway."""
+    assert f" changes nothing {because}. Leave it out." in refusal(*arguments)

@@ -164,13 +164,6 @@ def test_a_plan_of_generation_lists_every_weight(capsys, of):
     )
 
 
-def test_plan_settings_that_do_not_belong_together_are_refused(capsys):
-    assert main(["plan", "--of", "decode", "--dtype", "bfloat16"]) == 2
-    assert "--weights bfloat16" in capsys.readouterr().err
-    assert main(["plan", "--weights", "bfloat16"]) == 2
-    assert "--of decode" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("of", ["train", "decode"])
 def test_a_plan_without_numba_advises_no_flag_that_it_lacks(monkeypatch, capsys, of):
     monkeypatch.setattr(loops, "missing", lambda: ["Numba"])

@@ -38,8 +38,11 @@ def test_it_is_written_for_people_too():
         (["--mesh", "data=99999"], "can have at most 4,096 here"),
         (["--mesh", "data=2", "--per-host", "0"], "per_host is 0"),
         (["--mesh", "data=3", "--shape", "4,16,32,2,4,64"], "3 devices cannot share 4 rows. Use a multiple of 3."),
-        (["--machine", "h100"], "--machine, --per-host and --recompute describe a mesh's devices"),
-        (["--per-host", "4"], "--machine, --per-host and --recompute describe a mesh's devices"),
+        (["--machine", "h100"], "--machine changes nothing without --mesh. Leave it out."),
+        (["--per-host", "8"], "--per-host changes nothing without --mesh. Leave it out."),
+        (["--mesh", "data=2", "--steps", "3"], "--steps changes nothing with --mesh. Leave it out."),
+        (["--streams", "1"], "--streams changes nothing with --of train. Leave it out."),
+        (["--of", "decode", "--dtype", "bfloat16"], "--dtype changes nothing with --of decode. Leave it out."),
     ],
 )
 def test_what_cannot_be_planned_is_said(flags, why):

@@ -11,6 +11,7 @@ import pytest
 from byhand.cli.main import main
 from byhand.cli.runs import plot
 from byhand.cli.terminal import picture
+from byhand.errors import ConfigError
 from byhand.runs import metrics
 from needs import needs_matplotlib
 
@@ -137,6 +138,19 @@ def test_a_loss_png_that_plot_did_not_draw_stays(run, tmp_path, monkeypatch, cap
     assert draw("mine") == 0  # its own picture is replaced
     assert is_picture(png)
     assert png.read_bytes() != first
+
+
+@needs_matplotlib
+def test_a_loss_png_that_cannot_be_written_leaves_the_drawing(run, monkeypatch, capsys):
+    def full(*arguments, **settings):
+        raise ConfigError("cannot write loss.png: No space left on device. Choose another file with --png.")
+
+    monkeypatch.setattr(plot, "is_run", lambda folder: True)
+    monkeypatch.setattr(plot, "save", full)
+    name = run("run")
+    assert draw(name) == 0
+    assert "cannot write loss.png: No space left on device" in capsys.readouterr().err
+    assert draw(name, "--png", "loss.png") == 2
 
 
 @needs_matplotlib

@@ -74,7 +74,7 @@ def test_help_and_mistakes(folder):
         ("train", "nothing", "--vocab-size", 300, "--out", "x.json"): "there is no file or folder nothing",
         ("encode", "none.json", "--text", "a"): "cannot read none.json",
         ("decode", "t.json", "x"): "the id 'x' is not an integer. Write it in digits.",
-        ("decode", "t.json", "999999"): "no token with the id 999999. Use ids below 270.",
+        ("decode", "t.json", "999999"): "no token with the id 999999. Use ids from 0 to 269.",
         ("convert", "t.json", "--out", "folder"): "GPT-2's way to cut text, not gpt4's",
         ("inspect", "text"): "Use a tokenizer.json, ranks that end with .tiktoken, or a folder with vocab.json and",
         ("decode", "number.json", "1"): "it has no tokens. Use a tokenizer.json, ranks",

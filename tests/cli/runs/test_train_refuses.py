@@ -34,7 +34,7 @@ BAD = [
     (["--config="], "--config names no folder or file"),
     (["--preset", "huge"], "there is no preset 'huge'. Use one of tiny"),
     (["--config", "missing.toml"], "cannot read --config missing.toml"),
-    (["--config", "bad.toml"], "is not TOML"),
+    (["--config", "bad.toml"], r"--config bad.toml: it is not TOML: .*\. Write lines such as steps = 1000\."),
     (["--config", "unknown.toml"], "unknown key 'stepz'"),
     (["--config", "typed.toml"], "--config typed.toml: steps is 'many', but must be a whole number, such as 1000"),
     (["--stesp", "3"], "Perhaps you meant --steps"),

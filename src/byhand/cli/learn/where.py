@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from byhand.book.words.language import COMMA, Language, Words
-from byhand.cli.arguments.parsing import parse
-from byhand.cli.arguments.settings import Positional
+from byhand.cli.arguments.parsing import read
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError
@@ -70,7 +70,7 @@ class Options:
     """A name, words in English or Chinese, a symbol, or a piece of a formula; omit it to list everything."""
     lang: Language | None = None
     """Language of the answer; that of the question if not given."""
-    json: bool = False
+    json: Switch = False
     """Print JSON: a list of entries, best first."""
     limit: int = 5
     """Most entries to print."""
@@ -78,7 +78,10 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Print the answers, best first; exit code 1 if there is none."""
-    options = parse(Options, arguments, "byhand where")
+    given = read(Options, arguments, "byhand where")
+    options = given.over()
+    if not options.query:
+        given.refuse(("limit",), "without a query")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
     from byhand.book.finding.index import all_findings

@@ -9,7 +9,7 @@ from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.text import text
 from byhand.book.words.language import Language, Words
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.learn import quiz
 from byhand.cli.learn.plotting import Plot, write
@@ -47,20 +47,18 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = parse(Options, arguments, "byhand work")
+    given = read(Options, arguments, "byhand work")
+    options = given.over()
     if not options.name:
-        if options.plot is not None:
-            raise ByhandError(f"--plot needs an example. Use one of {', '.join(TITLES)}.")
-        if options.quiz or options.exact or options.all or options.resume or options.from_ != 1:
-            raise ByhandError(f"--quiz and --exact need an example. Use one of {', '.join(TITLES)}.")
+        given.refuse({*given.values} - {"lang"}, "without an example, such as gelu")
         width = max(map(len, TITLES))
         show(LIST.said(options.lang))
         show("\n".join(f"  {name:<{width}}  {words.said(options.lang)}" for name, words in TITLES.items()))
         return 0
-    if (options.all or options.resume) and not options.quiz:
-        raise ByhandError("--all and --resume are for a quiz. Add --quiz.")
-    if options.resume and (options.all or options.from_ != 1):
-        raise ByhandError("--resume goes on as the quiz was left. Leave out --all and --from.")
+    if not options.quiz:
+        given.refuse(("all", "resume"), "without --quiz")
+    if options.resume:
+        given.refuse(("all", "from_"), "with --resume, which goes on as the quiz was left")
     lesson = make(options.name, options.exact)
     _require_step(lesson, options.from_)
     wrote = ""

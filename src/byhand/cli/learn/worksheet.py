@@ -10,7 +10,7 @@ from pathlib import Path
 from byhand.book.practice.sheet_pages import html, markdown
 from byhand.book.practice.sheets import TOPICS, make
 from byhand.book.words.language import Language
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import read
 from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
@@ -34,8 +34,10 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = parse(Options, arguments, "byhand worksheet")
+    given = read(Options, arguments, "byhand worksheet")
+    options = given.over()
     if not options.topic:
+        given.refuse({"seed", "out"}, f"without a topic, as in --topic {next(iter(TOPICS))}")
         width = max(map(len, TOPICS))
         show("\n".join(f"{topic:<{width}}  {words.said(options.lang)}" for topic, words in TOPICS.items()))
         return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from byhand.bench.shapes import Shape, require_threads, shape_of
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import read
 from byhand.cli.measure import plan_mesh
 from byhand.cli.measure.plan_options import Options
 from byhand.cli.terminal.picture import require_drawing, save
@@ -26,7 +26,20 @@ MOST_STEPS, MOST_STREAMS = 10**6, 1 << 16
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = parse(Options, arguments, "byhand plan")
+    given = read(Options, arguments, "byhand plan")
+    options = given.over()
+    of_a_mesh, of_training, of_generation = (
+        {"machine", "per_host", "recompute"},
+        {"dtype", "optimizer"},
+        {"weights", "streams"},
+    )
+    if options.mesh:
+        given.refuse(
+            {*given.values} - {"mesh", "shape", "architecture", "json"} - of_a_mesh - of_training, "with --mesh"
+        )
+    else:
+        given.refuse(of_a_mesh, "without --mesh")
+        given.refuse(of_generation if options.of == "train" else of_training, f"with --of {options.of}")
     if not 0 <= options.steps <= MOST_STEPS:
         raise ConfigError(f"steps is {options.steps}, but must be from 0 to {MOST_STEPS:,}. Use --steps 20.")
     if options.plot and not options.steps:
@@ -34,17 +47,8 @@ def main(arguments: list[str]) -> int:
     require_threads(options.threads)
     if options.mesh:
         return plan_mesh.run(options, shape_of(options.shape, options.architecture))
-    of_a_mesh = ("machine", "per_host", "recompute")
-    if any(getattr(options, name) != getattr(Options, name) for name in of_a_mesh):
-        raise ConfigError("--machine, --per-host and --recompute describe a mesh's devices. Use them with --mesh.")
     if options.plot:
         require_drawing(options.plot, "plan.png")
-    if options.of != "train" and options.dtype != "float32":
-        raise ConfigError(f"--dtype is training's. Use --weights {options.dtype} with --of decode or prefill.")
-    if options.of != "train" and options.optimizer != "adamw":
-        raise ConfigError("--optimizer is training's. Leave it out.")
-    if options.of == "train" and (options.weights != "float32" or options.streams != 1):
-        raise ConfigError("--weights and --streams are generation's. Use them with --of decode or prefill.")
     shape = shape_of(options.shape, options.architecture)
     plan = _listed(options, shape)
     table = plan.calls if options.every_call else plan.kinds

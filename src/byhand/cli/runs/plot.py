@@ -17,7 +17,7 @@ from byhand.cli.terminal.picture import is_free, save, title
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.cli.terminal.text_plot import plot_to_string
-from byhand.errors import ByhandError, CheckpointError
+from byhand.errors import ByhandError, CheckpointError, ConfigError
 from byhand.files.run_folder import checkpoints, is_checkpoint, is_run, require_readable, run_of, without_checkpoint
 from byhand.runs import metrics
 
@@ -65,8 +65,13 @@ def main(arguments: list[str]) -> int:
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or run / "loss.png"
             if options.png or is_free(path, lambda content: SOFTWARE.encode() in content[:1000]):
-                _write_png(curves, path, str(run), unit)
-                show(f"wrote {shown(path, 200)}")
+                try:
+                    _write_png(curves, path, str(run), unit)
+                    show(f"wrote {shown(path, 200)}")
+                except ConfigError as error:
+                    if options.png:
+                        raise
+                    say(str(error))  # nobody asked for it
             else:
                 say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
         elif options.png:

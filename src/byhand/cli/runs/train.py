@@ -127,6 +127,8 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
         require_sense(options.minutes, decided, options.resume is not None)
     if "hosts" in given.values and not options.hosts:  # a variable that is not set would train alone
         raise ConfigError("--hosts names no host. Leave it out to train alone, or use --hosts auto.")
+    if not options.hosts:
+        given.refuse(("patience",), "without --hosts")
     if options.minutes is not None and options.hosts:
         raise ConfigError("--minutes probes one machine, not several hosts. Choose the number of --steps.")
     if options.init_from and (options.minutes is not None or options.hosts):

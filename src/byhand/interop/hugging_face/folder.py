@@ -57,7 +57,7 @@ def _config(folder: Path) -> tuple[Family, ModelConfig]:
     except ByhandError as error:
         raise DataError(f"{folder / CONFIG}: {error}") from None
     except ValueError as error:
-        raise DataError(f"{folder / CONFIG} is not JSON: {brief(error)}.") from None
+        raise DataError(f"{folder / CONFIG} is not JSON: {brief(error)}. Use the model's own.") from None
 
 
 def files(
