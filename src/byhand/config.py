@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs
+from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs, require_encoding
 from byhand.engine.equation import registry, with_role
 from byhand.errors import ConfigError
 from byhand.formats.names import Dtype, array_of
@@ -25,17 +25,51 @@ Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of
 class DataConfig:
     """Which text, and how much of it is kept for validation."""
 
-    data: str = "python-stdlib"
-    """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
+    data: str | tuple[str, ...] = "python-stdlib"
+    """Files (text, JSON lines, parquet, also compressed), folders, or patterns like 'books/*.txt'; or one of - for
+    standard input, python-stdlib, and shakespeare."""
+    """文件（文本、JSON Lines、parquet，可压缩）、文件夹，或 'books/*.txt' 这样的模式；也可以是 -（标准输入）、
+    python-stdlib 或 shakespeare"""
+    text_field: str = field(default="", metadata=LATER)
+    """The field of JSON lines and parquet that holds the text; text if not given. If given, standard input is JSON
+    lines too."""
+    """JSON Lines 和 parquet 中存放文本的字段，默认为 text。给出时，标准输入按 JSON Lines 读取"""
+    encoding: str = field(default="auto", metadata=LATER)
+    """Encoding of text files, such as cp1252 or gb18030; bytes takes a file as it is. auto: UTF-8, or UTF-16 with its
+    mark."""
+    """文本文件的编码，例如 cp1252 或 gb18030；bytes 表示原样读取。auto：UTF-8，或带 BOM 的 UTF-16"""
     tokenizer: str = field(default="", metadata=LATER)
     """A tokenizer's file or folder (see `byhand tokenizer`), which sets vocab_size; bytes if not given."""
     val_fraction: float = 0.1
-    """Fraction of the text, at its end, that is kept for validation."""
+    """Fraction of the text that is kept for validation: whole documents, or the end of a single one."""
+    """留作验证的比例：从多篇文档中抽取整篇；只有一篇时取末尾"""
+    val_data: str | tuple[str, ...] = field(default="", metadata=LATER)
+    """A text for validation, named as --data; a part of --data if not given."""
+    """验证用的文本，写法同 --data；不给出时取自 --data"""
 
     def __post_init__(self) -> None:
+        for name in ("data", "val_data"):  # one name is stored as itself, as files from before several have it
+            if isinstance(value := getattr(self, name), list | tuple):
+                object.__setattr__(self, name, value[0] if len(value) == 1 else tuple(value))
         check_types(self)
+        if not self.sources:
+            raise ConfigError("data names no file. Use a file, a folder, or python-stdlib.")
+        for name in (*self.sources, *self.val_sources):
+            if not isinstance(name, str):
+                raise ConfigError(f"data names {brief(name)}, but must name files. Use text in quotes.")
+        require_encoding(self.encoding)
         if not 0 < self.val_fraction < 1:
             raise ConfigError(f"val_fraction is {self.val_fraction}, but must lie between 0 and 1. Use 0.1.")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What --data names."""
+        return (self.data,) if isinstance(self.data, str) else self.data
+
+    @property
+    def val_sources(self) -> tuple[str, ...]:
+        """What --val-data names."""
+        return (self.val_data,) * bool(self.val_data) if isinstance(self.val_data, str) else self.val_data
 
 
 @dataclass(frozen=True)

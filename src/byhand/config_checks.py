@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import fields
@@ -25,7 +26,20 @@ MOST = {  # more than any machine of today can use: refused before anything is b
     "seed": 2**63 - 1,
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
+AUTO, BYTES = "auto", "bytes"  # encodings: by the text's mark, or none
 LATER = {"later": True}  # metadata of a setting that older files lack: at its default it is not written
+
+
+def require_encoding(name: str) -> None:
+    """Raise ConfigError unless this is an encoding of text that Python knows, `auto` or `bytes`."""
+    if name not in (AUTO, BYTES):
+        try:
+            codecs.getincrementaldecoder(name)
+            " ".encode(name)  # a LookupError too if the codec is of something else than text
+        except (LookupError, ValueError):
+            raise ConfigError(
+                f"encoding is {brief(name)}, which Python does not know. Use cp1252, gb18030, or bytes."
+            ) from None
 
 
 def needs(name: str, *values: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
@@ -47,7 +61,7 @@ def check_types(config: Any) -> None:
     """Check every field against its annotation, so that a TOML string never reaches the arithmetic."""
     for name, hint in _hints(type(config)).items():
         value = getattr(config, name)
-        kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+        kinds = tuple(get_origin(k) or k for k in (get_args(hint) if get_origin(hint) is UnionType else (hint,)))
         if get_origin(hint) is Literal:
             if value not in get_args(hint):
                 raise ConfigError(f"{name} is {brief(value)}. Use one of {', '.join(get_args(hint))}.")

@@ -178,3 +178,12 @@ def test_the_rows_of_all_hosts_are_the_batch_and_all_draw_alike():
     for which in range(2):
         np.testing.assert_array_equal(sum(part[which] for part in parts), whole[which])
     assert len({int(rng.integers(1 << 60)) for rng in drawn}) == 1
+
+
+def test_a_split_by_documents_is_behind_their_ends():
+    text = b"one\0two\0three\0four\0"
+    for documents, train in ((1, b"one\0"), (3, b"one\0two\0three\0")):
+        parts = Corpus(text, training=documents).split(0.5, 2)
+        assert [part.tokens.tobytes() for part in parts] == [train, text[len(train) :]]
+    with pytest.raises(DataError, match="fewer documents than its record says"):
+        Corpus(text, training=5).split(0.5, 2)

@@ -1,5 +1,6 @@
 """A text of another tokenizer is encoded once; what is kept of it is never trusted if it is damaged."""
 
+import json
 import os
 import sys
 
@@ -12,6 +13,7 @@ from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import on_disk, open_text
 from byhand.errors import DataError
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
+from byhand.tokenizers.training import train
 from toy_tokenizers import PairTokenizer, byte_pairs
 
 TEXT = b"hello the other house, all those aaaa " * 50
@@ -158,5 +160,25 @@ def test_a_text_in_memory(cache, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_bytes(TEXT)
     assert corpus_of(open_text(str(tmp_path / "folder")), BPE).tokens[:].tolist() == BPE.encode(TEXT)
-    assert isinstance(corpus_of(open_text(str(tmp_path / "folder"))).tokens, np.ndarray)
+    assert corpus_of(open_text(str(tmp_path / "folder"))).tokens[:].tobytes() == TEXT
     assert BYTES.encode(TEXT) == [*TEXT]
+
+
+@pytest.mark.parametrize("ends", [(), ("<|other|>",), ("<|endoftext|>",)], ids=["no token", "another", "its own"])
+def test_documents_end_with_one_token_each(tmp_path, cache, ends):
+    tokenizer = train([b"the cat sat, the hat. " * 50], 280 + len(ends), "gpt2", ends)
+    texts = ["the cat ", "  sat,", "!!", "the\n\n", "\n the hat"] * 40
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    text = open_text(str(tmp_path / "a.jsonl"))
+    ids = corpus_of(text, tokenizer).tokens[:].tolist()
+    assert ids.count(tokenizer.end) == len(texts)
+    its_own = "<|endoftext|>" in ends
+    assert tokenizer.token_bytes[tokenizer.end] == (b"<|endoftext|>" if its_own else b"\0")
+    assert tokenizer.decode(ids) == b"".join(text.encode() + tokenizer.end_text for text in texts)
+    if its_own:
+        assert ids == [token for text in texts for token in (*tokenizer.encode(text), tokenizer.end)]
+
+
+def test_no_learnt_token_reaches_over_the_end_of_a_document():
+    tokenizer = train([b"ab\0ab\0ab\0" * 100], 300, "gpt2")
+    assert not any(b"\0" in content and len(content) > 1 for content in tokenizer.token_bytes.values())

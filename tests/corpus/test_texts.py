@@ -1,13 +1,11 @@
 """Where texts come from."""
 
 import hashlib
-import io
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from byhand.corpus import texts
 from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import cached_download, open_text
 from byhand.errors import DataError
@@ -23,8 +21,9 @@ def test_a_folder_is_its_text_files_in_order_of_path(tmp_path):
     (tmp_path / ".hidden").write_text("no")
     (tmp_path / "picture").write_bytes(b"\x89PNG\0\0")
     text = open_text(str(tmp_path))
-    assert text.content.tobytes() == b"123"
+    assert text.content[:].tobytes() == b"1\0002\0003\0"
     assert text.path is None
+    assert text.documents
 
 
 def test_the_standard_library_is_megabytes_of_source_in_a_fixed_order():
@@ -49,7 +48,7 @@ def test_runs_and_checkpoints_are_no_text_and_files_of_the_same_names_are(tmp_pa
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "manifest.json").write_text("1")
-    (notes / "metrics.jsonl").write_text("2")
+    (notes / "metrics.jsonl").write_text('{"text": "2"}')
     run = tmp_path / "run"
     run_folder.begin(run)
     (run / "metrics.jsonl").write_text("no")
@@ -57,19 +56,7 @@ def test_runs_and_checkpoints_are_no_text_and_files_of_the_same_names_are(tmp_pa
     best.mkdir()
     (best / "manifest.json").write_bytes(manifest(entries({"model.safetensors": b""})))
     (best / "model.safetensors").write_text("no")
-    assert open_text(str(tmp_path)).content.tobytes() == b"12"
-
-
-def test_what_is_too_large_for_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(texts, "MOST", 10)
-    (tmp_path / "a").write_bytes(b"0123456789")
-    assert len(open_text(str(tmp_path)).content) == 10
-    (tmp_path / "b").write_bytes(b"0")
-    with pytest.raises(DataError, match="2 files hold 11 bytes"):
-        open_text(str(tmp_path))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"0123456789a")))
-    with pytest.raises(DataError, match="standard input holds more than 10 bytes"):
-        open_text("-")
+    assert open_text(str(tmp_path)).content[:].tobytes() == b"1\0002\0"
 
 
 def test_missing_and_empty_sources_are_refused(tmp_path):

@@ -35,15 +35,21 @@ class Corpus:
     tokens     an array of integers or a file, so that `tokens[a:b]` is an array; bytes are encoded at once
     tokenizer  made the tokens and knows how many bytes each stands for
     name       of the text, in errors
+    training   documents that come before those for validation; 0: validation is the end of the text
 
     Raises DataError if the tokens are neither bytes nor a vector of integers; models refuse ids they lack.
     """
 
     def __init__(
-        self, tokens: np.ndarray | bytes | TextFile, tokenizer: Tokenizer = BYTES, name: str = "the text"
+        self,
+        tokens: np.ndarray | bytes | TextFile,
+        tokenizer: Tokenizer = BYTES,
+        name: str = "the text",
+        training: int = 0,
     ) -> None:
         self.tokenizer = tokenizer
         self.name = name
+        self.training = training
         if isinstance(tokens, bytes):
             tokens = tokenizer.array([tokens])
         self.tokens: np.ndarray | TextFile = tokens if isinstance(tokens, TextFile) else _vector(tokens, name)
@@ -85,8 +91,11 @@ class Corpus:
         return self._windows(starts, seq_len)
 
     def split(self, val_fraction: float, seq_len: int) -> tuple[Self, Self]:
-        """Return (training, validation): the first part of the text and the last."""
-        cut = len(self) - round(len(self) * val_fraction)
+        """Return (training, validation): the first part of the text and the last.
+
+        Windows may span documents: the token between them says so, and is learnt as any other.
+        """
+        cut = self._after(self.training) if self.training else len(self) - round(len(self) * val_fraction)
         train = self._part(0, cut, f"the training part of {self.name}")
         val = self._part(cut, len(self), f"the validation part of {self.name}")
         min(train, val, key=len).require(seq_len)
@@ -120,6 +129,16 @@ class Corpus:
         if isinstance(self.tokens, TextFile):
             return self.tokens.rows(starts, length).astype(np.int64)
         return self.tokens[np.asarray(starts, dtype=np.int64)[:, None] + np.arange(length)].astype(np.int64)
+
+    def _after(self, documents: int) -> int:
+        """Return where the tokens of so many documents end."""
+        begin = 0
+        for block in blocks(self.tokens):
+            ends = np.flatnonzero(block == self.tokenizer.end)
+            if documents <= len(ends):
+                return begin + int(ends[documents - 1]) + 1
+            documents, begin = documents - len(ends), begin + len(block)
+        raise DataError(f"{self.name} has fewer documents than its record says. Restore it, or start anew.")
 
     def _windows(self, starts: np.ndarray, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
         rows = self.rows(starts, seq_len + 1)

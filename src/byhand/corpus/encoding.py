@@ -20,7 +20,7 @@ from byhand.corpus.texts import Text
 from byhand.errors import DataError, reason
 from byhand.files.user_cache import cache_folder, write_own
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
-from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.tokenizers.tokenizer import END, Tokenizer
 from byhand.tokenizers.training import logged
 
 log = logging.getLogger(__name__)
@@ -30,11 +30,12 @@ SEAL = 3 * 32  # bytes: three SHA-256
 def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
     """Return the corpus of a text. DataError if the tokenizer has no ids for it, or the text changes meanwhile."""
     if isinstance(tokenizer, ByteTokenizer):
-        return Corpus(text.content, tokenizer, text.name)
-    key = bytes.fromhex(text.sha256 + tokenizer.digest)
+        return Corpus(text.content, tokenizer, text.name, text.training)
+    how = sha256(bytes.fromhex(tokenizer.digest) + b"documents").hexdigest() if text.documents else tokenizer.digest
+    key = bytes.fromhex(text.sha256 + how)
     folder = cache_folder()
     if folder is None:
-        return Corpus(tokenizer.array(_content(text)), tokenizer, text.name)
+        return Corpus(tokenizer.array(_content(text, tokenizer)), tokenizer, text.name, text.training)
     path = folder / "tokens" / f"{sha256(key).hexdigest()}.bin"
     tokens = _kept(path, tokenizer.dtype, key)
     if tokens is None:
@@ -44,7 +45,8 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
             tokens = _kept(path, tokenizer.dtype, key)
         except OSError as error:
             log.info("%s is not kept: %s", path, reason(error))
-    return Corpus(tokenizer.array(_content(text)) if tokens is None else tokens, tokenizer, text.name)
+    found = tokenizer.array(_content(text, tokenizer)) if tokens is None else tokens
+    return Corpus(found, tokenizer, text.name, text.training)
 
 
 def _kept(path: Path, dtype: np.dtype, key: bytes) -> TextFile | None:
@@ -69,12 +71,14 @@ def _sealed(text: Text, tokenizer: Tokenizer, key: bytes) -> Iterator[bytes]:
     def say(done: int) -> None:
         log.info("encoded %s of %s bytes", f"{done:,}", f"{len(text.content):,}")
 
-    for block in tokenizer.encode_blocks(logged(_content(text), say)):
+    for block in tokenizer.encode_blocks(logged(_content(text, tokenizer), say)):
         ids = np.asarray(block, tokenizer.dtype)
         digest.update(ids.data)
         yield ids.tobytes()
     yield key + digest.digest()
 
 
-def _content(text: Text) -> Iterator[bytes]:
-    return (block.tobytes() for block in blocks(text.content))
+def _content(text: Text, tokenizer: Tokenizer) -> Iterator[bytes]:
+    """Yield the text; documents end with the tokenizer's own text for it."""
+    for block in blocks(text.content):
+        yield block.tobytes().replace(END, tokenizer.end_text) if text.documents else block.tobytes()

@@ -28,12 +28,15 @@ class TextFile:
     """Bytes (N,) of a file, or of a part of it; with another dtype, integers of that type.
 
     It has `len`, slices without a step (arrays), `rows` and `part`.
+
+    descriptor  of the open file if it has no path; it is closed with the last reference. `path` only names it then
+
     Raises DataError if the file cannot be read, is empty, or changed since it was opened.
     """
 
-    def __init__(self, path: Path, dtype: np.dtype = BYTE) -> None:
+    def __init__(self, path: Path, dtype: np.dtype = BYTE, descriptor: int | None = None) -> None:
         try:
-            descriptor = open_regular(path)
+            descriptor = open_regular(path) if descriptor is None else descriptor
         except OSError as error:
             raise DataError(_refusal(path, error)) from None
         weakref.finalize(self, os.close, descriptor)

@@ -1,41 +1,44 @@
-"""Where a text comes from: a file, a folder, standard input, the standard library, or a download checked by hash."""
+"""The text that --data names: one file where it is, or documents that are written to one (see `prepared`)."""
 
 from __future__ import annotations
 
 import hashlib
-import os
+import logging
 import sys
-import sysconfig
-import urllib.error
-import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from byhand.corpus.documents import Document, Reading
+from byhand.corpus.prepared import Prepared, prepared
+from byhand.corpus.sources import cached_download, download_folder, files_of, library
 from byhand.corpus.text_file import TextFile, blocks
-from byhand.errors import DataError, reason
-from byhand.files.reading import open_regular, read_regular
-from byhand.files.run_folder import is_of_byhand
-from byhand.files.user_cache import cache_folder
-from byhand.files.writing import replace
+from byhand.errors import DataError
+from byhand.quantities import counted
 
+log = logging.getLogger(__name__)
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
-MOST = 1 << 31  # bytes of a text in memory
-STDIN = "standard input"
-NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
+STDIN, LIBRARY, SHAKESPEARE = "-", "python-stdlib", "shakespeare"
+NAMED = 5  # skipped files whose names are said
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text's bytes, what to call it, and the file that holds them (None: they exist only in memory)."""
+    """A text's bytes, what to call it, and the file that holds them (None: it is gone with the process).
+
+    documents  whether it is documents, each with its end (see `prepared`)
+    training   how many of them come before those for validation; 0: validation is the end of the text
+    """
 
     content: np.ndarray | TextFile
     name: str
     path: Path | None = None
+    documents: bool = False
+    training: int = 0
 
     @cached_property
     def sha256(self) -> str:
@@ -46,122 +49,67 @@ class Text:
         return digest.hexdigest()
 
 
-def open_text(source: str) -> Text:
+@dataclass(frozen=True)
+class Validation:
+    """What validation takes of documents: a share of their bytes, or documents of its own."""
+
+    share: float = 0.0
+    sources: Sequence[str] = ()
+
+
+def open_text(
+    sources: str | Sequence[str], reading: Reading | None = None, validation: Validation | None = None
+) -> Text:
     """Return the text that --data names.
 
-    source  a file (read where it is needed), a folder (its text files in order of path), `-` (standard input),
-            `python-stdlib` (the running interpreter's library), or `shakespeare` (1.1 MB, downloaded once)
-    Raises DataError, one line, if there is nothing to read.
+    sources  files (see `documents`), folders (their text files in order of path), patterns such as `books/*.txt`; or
+             one of `-` (standard input), `python-stdlib` (the running interpreter's library), and `shakespeare`
+             (1.1 MB, downloaded once)
+
+    One file of plain text is read where it is. Raises DataError, one line, if there is nothing to read.
     """
-    if source == "-":
-        content = sys.stdin.buffer.read(MOST + 1)
-        if len(content) > MOST:
-            raise DataError(
-                f"{STDIN} holds more than {MOST:,} bytes. Make one file of it, and name that with --data."
-            )
-        return _in_memory(content, STDIN)
-    if source == "python-stdlib":
-        return _in_memory(_join(_library_files()), "python-stdlib")
-    if source == "shakespeare":
-        path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, _downloads() / "tinyshakespeare.txt")
-        return on_disk(path, "shakespeare")
-    path = Path(source)
-    if not source:
-        raise DataError("--data names no file. Use a file, a folder, or --data python-stdlib.")
-    try:
-        if path.is_dir():
-            return _in_memory(_join(_text_files(path)), f"{source} (a folder)")
-        if not path.exists():
-            raise DataError(f"there is no file or folder {source}. Check the name, or use python-stdlib.")
-    except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise DataError(f"cannot read {source[:200]}: {reason(error)}. Check its name and permissions.") from None
-    return on_disk(path, source)
+    reading, val = reading or Reading(), validation or Validation()
+    named = [sources] if isinstance(sources, str) else list(sources)
+    name = _listed(named)
+    if STDIN in val.sources or (STDIN in named and len(named) > 1):
+        raise DataError("--data - reads all of standard input. Name it alone, and no file beside it.")
+    alone = named[0] if len(named) == 1 and not val.sources else ""
+    if alone == LIBRARY:
+        return Text(np.frombuffer(library(), np.uint8), alone)
+    if alone == SHAKESPEARE:
+        path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, download_folder() / "tinyshakespeare.txt")
+        return on_disk(path, alone)
+    if alone == STDIN:
+        name, found = "standard input", reading.of_stream(sys.stdin.buffer, "standard input")
+    else:
+        files = files_of(named)
+        if files == {Path(alone): True} and reading.plain(Path(alone)):
+            return on_disk(Path(alone), alone)
+        found = _documents(files, reading)
+    own = _documents(files_of(val.sources), reading) if val.sources else None
+    made = prepared(found, name, val.share, own)
+    _say(name, made, validation is not None)
+    return Text(made.content, name, None, made.documents > 1, made.training)
 
 
-def on_disk(path: Path, name: str) -> Text:
+def on_disk(path: Path, name: str, documents: bool = False, training: int = 0) -> Text:
     """Return the text of a file; DataError if it is none, or empty."""
-    return Text(TextFile(path), name, path.resolve())
+    return Text(TextFile(path), name, path.resolve(), documents, training)
 
 
-def _downloads() -> Path:
-    folder = cache_folder()
-    if folder is None:
-        raise DataError("there is no home folder to keep a download in. Set BYHAND_CACHE to a folder.")
-    return folder
+def _documents(files: Mapping[Path, bool], reading: Reading) -> Iterator[Document]:
+    for path, named in files.items():
+        yield from reading.documents(path, named)
 
 
-def cached_download(url: str, sha256: str, target: Path) -> Path:
-    """Return `target`, downloaded from url unless a file with this hash is there; a wrong hash is never kept."""
-    with suppress(OSError):
-        if hashlib.sha256(read_regular(target, MOST)).hexdigest() == sha256:
-            return target
-    try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            content = answer.read(MOST)
-    except (urllib.error.URLError, OSError) as error:
-        why = getattr(error, "reason", error)
-        raise DataError(
-            f"cannot download {url}: {why}. Connect to the network, or pass a file of your own with --data."
-        ) from None
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise DataError(f"{url} has SHA-256 {found[:12]}…, not {sha256[:12]}…. Pass a file of your own with --data.")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        replace(target, [content])
-    except OSError as error:
-        raise DataError(
-            f"cannot write {error.filename}: {reason(error)}. Name another folder with BYHAND_CACHE, "
-            f"or pass a file of your own with --data."
-        ) from None
-    return target
+def _say(name: str, made: Prepared, splits: bool) -> None:
+    """Say which files were skipped, and what validation takes."""
+    if made.skipped:
+        log.info("skipped, no text: %s", _listed(made.skipped))
+    if made.documents > 1:
+        val = f"{made.documents - made.training:,} of them" if made.training else "the end of the text"
+        log.info("%s: %s%s", name, counted(made.documents, "document"), f"; validation takes {val}" * splits)
 
 
-def _in_memory(content: bytes, name: str) -> Text:
-    if not content:
-        raise DataError(f"{name} holds no text. Use --data with a file or folder that does.")
-    return Text(np.frombuffer(content, dtype=np.uint8), name)
-
-
-def _join(paths: list[Path]) -> bytes:
-    try:
-        total = sum(path.stat().st_size for path in paths)
-        if total > MOST:
-            raise DataError(f"{len(paths):,} files hold {total:,} bytes. Make one file of them, and name that.")
-        return b"".join(read_regular(path, MOST) for path in paths)
-    except OSError as error:
-        raise DataError(f"cannot read {error.filename}: {reason(error)}. Check its permissions.") from None
-
-
-def _library_files() -> list[Path]:
-    """List the standard library's source files in a fixed order, without tests and installed packages."""
-    root = Path(sysconfig.get_paths()["stdlib"])
-    files = (p for p in root.rglob("*.py") if not NOT_THE_LIBRARY & set(p.relative_to(root).parts))
-    return sorted(files, key=lambda p: p.relative_to(root).as_posix())
-
-
-def _text_files(folder: Path) -> list[Path]:
-    """List a folder's text files in order of path.
-
-    It leaves out hidden files, files with a NUL byte at their start, and byhand's own runs and checkpoints.
-    """
-
-    def refuse(error: OSError) -> None:
-        raise DataError(f"cannot read {error.filename}: {reason(error)}. Check its permissions.")
-
-    found: list[Path] = []
-    for place, folders, files in os.walk(folder, onerror=refuse):
-        if is_of_byhand(Path(place)):
-            folders.clear()
-            continue
-        folders[:] = [f for f in folders if not f.startswith(".")]
-        found += [Path(place, f) for f in files if not f.startswith(".")]
-    return sorted((p for p in found if p.is_file() and not _is_binary(p)), key=lambda p: p.as_posix())
-
-
-def _is_binary(path: Path) -> bool:
-    try:
-        with os.fdopen(open_regular(path), "rb") as file:
-            return b"\0" in file.read(8192)
-    except OSError:
-        return False  # reading the text will report the error
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")

@@ -119,7 +119,8 @@ def opened(
         def open_it() -> str:
             run = held.enter_context(opening())
             mine.append(SharedRun(run.folder, run.config, run.text, run.place, run.start, run.tokenizer, group=group))
-            named = (str(run.text.path), run.text.name) if run.text else None
+            text = run.text
+            named = (str(text.path), text.name, text.documents, text.training) if text else None
             newest = run.start.path if run.start else None
             return json.dumps([str(run.folder.resolve()), named, str(newest.resolve()) if newest else None])
 
@@ -134,7 +135,7 @@ def opened(
         settings = changed(start.config, values, run, group.count) if start else config
         if start:
             start.config = settings
-        text = on_disk(Path(named[0]), named[1]) if named else None
+        text = on_disk(Path(named[0]), *named[1:]) if named else None
         yield SharedRun(run, settings, text, None, start, tokenizer, group=group)
 
 

@@ -19,9 +19,10 @@ from typing import Any, Protocol
 
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus
+from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
-from byhand.corpus.texts import Text, on_disk, open_text
+from byhand.corpus.texts import Text, Validation, open_text
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
 from byhand.files import run_folder
 from byhand.memory import require_memory
@@ -169,7 +170,10 @@ def begin(
 
 def open_corpus(config: TrainConfig, tokenizer: Tokenizer) -> tuple[Text, Corpus]:
     """Return the text that --data names and its tokens, all of which the model knows."""
-    text = open_text(config.data.data)
+    data = config.data
+    text = open_text(
+        data.sources, Reading(data.text_field, data.encoding), Validation(data.val_fraction, data.val_sources)
+    )
     corpus = corpus_of(text, tokenizer)
     corpus.require_vocabulary(config.model.vocab_size)
     return text, corpus
@@ -197,7 +201,7 @@ def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[
             return
         checkpoint.require_way(folder, range(start.step + 1, run_folder.STEPS))
         require_memory(config, resumed(replace(to_train(config), hosts=hosts), start.state.get("used")))
-        text = on_disk(text_of(start, folder, values.get("data")), config.data.data)
+        text = text_of(start, folder, values.get("data"))
         metrics.keep_until(folder, start.step)
         yield Run(folder, config, text, place, start)
 

@@ -111,7 +111,8 @@ def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:
         raise
     except (ValueError, TypeError, KeyError, ByhandError) as error:
         raise newer(sealed.path, brief(error, 200)) from None
-    if type(step) is not int or not 0 <= step < STEPS or not isinstance(text, dict):
+    counts = (step, text.get("training_documents", 0)) if isinstance(text, dict) else ()
+    if not counts or not all(type(n) is int and n >= 0 for n in counts) or step >= STEPS:
         raise CheckpointError(f"{sealed.path} is damaged: {STATE} is not one of a trainer.")
     if step_of(sealed.path.resolve().name) not in (None, step):
         raise CheckpointError(f"{sealed.path} is not what its name says: {STATE} is of step {step}.")

@@ -24,37 +24,49 @@ SPOT, SPOTS = 1 << 16, 64  # bytes of a sample, and samples, by which hosts comp
 
 
 def stored(text: Text, run: Path) -> Text:
-    """Write a text that exists only in memory into the run folder, so that a resumed run reads the same bytes."""
-    if isinstance(text.content, TextFile):
+    """Write a text that no file holds into the run folder, so that a resumed run reads the same bytes."""
+    if text.path:
         return text
     path = run / CORPUS
     if os.path.lexists(path):  # of an attempt that was killed, or its owner's
         if path.is_symlink() or not _holds(path, text.content):
             raise DataError(f"{path} is there already, with another text. Move it away, or choose another --out.")
-        return on_disk(path, text.name)
+        return on_disk(path, text.name, text.documents, text.training)
     try:
-        writing.create(path, [np.ascontiguousarray(text.content).data])
+        writing.create(path, (block.data for block in blocks(text.content)))
     except OSError as error:
         raise DataError(
             f"cannot write {error.filename}: {reason(error)}. Free some space, or choose another folder with --out."
         ) from None
-    return on_disk(path, text.name)
+    return on_disk(path, text.name, text.documents, text.training)
 
 
-def _holds(path: Path, content: np.ndarray) -> bool:
+def _holds(path: Path, content: np.ndarray | TextFile) -> bool:
     """Return whether a file has these bytes; DataError if it cannot be read."""
     found = TextFile(path)
     pairs = zip(blocks(found), blocks(content), strict=False)
     return len(found) == len(content) and all(np.array_equal(one, other) for one, other in pairs)
 
 
-def text_of(start: Checkpoint, run: Path, moved: str | None) -> Path:
-    """Return the file of a run's text; a run saved through the Python API may not name one."""
+def text_of(start: Checkpoint, run: Path, moved: str | tuple[str, ...] | None) -> Text:
+    """Return the text of a run; a run saved through the Python API may not name one.
+
+    moved  the file that has it now
+    """
+    training = start.state["text"].get("training_documents")
+    path = _path_of(start, run, moved)
+    return on_disk(path, ", ".join(start.config.data.sources), training is not None, training or 0)
+
+
+def _path_of(start: Checkpoint, run: Path, moved: str | tuple[str, ...] | None) -> Path:
     if not start.state["text"] and "imported" in start.state:
         raise CheckpointError(f"{run} was imported, not trained. Tune it with `byhand train --init-from {run}`.")
     if moved is not None:
-        if not moved:
-            raise DataError("--data names no file. Say where the run's text is, or leave it out.")
+        if not isinstance(moved, str) and len(moved) == 1:
+            (moved,) = moved
+        if not moved or not isinstance(moved, str):
+            what = "several files, but a run has one text" if moved else "no file"
+            raise DataError(f"--data names {what}. Say where the run's text is, or leave it out.")
         return Path(moved)
     known = start.state["text"].get("path")
     if not isinstance(known, str) or not known:
@@ -73,11 +85,12 @@ def require_same_text(start: Checkpoint, text: Mapping[str, Any]) -> None:
 
 
 def identity(text: Text, run: Path) -> dict[str, Any]:
-    """Return the record of a text that checkpoints keep: path, length and hash."""
+    """Return the record of a text that checkpoints keep: path, length and hash; of documents those for training."""
     if len(text.content) > LARGE:
         log.info("reading %.200s once for its SHA-256 (%.1f GB)", text.name, len(text.content) / 1e9)
     inside = text.path == run.resolve() / CORPUS
-    return {"path": CORPUS if inside else str(text.path), "bytes": len(text.content), "sha256": text.sha256}
+    record = {"path": CORPUS if inside else str(text.path), "bytes": len(text.content), "sha256": text.sha256}
+    return record | ({"training_documents": text.training} if text.documents else {})
 
 
 def spot_check(text: Text) -> str:

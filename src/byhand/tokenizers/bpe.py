@@ -25,6 +25,7 @@ from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
 WORK = 1 << 26  # characters to search for all pairs of a vocabulary without merges
 KEPT = 1 << 18  # words in the cache of ids
+ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")  # as models name the end of a text
 LONG = 1 << 16  # bytes of a first block from which on compiled loops repay their loading
 
 
@@ -123,6 +124,11 @@ class BytePairTokenizer(Tokenizer):
             return
         for found in pieces(blocks, self.split, self.special):
             yield [token for piece in found for token in self._ids(piece)]
+
+    @property
+    def end_text(self) -> bytes:
+        """The text of the special token that ends a document, if there is one."""
+        return next((encoded(text) for text in ENDS if text in self.special), super().end_text)
 
     @cached_property
     def _encoder(self) -> compiled.Encoder:

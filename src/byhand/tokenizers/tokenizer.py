@@ -18,6 +18,7 @@ import numpy as np
 
 from byhand.errors import DataError
 
+END = b"\0"  # of a document, in a text of several: no text has this character
 PLAIN = frozenset(b"\t\n" + bytes(range(32, 127)))  # the bytes of printable ASCII, tab and newline
 
 
@@ -71,6 +72,17 @@ class Tokenizer(ABC):
             raise DataError(
                 f"the vocabulary has no token with the id {error.args[0]}. Use ids from 0 to {self.vocab_size - 1}."
             ) from None
+
+    @property
+    def end_text(self) -> bytes:
+        """What stands for `END` where documents are encoded: itself, or the text of a special token."""
+        return END
+
+    @property
+    def end(self) -> int:
+        """The id of the token that ends a document."""
+        (token,) = self.encode(self.end_text)
+        return token
 
     def stream(self, tokens: Iterable[int], before: bytes = b"") -> Iterator[str]:
         """Yield the text of `before`, then what each token adds to it, then the rest.

@@ -19,7 +19,7 @@ from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.plain import Pair, joined
 from byhand.tokenizers.splitting import SPLITS, Split, pieces
 from byhand.tokenizers.symbols import LARGEST, encoded, visible_bytes
-from byhand.tokenizers.tokenizer import utf8
+from byhand.tokenizers.tokenizer import END, utf8
 
 log = logging.getLogger(__name__)
 EVERY = 2.0  # seconds between two lines of progress
@@ -110,16 +110,17 @@ def learn(words: Mapping[bytes, int], merges: int) -> Iterator[list[Pair]]:
 
 
 def _learnt(blocks: Iterable[bytes], merges: int, split: Split, special: Sequence[str]) -> Iterator[list[Pair]]:
+    ends = (*special, END.decode())  # no token reaches over the end of a document
     if compiled.available():
-        counter = compiled.Counter(split, special)
+        counter = compiled.Counter(split, ends)
         for _ in counter.feed(blocks):
             pass
         log.info("%s distinct words", f"{counter.count:,}")
         return compiled.learn(counter, merges)
     words: Counter[str] = Counter()
-    for found in pieces(blocks, split, special):
+    for found in pieces(blocks, split, ends):
         words.update(found)
-    for text in special:
+    for text in ends:
         del words[text]
     log.info("%s distinct words; byhand[fast] would count and merge them many times faster", f"{len(words):,}")
     return learn({utf8(word): count for word, count in words.items()}, merges)

@@ -17,7 +17,18 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("tokens")
     (made / "text").write_bytes(TEXT)
     done = inside.byhand(
-        "tokenizer", "train", "text", "--vocab-size", 270, "--special", "<|end|>", "--out", "t.json", cwd=made
+        "tokenizer",
+        "train",
+        "text",
+        "--encoding",
+        "bytes",
+        "--vocab-size",
+        270,
+        "--special",
+        "<|end|>",
+        "--out",
+        "t.json",
+        cwd=made,
     )
     assert done.returncode == 0, done.stderr
     assert b"t.json: 270 tokens learnt from text (" in done.stderr
@@ -54,7 +65,7 @@ def test_what_a_tokenizer_holds(folder):
 
 
 def test_other_forms_have_the_same_ids(folder):
-    run(folder, "train", "text", "--vocab-size", 268, "--split", "gpt2", "--out", "two.json")
+    run(folder, "train", "text", "--encoding", "bytes", "--vocab-size", 268, "--split", "gpt2", "--out", "two.json")
     ids = run(folder, "encode", "two.json", stdin=TEXT)
     run(folder, "convert", "two.json", "--out", "two.tiktoken")
     run(folder, "convert", "two.json", "--out", "files")
@@ -69,8 +80,17 @@ def test_help_and_mistakes(folder):
     assert b"inspect" in run(folder, "--help")
     for arguments, said in {
         ("learn",): "there is no byhand tokenizer",
-        ("train", "text", "--vocab-size", 9, "--out", "x.json"): "vocab_size is 9, but must be from 256",
-        ("train", "text", "--vocab-size", 300, "--out", "x.txt"): "no name of a tokenizer",
+        (
+            "train",
+            "text",
+            "--encoding",
+            "bytes",
+            "--vocab-size",
+            9,
+            "--out",
+            "x.json",
+        ): "vocab_size is 9, but must be from 256",
+        ("train", "text", "--encoding", "bytes", "--vocab-size", 300, "--out", "x.txt"): "no name of a tokenizer",
         ("train", "nothing", "--vocab-size", 300, "--out", "x.json"): "there is no file or folder nothing",
         ("encode", "none.json", "--text", "a"): "cannot read none.json",
         ("decode", "t.json", "x"): "the id 'x' is not an integer. Write it in digits.",

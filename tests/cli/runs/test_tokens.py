@@ -191,7 +191,18 @@ def learnt(tmp_path_factory, cache):
     folder = tmp_path_factory.mktemp("learnt")
     (folder / "text").write_bytes(DOCUMENTS)
     done = inside.byhand(
-        "tokenizer", "train", "text", "--vocab-size", 270, "--special", SPECIAL, "--out", "t.json", cwd=folder
+        "tokenizer",
+        "train",
+        "text",
+        "--encoding",
+        "bytes",
+        "--vocab-size",
+        270,
+        "--special",
+        SPECIAL,
+        "--out",
+        "t.json",
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     assert b"t.json: 270 tokens learnt from text" in done.stderr
@@ -200,7 +211,21 @@ def learnt(tmp_path_factory, cache):
 
 def test_train_with_a_tokenizer(learnt):
     """The vocabulary follows the tokenizer; the checkpoint holds it; bits are per byte of the file."""
-    train = ("train", "--data", "text", "--tokenizer", "t.json", "--seq-len", 8, "--d-model", 16, "--preset", "tiny")
+    train = (
+        "train",
+        "--data",
+        "text",
+        "--encoding",
+        "bytes",
+        "--tokenizer",
+        "t.json",
+        "--seq-len",
+        8,
+        "--d-model",
+        16,
+        "--preset",
+        "tiny",
+    )
     done = inside.byhand(*train, "--steps", 4, "--eval-windows", 4, "--out", "run", cwd=learnt)
     assert done.returncode == 0, done.stderr
     loaded = checkpoint.load(learnt / "run")
@@ -210,7 +235,9 @@ def test_train_with_a_tokenizer(learnt):
     (learnt / "t.json").rename(learnt / "moved.json")  # a run goes on without the file
     try:
         assert b"is complete" in inside.byhand("train", "--resume", "run", cwd=learnt).stdout
-        result = json.loads(inside.byhand("eval", "run", "--data", "text", "--json", cwd=learnt).stdout)
+        result = json.loads(
+            inside.byhand("eval", "run", "--data", "text", "--encoding", "bytes", "--json", cwd=learnt).stdout
+        )
     finally:
         (learnt / "moved.json").rename(learnt / "t.json")
     ids = loaded.tokenizer.encode(DOCUMENTS)

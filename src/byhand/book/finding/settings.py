@@ -59,9 +59,15 @@ zero_init | Output projections begin at zero | 输出投影从零开始 | zero i
 # DataConfig
 data | The text to train on | 训练用的文本 | corpus, training data, my own text, own data, dataset file,
     tiny shakespeare, openwebtext, 训练数据, 语料, 自己的数据, 自己的文本
+text_field | Field of JSON lines that holds the text | JSON Lines 中存放文本的字段 | jsonl, ndjson, parquet column,
+    text column, text_column, dataset_text_field, JSON 数据, 字段名
+encoding | Encoding of text files | 文本文件的编码 | character set, charset, UTF-16, latin-1, cp1252, gbk, gb18030,
+    big5, UnicodeDecodeError, 字符编码, 乱码
 tokenizer | A tokenizer's file | 分词器文件 | tokenizer.json, tiktoken ranks, own vocabulary, 自己的词表, 词表文件
 val_fraction | Share of text for validation | 留作验证的比例 | train test split, validation split, val.bin, 验证集,
     划分验证集
+val_data | A text of its own for validation | 单独的验证文本 | validation file, eval dataset, held-out file, dev set,
+    验证文件, 单独的验证集
 # OptimConfig
 optimizer | How gradients update parameters | 用梯度更新参数的方法 | --optimizer muon, optim, optimizer_name,
     which optimizer, 选哪个优化器

@@ -63,6 +63,7 @@ SHAPE = {"seq_len", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d
 SIZES = SHAPE | {"batch_size", "lr", "warmup_steps"}  # fit each other
 OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
 LARGEST = 1 << 16  # bytes of a TOML file; with every setting it has one thousand
+LISTS = {"data", "val_data"}  # settings that may be several
 SECTIONS = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig}
 
 
@@ -127,7 +128,9 @@ def _settings(content: bytes) -> dict[str, Any]:
 
 
 def _require_single(key: str, value: Any) -> None:
-    """Raise ConfigError for a nested table, a list, or an integer of more than 64 bits."""
+    """Raise ConfigError for a nested table, a list of others than names, or an integer of more than 64 bits."""
+    if isinstance(value, list) and key.replace("-", "_") in LISTS:
+        return
     if isinstance(value, (dict, list)):
         kind = "a table" if isinstance(value, dict) else "a list"
         raise ConfigError(f"{quoted(key)} is {kind}, but must be a value. The tables are {', '.join(SECTIONS)}.")

@@ -49,7 +49,7 @@ class Setting:
             plain = get_args(plain)[0]
         parts = get_args(plain)
         self.kind: Any = parts if get_origin(plain) is Literal else parts[0] if parts else plain
-        self.many = get_origin(plain) is tuple
+        self.many = any(get_origin(part) is tuple for part in (plain, *parts))
         self.positional = "positional" in markers
         self.optional = next((m for m in markers if isinstance(m, ValueOptional)), None)
         self.negatable = self.kind is bool and "switch" not in markers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +10,7 @@ from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
+from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
 from byhand.evaluate import evaluate
@@ -27,7 +28,8 @@ class Options:
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
     data: str
-    """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
+    """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like 'books/*.txt', - for standard
+    input, python-stdlib, or shakespeare."""
     stride: int | None = None
     """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
@@ -36,6 +38,7 @@ class Options:
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False
     """Print one JSON object."""
+    reading: Reading = field(default_factory=Reading)
 
 
 def main(arguments: list[str]) -> int:
@@ -45,7 +48,7 @@ def main(arguments: list[str]) -> int:
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
-    text = corpus_of(open_text(options.data), loaded.tokenizer)
+    text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)
     result = evaluate(model, text, options.stride, options.runtime)
     if result.why:
         say(f"runtime {result.runtime}: {result.why}")

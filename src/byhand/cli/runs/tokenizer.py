@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from byhand.cli.arguments.parsing import run_subcommand, text_bytes
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
+from byhand.corpus.documents import Reading
 from byhand.corpus.text_file import blocks
 from byhand.corpus.texts import open_text
 from byhand.errors import DataError
@@ -36,7 +37,8 @@ class TrainingOptions:
     """
 
     text: Positional[str]
-    """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
+    """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like 'books/*.txt', - for standard
+    input, python-stdlib, or shakespeare."""
     vocab_size: int
     """Number of tokens, including the bytes and the special tokens."""
     out: Path
@@ -45,6 +47,7 @@ class TrainingOptions:
     """How text is cut into words, which no token crosses: as GPT-2, GPT-4, Qwen2 or SmolLM does it."""
     special: tuple[str, ...] = ()
     """Strings that are one token each wherever they occur, such as <|endoftext|>."""
+    reading: Reading = field(default_factory=Reading)
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ def main(arguments: list[str]) -> int:
 
 def _train(options: TrainingOptions) -> int:
     forms.require_place(options.out, options.split)
-    text, begun = open_text(options.text), time.monotonic()
+    text, begun = open_text(options.text, options.reading), time.monotonic()
     content = (block.tobytes() for block in blocks(text.content))
     tokenizer = train(content, options.vocab_size, options.split, options.special, len(text.content))
     forms.write(tokenizer, options.out)

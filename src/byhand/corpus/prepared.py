@@ -1,0 +1,150 @@
+"""Many documents become one text: each ends with a NUL character, those for validation come last.
+
+No document has a NUL (`documents` refuses it), so the text says where each one ends; tokenizers write their own
+token for the end of a text there. Validation takes whole documents, drawn by the hash of their bytes: equal documents
+are on one side, and a document that is added moves no other. If that misses the wanted share by half, as with a few
+long documents, it takes the end of the text instead.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from byhand.corpus.documents import BLOCK, Document, NoTextError
+from byhand.corpus.text_file import TextFile
+from byhand.errors import DataError, reason
+from byhand.tokenizers.tokenizer import END
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Documents in one temporary file, which is gone with the last reference to it.
+
+    training  documents before those for validation; 0: validation is the end of the text
+    skipped   files that are no text, and were not named themselves
+    """
+
+    content: TextFile
+    documents: int
+    training: int
+    skipped: list[str]
+
+
+def prepared(
+    documents: Iterable[Document], name: str, val_fraction: float = 0.0, val: Iterable[Document] | None = None
+) -> Prepared:
+    """Write documents to a temporary file; empty ones are left out.
+
+    val_fraction  the share of the bytes that validation takes
+    val           its documents, if it has its own
+
+    Raises DataError if there are none, or no room for them.
+    """
+    try:
+        with Spool() as spool:
+            spool.add(documents)
+            own = len(spool.ends)
+            if not own:
+                raise DataError(f"{name} holds no text. Use --data with a file or folder that does.")
+            if val is not None:
+                spool.add(val)
+                if len(spool.ends) == own:
+                    raise DataError(f"the validation text of {name} is empty. Use another --val-data.")
+                return Prepared(spool.finish(name), len(spool.ends), own, spool.skipped)
+            apart = spool.drawn(val_fraction)
+            training = own - int(apart.sum())
+            if training == own:
+                return Prepared(spool.finish(name), own, 0, spool.skipped)
+            with Spool() as ordered:
+                for chosen in (~apart, apart):
+                    spool.copy(chosen, ordered.file)
+                return Prepared(ordered.finish(name), own, training, spool.skipped)
+    except OSError as error:
+        raise DataError(
+            f"cannot write {name} as one text: {reason(error)}. Set TMPDIR to a folder with room."
+        ) from None
+
+
+class Spool:
+    """A temporary file of documents.
+
+    ends     of the documents, in bytes, after their NUL
+    hashes   of each, 64 bits
+    skipped  files that are no text
+    """
+
+    def __init__(self) -> None:
+        self.file: IO[bytes] = tempfile.TemporaryFile(buffering=BLOCK)  # noqa: SIM115 (closed by `with`)
+        self.ends, self.hashes = array("q"), array("Q")
+        self.skipped: list[str] = []
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.file.close()
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Append documents that are not empty."""
+        for document in documents:
+            begin = self.ends[-1] if self.ends else 0
+            try:
+                end, digest = self._write(document, begin)
+            except NoTextError:
+                if document.named:
+                    raise
+                self.skipped.append(document.file)
+                self.file.seek(begin)
+                self.file.truncate()
+                continue
+            if end > begin:
+                self.ends.append(end + self.file.write(END))
+                self.hashes.append(int.from_bytes(digest[:8], "little"))
+
+    def _write(self, document: Document, end: int) -> tuple[int, bytes]:
+        """Return where the document ends, and the hash of its bytes."""
+        digest = sha256()
+        for block in document.blocks:
+            digest.update(block)
+            end += self.file.write(block)
+        return end, digest.digest()
+
+    def drawn(self, share: float) -> np.ndarray:
+        """Return booleans: those of least hash that have this share of the bytes, or none if it misses by half."""
+        ends = np.frombuffer(self.ends, np.int64)
+        sizes, hashes = np.diff(ends, prepend=0), np.frombuffer(self.hashes, np.uint64)
+        order = hashes.argsort()
+        beyond = np.flatnonzero(sizes[order].cumsum() > share * ends[-1])[0]  # the last one is
+        chosen = hashes < hashes[order[beyond]]  # equal documents are on one side
+        return chosen if sizes[chosen].sum() > share * ends[-1] / 2 else np.zeros_like(chosen)
+
+    def copy(self, chosen: np.ndarray, to: IO[bytes]) -> None:
+        """Write the chosen documents, in their order."""
+        self.file.flush()
+        for begin, end in _stretches(chosen, np.frombuffer(self.ends, np.int64)):
+            self.file.seek(begin)
+            while begin < end:
+                begin += to.write(self.file.read(min(BLOCK, end - begin)))
+
+    def finish(self, name: str) -> TextFile:
+        """Return the file, to be read; the spool takes no more. A single document needs no end."""
+        if len(self.ends) == 1:
+            self.file.truncate(self.ends[0] - len(END))
+        self.file.flush()
+        return TextFile(Path(name), descriptor=os.dup(self.file.fileno()))
+
+
+def _stretches(chosen: np.ndarray, ends: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield (begin, end) in bytes of neighbouring documents that are chosen."""
+    edges = np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))
+    for first, last in edges.reshape(-1, 2).tolist():
+        yield (int(ends[first - 1]) if first else 0), int(ends[last - 1])
