@@ -160,6 +160,13 @@ def test_every_command_of_the_pages_is_there():
                 assert name in TITLES or name.isupper(), f"{page.name}: byhand work {name}"
 
 
+def help_of(capsys, *words):
+    """Return the page of --help of a command."""
+    with contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    return capsys.readouterr().out
+
+
 def test_every_flag_of_the_pages_is_in_the_help(capsys):
     written: dict[str, set[str]] = {}
     for page in pages.pages():
@@ -168,9 +175,10 @@ def test_every_flag_of_the_pages_is_in_the_help(capsys):
                 written.setdefault(command, set()).update(re.findall(r"(?<!\S)--[a-z][\w-]*", rest))
     assert written["train"]
     for command, flags in written.items():
-        with contextlib.suppress(SystemExit):
-            main([command, "--help"])
-        offered = set(re.findall(r"--[a-z][\w-]*", capsys.readouterr().out))
+        offered = help_of(capsys, command)
+        for inner in re.findall(r"^  (\w+)  ", offered, re.MULTILINE) if "COMMAND" in offered else ():
+            offered += help_of(capsys, command, inner)
+        offered = set(re.findall(r"--[a-z][\w-]*", offered))
         assert flags <= offered, f"byhand {command} has no {', '.join(sorted(flags - offered))}"
 
 

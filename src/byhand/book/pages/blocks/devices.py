@@ -202,7 +202,7 @@ def equality(page: Path, lang: str) -> str:
         (
             Words("a resumed run on the same mesh", "在同一网格上续训"),
             Words("every bit", "逐位相同"),
-            f"{XLA_TESTS}:test_a_resumed_run_has_the_bits_of_an_uninterrupted_one",
+            "tests/runtimes/test_training.py:test_a_run_that_is_taken_up_has_the_bits_of_an_uninterrupted_one",
         ),
         (
             Words("several hosts, compared with one process on the same mesh", "多台主机，或单个进程用同样的网格"),
