@@ -1,6 +1,5 @@
 """Evaluation predicts every token but the first exactly once, with as much context as the stride leaves."""
 
-import importlib.util
 import itertools
 import math
 from dataclasses import replace
@@ -17,6 +16,7 @@ from byhand.engine import no_grad
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.evaluate import evaluate
 from byhand.model import TinyGPT
+from needs import needs_loops
 from toy_tokenizers import PairTokenizer
 
 WINDOW = 6
@@ -68,10 +68,6 @@ def test_what_cannot_be_evaluated():
         evaluate(GPT, ByteDataset(np.zeros(9, np.uint8)), 7)
     with pytest.raises(DataError, match="hold the id 32"):
         evaluate(GPT, ByteDataset(np.full(9, 32, np.uint8)))
-
-
-LOOPS = importlib.util.find_spec("numba") is not None and importlib.util.find_spec("scipy") is not None
-needs_loops = pytest.mark.skipif(not LOOPS, reason="needs the extra `fast`")
 
 
 def float32_model(**settings):

@@ -25,11 +25,11 @@ from byhand.runs.contents import OPTIMIZER, due
 from byhand.runs.run import training
 from byhand.runs.trainer import Trainer
 from byhand.runtimes.protocol import to_train
-from byhand.runtimes.sessions import held
 from byhand.tracing.updates import PARTS, parts_of
 from byhand.update_rules import OF_A_PARAMETER, rule_of, settings_of, state_of, state_shapes, unread, updates, used_by
 from interrupts import at_every_point
 from runtimes.registered import NAMES, OTHERS, REFERENCE, able, session_of
+from runtimes.steps import bits, copied, put
 
 UPDATES = {update.name: update for update in updates()}
 MODEL = ModelConfig(vocab_size=64, seq_len=8, d_model=8, n_layers=1, n_heads=2, attention_bias="none", mlp_bias=False)
@@ -119,12 +119,13 @@ def test_the_first_part_of_its_arithmetic_is_the_parameter_and_the_second_its_ch
 def test_a_run_that_goes_on_has_the_bits_of_one_that_was_not_interrupted(name, runtime, tmp_path):
     config = config_of(name, runtime, ema=0.9)
     able(to_train(config))
-    list(training(trainer(config), tmp_path / "whole"))
+    records = list(training(trainer(config), tmp_path / "whole"))
     steps = training(trainer(config), tmp_path / "stopped")
     next(step for step in steps if step.step == 3)  # what comes after the second step's checkpoint
     start = checkpoint.load(tmp_path / "stopped")
     assert start.step == 2
-    list(training(trainer(config, start), tmp_path / "stopped"))
+    rest = list(training(trainer(config, start), tmp_path / "stopped"))
+    assert [r.val_loss for r in rest] == [r.val_loss for r in records[2:]]
     for path in sorted((tmp_path / "whole/step-00000004").glob("*.safetensors")):
         assert path.read_bytes() == (tmp_path / "stopped/step-00000004" / path.name).read_bytes(), path.name
 
@@ -229,14 +230,10 @@ def test_an_interrupt_in_an_update_without_kernels_changes_all_or_nothing(name, 
         expected[steps] = bits(session)
     session, counted = loops(name), set()
     session.step([batch(0)], 1.0)
-    start = held(session.model, session.optimizer)
-    start = start.each(lambda part: {n: np.array(a) for n, a in part.items()}, start)
+    start = copied(session)
 
     def run():
-        for n, parameter in session.model.parameters().items():
-            parameter.data = start.parameters[n].copy()
-        session.optimizer.restore({k: {n: a.copy() for n, a in p.items()} for k, p in start.moments.items()}, {})
-        session.optimizer.t = 1
+        put(session, start, 1)
         session.step([batch(1)], 1.0)
 
     for point in at_every_point(run, "byhand/optim.py", "loops/run/training.py", f"equations/{name}.py", every=3):
@@ -275,10 +272,6 @@ def without_kernels(monkeypatch):
 
 def loops(name):
     return session_of(TinyGPT(MODEL, seed=2), optimizer_of(name), "loops", threads=2)
-
-
-def bits(session):
-    return [(n, a.tobytes()) for part in session.state().dictionaries() for n, a in part.items()]
 
 
 def batch(seed):

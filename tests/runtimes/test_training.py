@@ -184,6 +184,10 @@ def test_the_state_is_what_model_and_optimizer_hold(name):
         assert np.shares_memory(tensor.data, state.parameters[n])
         assert not np.array_equal(tensor.data, before[n])
     assert session.optimizer.moments["m"].keys() == session.optimizer.moments["v"].keys() == before.keys()
+    assert [set(part) for part in state.dictionaries()] == [*[set(before)] * 3, set()]
+    for array in (array for part in state.dictionaries() for array in part.values()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
 
 
 @pytest.mark.parametrize("max_norm", [0.0, 1.0])

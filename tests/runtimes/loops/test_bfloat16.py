@@ -4,25 +4,19 @@ Where the library or the processor lacks them, a product written here in plain l
 like the library's own. Tests marked by `real` need the real one.
 """
 
-import importlib.util
 from dataclasses import replace
 from functools import cache
 
+import numba
 import numpy as np
 import pytest
+from numba import types
 
 import byhand as bh
+from byhand.config import TrainConfig
 from byhand.engine.equation import with_role
 from byhand.equations import linear
 from byhand.errors import ConfigError
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
-
-import numba
-from numba import types
-
-from byhand.config import TrainConfig
 from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels.formats.contract import lack, number_of
 from byhand.runtimes.loops.kernels.loss import cross_entropy

@@ -1,6 +1,5 @@
 """What is the plan's own in generation: parts on threads, the faster of two ways, packed weights, interrupts."""
 
-import importlib.util
 from dataclasses import replace
 from typing import get_args
 
@@ -10,14 +9,10 @@ import pytest
 import byhand as bh
 from byhand.equations import mul
 from byhand.errors import ConfigError
-from byhand.generation import generate
-from byhand.layers.norm import LayerNorm
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
-
 from byhand.formats.names import NATIVE, Dtype, Multiplied, Weights
 from byhand.formats.registry import FORMATS
+from byhand.generation import generate
+from byhand.layers.norm import LayerNorm
 from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, PACKED, kernel_of
 from byhand.runtimes.loops.run import decoding
 from byhand.runtimes.loops.run.autotune import Autotuner

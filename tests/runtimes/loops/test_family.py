@@ -1,17 +1,11 @@
 """Attention's variants in any combination: training and generation by plan against NumPy, on tiny models."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import byhand as bh
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
-
 from byhand.engine import Tensor
 from byhand.engine.graph.record import record
 from byhand.equations import (

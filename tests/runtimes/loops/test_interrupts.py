@@ -1,34 +1,15 @@
 """An interrupt anywhere in a step: the weights are those before or those after it, and optimizer.t says which."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
 import byhand as bh
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
-
 from byhand.runtimes.loops.lower.fusion import rules_of
 from byhand.runtimes.loops.run.training import LoopsSession
 from interrupts import at_every_point
+from runtimes.steps import bits, copied, made, put
 
 CONFIG = bh.ModelConfig(vocab_size=11, seq_len=7, d_model=8, n_layers=1, n_heads=2)
-
-
-def everything(model, optimizer):
-    arrays = [
-        *(p.data for p in model.parameters().values()),
-        *optimizer.moments["m"].values(),
-        *optimizer.moments["v"].values(),
-    ]
-    return b"".join(a.tobytes() for a in arrays)
-
-
-def made(shapes):
-    rng = np.random.default_rng(0)
-    return [tuple(rng.integers(0, CONFIG.vocab_size, shape) for _ in range(2)) for shape in shapes]
 
 
 @pytest.mark.parametrize("shapes", [[(4, 7)], [(4, 7), (1, 3)]], ids=str)
@@ -36,20 +17,18 @@ def made(shapes):
 def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
     """The second shape needs fewer shares than the first, so that its update is a replay of its own."""
     rules = rules_of("train") if kernels else tuple(f for f in rules_of("train") if f.ends != "gelu")
-    model, optimizer = bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=1e-2)
-    runtime, batches = LoopsSession(model, optimizer, threads=3, rules=rules), made(shapes)
+    optimizer = bh.AdamW(lr=1e-2)
+    runtime, batches = (
+        LoopsSession(bh.TinyGPT(CONFIG, seed=2), optimizer, threads=3, rules=rules),
+        made(CONFIG, *shapes),
+    )
     runtime.step(batches, 1.0)
-    kept = {name: p.data.copy() for name, p in model.parameters().items()}
-    moments = {kind: {name: a.copy() for name, a in arrays.items()} for kind, arrays in optimizer.moments.items()}
-    before = everything(model, optimizer)
+    kept, before = copied(runtime), bits(runtime)
     expected = runtime.step(batches, 1.0)
-    after, outcomes = everything(model, optimizer), []
+    after, outcomes = bits(runtime), []
 
     def restore():
-        for name, p in model.parameters().items():
-            p.data = kept[name].copy()
-        optimizer.restore(moments, {})
-        optimizer.t = 1
+        put(runtime, kept, 1)
         runtime.arena.adopt()
 
     def run():
@@ -57,12 +36,12 @@ def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
         runtime.step(batches, 1.0)
 
     for point in at_every_point(run, "loops/run/training.py", "loops/run/runner.py", "loops/run/thread_team.py"):
-        now = everything(model, optimizer)
+        now = bits(runtime)
         assert now == (before, after)[optimizer.t - 1], point
         outcomes.append(optimizer.t)
         restore()
         assert runtime.step(batches, 1.0) == expected, point
-        assert everything(model, optimizer) == after, point
+        assert bits(runtime) == after, point
     assert len(outcomes) > 50
     assert set(outcomes) == {1, 2}
 
@@ -72,10 +51,13 @@ def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
 def test_an_error_of_one_share_updates_nothing(failing, half):
     """A share that fails in Python while the others are on their way to the barrier."""
     rules = tuple(f for f in rules_of("train") if f.ends != "gelu")
-    model, optimizer = bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=1e-2)
-    runtime, batches = LoopsSession(model, optimizer, threads=3, rules=rules), made([(4, 7)])
+    optimizer = bh.AdamW(lr=1e-2)
+    runtime, batches = (
+        LoopsSession(bh.TinyGPT(CONFIG, seed=2), optimizer, threads=3, rules=rules),
+        made(CONFIG, (4, 7)),
+    )
     runtime.step(batches)
-    before = everything(model, optimizer)
+    before = bits(runtime)
     shares = runtime.plan("train", (4, 7)).shares
     share = shares[failing]
     run = share.run
@@ -89,7 +71,7 @@ def test_an_error_of_one_share_updates_nothing(failing, half):
     for _ in range(20):
         with pytest.raises(MemoryError):
             runtime.step(batches)
-        assert everything(model, optimizer) == before
+        assert bits(runtime) == before
         assert optimizer.t == 1
     share.run = run
     assert np.isfinite(runtime.step(batches)).all()

@@ -1,7 +1,6 @@
 """Compiled code: the same bits in the first start as in later ones, and never a damaged file's or another user's."""
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -10,11 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from runtimes.loops import processors
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 import byhand as bh
 from byhand.corpus.dataset import ByteDataset
@@ -25,6 +19,7 @@ from byhand.runtimes.loops.machine import building, machine_code
 from byhand.runtimes.loops.program.controls import STOPPED
 from byhand.runtimes.loops.run import replay
 from cli.process import PATIENCE
+from runtimes.loops import processors
 
 TEXT = bytes(range(256)) * 8
 

@@ -1,12 +1,12 @@
 """Equations without a kernel: a plan runs their own forward and derivative between its kernels, or says why not."""
 
-import importlib.util
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 import byhand as bh
+from byhand.cli.measure import plan as plan_command
 from byhand.engine import Equation, scope
 from byhand.engine.arrays import namespace
 from byhand.engine.equation import Symbol, registry
@@ -29,11 +29,6 @@ from byhand.equations import (
 from byhand.errors import ConfigError, ShapeError
 from byhand.generation import Sampling, generate
 from byhand.layers.cache import KVCache
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
-
-from byhand.cli.measure import plan as plan_command
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.training import LoopsSession
 from runtimes.loops.arrays import gradients_of

@@ -1,17 +1,11 @@
 """Register tiles: products and attention of any shape against float64, with nothing read or written beside them."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-
-from runtimes.loops import processors
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.kernels.attention.causal_self_attention import QUERIES
@@ -22,6 +16,7 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.run.replay import run_kernel
 from cli.process import PATIENCE
+from runtimes.loops import processors
 
 GAP = 37  # numbers between arrays, NaN: what reads beside an array is found out
 

@@ -1,16 +1,10 @@
 """A further format of weights is one more file: with `toy_format/` on the path its model is held by the same law."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.runtimes.loops.machine import machine_code
 from byhand.runtimes.loops.run.decoding import LoopsDecoder

@@ -1,16 +1,10 @@
 """What is the plan's own in training: threads that share an update, and numbers too small for float32."""
 
-import importlib.util
 import platform
 
 import numpy as np
-import pytest
 
 import byhand as bh
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
-
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.run.training import LoopsSession
 from runtimes.loops.arrays import gradients_of

@@ -1,15 +1,9 @@
 """An engine without streams reads the weights again when it admits one: packed copies of old ones are not used."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
 from byhand.generation import Engine, Stream
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
-
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from runtimes.loops.arrays import logits_of
