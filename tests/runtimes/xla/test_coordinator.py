@@ -336,18 +336,29 @@ def run_main(monkeypatch, address, count, said=b""):
         yield end, printed, service
 
 
-def meet(address, count):
-    """Let hosts meet at an address; return what each gets."""
-    found = [None] * count
+@contextmanager
+def coming(*hosts, deadline=None):
+    """Let each host of a run come, in a thread; yield what each gets in the end, a place or an error."""
+    found: list = [None] * len(hosts)
 
-    def come(index):
-        found[index] = joining._met(Host(address, count, index), "r", later())
+    def come(i, host, run):
+        try:
+            found[i] = joining._met(host, run, deadline or later())
+        except ConfigError as error:
+            found[i] = error
 
-    threads = [threading.Thread(target=come, args=(index,)) for index in range(count)]
+    threads = [threading.Thread(target=come, args=(i, *each)) for i, each in enumerate(hosts)]
     for thread in threads:
         thread.start()
+    yield found
     for thread in threads:
         thread.join(STUCK)
+
+
+def meet(address, count):
+    """Let all hosts of a run meet at an address; return what each gets."""
+    with coming(*((Host(address, count, index), "r") for index in range(count))) as found:
+        pass
     return found
 
 
@@ -364,23 +375,14 @@ def test_the_process_outlives_a_first_host_that_did_not_say_it_was_done(monkeypa
 
 
 def test_hosts_that_wait_in_vain_say_for_whom(monkeypatch):
-    address, errors = f"127.0.0.1:{free_port()}", {}
-
-    def come(index):
-        try:
-            joining._met(Host(address, 3, index), "r", time.monotonic() + 1.5)
-        except ConfigError as error:
-            errors[index] = str(error)
-
+    address = f"127.0.0.1:{free_port()}"
     with run_main(monkeypatch, address, 3) as (end, _, _):
-        threads = [threading.Thread(target=come, args=(index,)) for index in (0, 2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(STUCK)
+        hosts = [(Host(address, 3, index), "r") for index in (0, 2)]
+        with coming(*hosts, deadline=time.monotonic() + 1.0) as errors:
+            pass
         end()
     words = f"did not meet all 3 hosts at {address} in time (missing: 1). Start each of them, with the same address."
-    assert errors == {index: f"host {index} {words}" for index in (0, 2)}
+    assert [str(error) for error in errors] == [f"host {index} {words}" for index in (0, 2)]
 
 
 def test_if_the_first_host_ends_before_all_came_so_does_the_process(monkeypatch):
@@ -422,41 +424,19 @@ def test_hosts_that_do_not_fit_end_with_a_line_at_once(monkeypatch, of, versions
 
 def test_a_host_whose_number_another_took_ends_with_a_line():
     with met(2) as hosts:
-        errors = []
-
-        def come():
-            try:
-                joining._met(Host(hosts.address, 2, 1), "r", later())
-            except ConfigError as error:
-                errors.append(str(error))
-
-        thread = threading.Thread(target=come)
-        thread.start()
-        while 1 not in hosts.meeting.there:
-            time.sleep(0.01)
-        hosts.host(1, versions="any")
-        thread.join(STUCK)
+        with coming((Host(hosts.address, 2, 1), "r")) as errors:
+            while 1 not in hosts.meeting.there:
+                time.sleep(0.01)
+            hosts.host(1, versions="any")
         line = "the hosts do not match: another process is host 1, too. Start all alike, each with its own number."
-        assert errors == [line]
+        assert [str(error) for error in errors] == [line]
 
 
 def test_a_host_of_another_run_is_refused():
     with met(2) as hosts:
-        errors = []
-
-        def come(index, run):
-            try:
-                joining._met(Host(hosts.address, 2, index), run, later())
-            except ConfigError as error:
-                errors.append(str(error))
-
-        threads = [threading.Thread(target=come, args=each) for each in ((0, "novel"), (1, "poem"))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(STUCK)
-        assert len(errors) == 2
-        assert all("for the run novel" in error and "for the run poem" in error for error in errors)
+        with coming(*((Host(hosts.address, 2, i), run) for i, run in enumerate(("novel", "poem")))) as errors:
+            pass
+        assert all("for the run novel" in str(error) and "for the run poem" in str(error) for error in errors)
 
 
 def test_no_proxy_stands_between_hosts(monkeypatch):
