@@ -29,7 +29,7 @@ from byhand.tracing.updates import PARTS, parts_of
 from byhand.update_rules import OF_A_PARAMETER, rule_of, settings_of, state_of, state_shapes, unread, updates, used_by
 from interrupts import at_every_point
 from runtimes.registered import NAMES, OTHERS, REFERENCE, able, session_of
-from runtimes.steps import bits, copied, put
+from runtimes.steps import bits, copied, made, put
 
 UPDATES = {update.name: update for update in updates()}
 MODEL = ModelConfig(vocab_size=64, seq_len=8, d_model=8, n_layers=1, n_heads=2, attention_bias="none", mlp_bias=False)
@@ -275,5 +275,4 @@ def loops(name):
 
 
 def batch(seed):
-    rng = np.random.default_rng(seed)
-    return tuple(rng.integers(0, MODEL.vocab_size, (2, MODEL.seq_len)) for _ in range(2))
+    return made(MODEL, (2, MODEL.seq_len), seed=seed)[0]

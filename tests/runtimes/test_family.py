@@ -8,12 +8,13 @@ import pytest
 import byhand as bh
 from byhand.config import OptimConfig
 from byhand.errors import ConfigError
-from byhand.model import TinyGPT, declared
-from byhand.optim import Optimizer
+from byhand.model import TinyGPT
+from byhand.optim import State
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 from model_cases import drawn_config, lacking_kernels
-from runtimes.registered import OTHERS, REFERENCE, able
+from runtimes.registered import OTHERS, REFERENCE, able, new_session
+from runtimes.steps import copied, made, put
 
 SEEDS = [*range(8), *(pytest.param(i, marks=pytest.mark.slow) for i in range(8, 150))]
 
@@ -32,18 +33,13 @@ def optim_of(seed):
     return OptimConfig(optimizer=("adamw", "muon")[seed % 2], muon_lr=1e-3)
 
 
-def steps(config, runtime, seed, count=3):
-    """Make steps, and return losses and the weights after them."""
-    model = model_of(config)
-    optimizer = Optimizer(optim_of(seed), declared(config))
-    request = Request("train", config, runtime)
-    session = able(request).session(model, optimizer, request)
-    rng, losses = np.random.default_rng(3), []
-    for _ in range(count):
-        optimizer.lr = 1e-3
-        tokens = rng.integers(0, config.vocab_size, (3, config.seq_len + 1))
-        losses.append(session.step([(tokens[:, :-1], tokens[:, 1:])], 1.0).loss)
-    return np.array(losses), {name: np.array(a) for name, a in session.state().parameters.items()}
+def steps(config, runtime, seed):
+    """Make three steps, and return losses and the weights after them."""
+    session = new_session(config, optim_of(seed), runtime=runtime)
+    put(session, State({name: p.data for name, p in model_of(config).parameters().items()}, {}, {}), 0)
+    session.optimizer.lr = 1e-3
+    losses = [session.step(made(config, (3, config.seq_len), seed=step), 1.0).loss for step in range(3)]
+    return np.array(losses), copied(session).parameters
 
 
 def sloping(config, name):

@@ -23,6 +23,7 @@ from byhand.runtimes.loops.program.calls import Call
 from byhand.runtimes.loops.run.training import LoopsSession
 from model_cases import BIASLESS, FAMILY, WITHOUT_KERNEL, lacking_kernels
 from runtimes.loops.arrays import gradients_of
+from runtimes.steps import made
 
 ACTIVATIONS = [
     rules for name in with_role("activation", "gate")
@@ -45,8 +46,7 @@ def two_models(seed=0, **settings):
 
 
 def batch(config, rows, steps, seed=0):
-    rng = np.random.default_rng(seed)
-    return tuple(rng.integers(0, config.vocab_size, (rows, steps)) for _ in range(2))
+    return made(config, (rows, steps), seed=seed)[0]
 
 
 def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=None, blas="tiles"):
