@@ -118,7 +118,11 @@ def opened(
 
         def open_it() -> str:
             run = held.enter_context(opening())
-            mine.append(SharedRun(run.folder, run.config, run.text, run.place, run.start, run.tokenizer, group=group))
+            mine.append(
+                SharedRun(
+                    run.folder, run.config, run.text, run.place, run.start, run.tokenizer, run.planned, group=group
+                )
+            )
             text = run.text
             named = (str(text.path), text.name, text.documents, text.training) if text else None
             newest = run.start.path if run.start else None
@@ -132,11 +136,12 @@ def opened(
         if not run_folder.is_run(run):
             raise CheckpointError(f"this host does not see {run}. Use a folder that all hosts share.")
         start = checkpoint.load(Path(newest)) if newest else None
-        settings = changed(start.config, values, run, group.count) if start else config
+        planned = start.config.steps if start else 0
+        settings = changed(start, values, run, group.count) if start else config
         if start:
             start.config = settings
         text = on_disk(Path(named[0]), *named[1:]) if named else None
-        yield SharedRun(run, settings, text, None, start, tokenizer, group=group)
+        yield SharedRun(run, settings, text, None, start, tokenizer, planned, group=group)
 
 
 def _flags(config: TrainConfig) -> dict[str, str]:

@@ -39,6 +39,7 @@ from byhand.tokenizers.registry import stored as storable
 from byhand.tokenizers.tokenizer import Tokenizer
 
 OF_A_MACHINE = ("runtime", "threads", "dtype", "mesh", "recompute")  # a resumed run may change these: machines differ
+RESUMABLE = (*OF_A_MACHINE, "steps")
 
 
 class Stop(Protocol):
@@ -55,6 +56,7 @@ class Run:
     place  the folder's lock, which only the first of several hosts holds
     start  the checkpoint that it goes on from
     tokenizer  of a run that begins; a checkpoint has its own
+    planned    steps that it was to make, before `config` gave it others; 0: as many
     """
 
     folder: Path
@@ -63,6 +65,7 @@ class Run:
     place: HeldRun | None
     start: Checkpoint | None = None
     tokenizer: Tokenizer = BYTES
+    planned: int = 0
 
     def trainer(self) -> Trainer:
         """Return the model and its data, ready to compute; CheckpointError if the text is not that of the run."""
@@ -195,7 +198,8 @@ def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[
         checkpoint.load(folder)
     with locked(folder) as place:
         start = checkpoint.load(folder)
-        config = start.config = changed(start.config, values, folder, hosts)
+        planned = start.config.steps
+        config = start.config = changed(start, values, folder, hosts)
         if start.step >= config.steps:
             yield Run(folder, config, None, place, start)
             return
@@ -203,12 +207,17 @@ def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[
         require_memory(config, resumed(replace(to_train(config), hosts=hosts), start.state.get("used")))
         text = text_of(start, folder, values.get("data"))
         metrics.keep_until(folder, start.step)
-        yield Run(folder, config, text, place, start)
+        yield Run(folder, config, text, place, start, planned=planned)
 
 
-def changed(config: TrainConfig, values: Mapping[str, Any], folder: Path, hosts: int) -> TrainConfig:
-    """Return a run's settings with those given for this machine."""
-    given = {name: value for name, value in values.items() if name in OF_A_MACHINE}
+def changed(start: Checkpoint, values: Mapping[str, Any], folder: Path, hosts: int) -> TrainConfig:
+    """Return a run's settings with those given for this machine, and its new number of steps."""
+    config = start.config
+    given = {name: value for name, value in values.items() if name in RESUMABLE}
+    if given.get("steps", start.step) < start.step:
+        raise ConfigError(
+            f"{folder} has made {start.step} steps already, so it cannot end at {given['steps']}. Use more."
+        )
     found = on_this_machine(config, given, hosts)
     if found.array_dtype != config.array_dtype:
         raise ConfigError(f"{folder} holds {config.array_dtype} arrays. Resume without --dtype.")

@@ -29,7 +29,7 @@ from byhand.files import run_folder
 from byhand.memory import require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
-from byhand.runs.run import OF_A_MACHINE, begin, open_corpus, resume
+from byhand.runs.run import RESUMABLE, begin, open_corpus, resume
 from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
@@ -56,7 +56,8 @@ class Options:
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None
     """Go on with this run. Its settings stay; --data may say where its text is now. --runtime, --threads, --dtype,
-    --mesh and --recompute may change; the run keeps what was asked for last."""
+    --mesh and --recompute may change, and --steps, also of a run that is complete: the learning rate then follows its
+    schedule for that many. The run keeps what was asked for last."""
     init_from: Path | None = None
     """Begin a new run with this run's model and tokenizer, to tune it on --data; --lr is 0.0001 unless given."""
     hosts: str = ""
@@ -151,7 +152,7 @@ def _require_effect(config: TrainConfig, given: Collection[str]) -> None:
 def _require_resumable(given: Given[Options]) -> None:
     """Raise ConfigError if a flag would change a run that goes on."""
     for name in given.values:
-        if name not in ("resume", "data", "hosts", "patience", *OF_A_MACHINE):
+        if name not in ("resume", "data", "hosts", "patience", *RESUMABLE):
             raise ConfigError(f"{flag(name)} cannot change a run that is resumed. Leave it out, or start a new run.")
 
 

@@ -16,6 +16,7 @@ from byhand.corpus.dataset import bits_per_byte
 from byhand.quantities import counted, duration
 from byhand.runs.run import Run
 from byhand.runs.trainer import Progress, Trainer
+from byhand.schedule import learning_rate
 
 
 def train_run(run: Run, promise: Promise | None = None) -> int:
@@ -61,6 +62,14 @@ def _say_what_begins(trainer: Trainer, run: Run) -> None:
     )
     if trainer.change:
         say(trainer.change)
+    if run.planned not in (0, config.steps):
+        before, now = (
+            learning_rate(config.optim, trainer.step - k, n) for k, n in ((1, run.planned), (0, config.steps))
+        )
+        say(
+            f"it ends at step {config.steps}, not {run.planned}: the learning rate goes on from {now:.3g} after "
+            f"{before:.3g}, by its {config.optim.schedule} schedule for {config.steps} steps"
+        )
 
 
 def _say_how_it_ended(
@@ -74,9 +83,8 @@ def _say_how_it_ended(
     if progress and progress.val_loss is not None:
         if promise:
             show(promise.outcome(progress.val_loss))
-        loss = f"{progress.val_loss:.4f} nats per {trainer.train.unit}"
-        if trainer.train.unit != "byte":
-            loss += f" = {bits_per_byte(progress.val_loss, progress.bytes_per_token):.4f} bits per byte"
+        bits = bits_per_byte(progress.val_loss, progress.bytes_per_token)
+        loss = f"{progress.val_loss:.4f} nats per {trainer.train.unit} = {bits:.4f} bits per byte"
         show(f"done in {duration(seconds)}: validation loss {loss}")
     again = shlex.join(["byhand", "sample", str(folder), "--prompt", "The "])
     show(f"saved {shown(folder, 200)}. Try: {shown(again)}")
