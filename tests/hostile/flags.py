@@ -56,7 +56,7 @@ OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("sample",): (sample.Options, Prompt, Drawing),
     ("eval",): (eval_command.Options,),
     ("info",): (info.Options,),
-    **{("tokenizer", name): (options,) for name, (options, _) in tokenizer.SUBCOMMANDS.items()},
+    **{("tokenizer", name): (options, tokenizer.File) for name, (options, _) in tokenizer.SUBCOMMANDS.items()},
     ("plot",): (plot.Options,),
     ("where",): (where.Options,),
     ("explain",): (explain.Options, Drawing),

@@ -26,7 +26,6 @@ from byhand.tokenizers.training import train
 LONGEST = 1 << 26  # bytes on standard input
 SHOWN = 10  # merges and tokens that `inspect` lists
 Splitting = Literal["gpt2", "gpt4", "qwen2", "smollm"]
-File = Positional[Path]
 
 
 @dataclass(frozen=True)
@@ -51,17 +50,28 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True)
-class EncodeOptions:
-    """Print the ids of a text."""
+class File:
+    """How the file is read."""
 
-    tokenizer: File
+    tokenizer: Positional[Path]
     """A tokenizer's file or folder."""
-    text: str = "-"
-    """The text; - reads it from standard input."""
     split: Splitting | None = None
     """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
     special: tuple[str, ...] = ()
     """Special tokens, if the file does not say."""
+
+    def read(self) -> Tokenizer:
+        """Return the tokenizer."""
+        return forms.read(self.tokenizer, self.split or "", self.special)
+
+
+@dataclass(frozen=True)
+class EncodeOptions:
+    """Print the ids of a text."""
+
+    file: File
+    text: str = "-"
+    """The text; - reads it from standard input."""
     json: Switch = False
     """Print one JSON list."""
 
@@ -70,7 +80,7 @@ class EncodeOptions:
 class DecodeOptions:
     """Write the bytes that ids stand for, unchanged."""
 
-    tokenizer: File
+    tokenizer: Positional[Path]
     """A tokenizer's file or folder."""
     ids: Positional[tuple[str, ...]] = ()
     """Ids; from standard input if none are given."""
@@ -82,14 +92,9 @@ class DecodeOptions:
 class InspectOptions:
     """Show what a tokenizer holds, or the tokens of a text."""
 
-    tokenizer: File
-    """A tokenizer's file or folder."""
+    file: File
     text: str = ""
     """Show the tokens of this text; - reads it from standard input."""
-    split: Splitting | None = None
-    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
-    special: tuple[str, ...] = ()
-    """Special tokens, if the file does not say."""
     json: Switch = False
     """Print one JSON object."""
 
@@ -98,14 +103,9 @@ class InspectOptions:
 class ConvertOptions:
     """Write a tokenizer in another format, with the same ids; ranks keep no special tokens and no split."""
 
-    tokenizer: File
-    """A tokenizer's file or folder."""
+    file: File
     out: Path
     """NAME.json (Hugging Face), NAME.tiktoken (ranks), or a folder (vocab.json and merges.txt)."""
-    split: Splitting | None = None
-    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
-    special: tuple[str, ...] = ()
-    """Special tokens, if the file does not say."""
 
 
 def main(arguments: list[str]) -> int:
@@ -127,7 +127,7 @@ def _train(options: TrainingOptions) -> int:
 
 
 def _encode(options: EncodeOptions) -> int:
-    ids = _read(options).encode(_text(options.text))
+    ids = options.file.read().encode(_text(options.text))
     if options.json:
         show_json(ids)
     else:
@@ -146,7 +146,7 @@ def _decode(options: DecodeOptions) -> int:
 
 
 def _inspect(options: InspectOptions) -> int:
-    tokenizer = _read(options)
+    tokenizer = options.file.read()
     facts = _tokens(tokenizer, _text(options.text)) if options.text else _facts(tokenizer)
     if options.json:
         show_json(facts, indent=2)
@@ -163,14 +163,10 @@ def _inspect(options: InspectOptions) -> int:
 
 def _convert(options: ConvertOptions) -> int:
     forms.require_form(options.out)
-    tokenizer = _read(options)
+    tokenizer = options.file.read()
     forms.require_place(options.out, tokenizer.split.name if isinstance(tokenizer, BytePairTokenizer) else "gpt2")
     forms.write(tokenizer, options.out)
     return 0
-
-
-def _read(options: EncodeOptions | InspectOptions | ConvertOptions) -> Tokenizer:
-    return forms.read(options.tokenizer, options.split or "", options.special)
 
 
 def _facts(tokenizer: Tokenizer) -> dict[str, Any]:
