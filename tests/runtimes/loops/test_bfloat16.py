@@ -18,8 +18,8 @@ from byhand.engine.equation import with_role
 from byhand.equations import linear
 from byhand.errors import ConfigError
 from byhand.formats.registry import FORMATS
+from byhand.runtimes.loops.kernels import cross_entropy
 from byhand.runtimes.loops.kernels.formats.contract import lack, number_of
-from byhand.runtimes.loops.kernels.loss import cross_entropy
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.run import training
 from byhand.runtimes.loops.run.replay import run_kernel

@@ -14,7 +14,7 @@ from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import record
 from byhand.equations import mul
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.kernels.loss import cross_entropy
+from byhand.runtimes.loops.kernels import cross_entropy
 from byhand.runtimes.loops.lower import fusion
 from byhand.runtimes.loops.lower.fusion import rules_of, without
 from byhand.runtimes.loops.place.layout import place_by_lifetime

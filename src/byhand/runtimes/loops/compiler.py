@@ -11,7 +11,6 @@ kernel and all that it calls become one module of LLVM's, and that is optimised:
 whole.
 """
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 import inspect

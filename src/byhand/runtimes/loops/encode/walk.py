@@ -12,7 +12,6 @@ the length of each of
 So a plan needs only its own kernels, and no symbol of one can resolve to another's.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from byhand.runtimes.loops.encode.tables import WIDTH

@@ -16,6 +16,7 @@ import numpy as np
 
 from byhand.equations.muon import STEPS
 from byhand.equations.orthogonalise import orthogonalise
+from byhand.runtimes.loops.kernels.products.product import Shape, product_operands
 from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, Operand, meet
@@ -167,8 +168,8 @@ def _places(matrix: Matrix, tiles: bool) -> list[int]:
     return list(accumulate(map(padded, sizes), initial=0))
 
 
-def _shapes(m: int, n: int) -> list[tuple[int, int, int, bool, bool]]:
-    """Return (rows, columns, sums, A transposed, B transposed) of the products: of A, of A A, of the next X."""
+def _shapes(m: int, n: int) -> list[Shape]:
+    """Return the shapes of the products: of A, of A A, of the next X."""
     short, tall = min(m, n), m > n
     return [
         (short, short, max(m, n), tall, not tall),
@@ -183,25 +184,16 @@ def _muon(arena: Regions, matrix: Matrix, shares: int, scratch: int, tiles: bool
     x, following, gram, squared, products, _ = (scratch + place for place in _places(matrix, tiles))
     of_gram, of_square, of_x = _shapes(m, n)
 
-    def product(a: int, b: int, c: int, shape: tuple[int, int, int, bool, bool]) -> Call:
-        rows, columns, inner, ta, tb = shape
-        operands: dict[str, Operand] = {
-            "a": a, "b": b, "c": c, "m": rows, "n": columns, "k": inner, "lda": rows if ta else inner,
-            "ldb": inner if tb else columns, "ldc": columns, "ta": int(ta), "tb": int(tb), "adds": 0,
-        }  # fmt: skip
+    def product(a: int, b: int, c: int, shape: Shape) -> Call:
+        rows, columns, inner, _, _ = shape
+        operands = product_operands(a, b, c, shape)
         if tiles:
             operands |= {"start": 0, "bias": 0, "scratch": products}
         touched = 4 * (rows * inner + inner * columns + rows * columns)
-        name = "tiled_gemm" if tiles else "gemm"
         return Call(
-            name,
-            None,
-            2 * rows * columns * inner,
-            operands,
-            touched=touched,
-            label="orthogonalise",
-            place=matrix.name,
-        )
+            "tiled_gemm" if tiles else "gemm", None, 2 * rows * columns * inner, operands, touched=touched,
+            label="orthogonalise", place=matrix.name,
+        )  # fmt: skip
 
     where: dict[str, Operand] = {
         "x": x, "rows": m, "columns": n, "stride": matrix.stride, "settings": _settings(arena, matrix.group),

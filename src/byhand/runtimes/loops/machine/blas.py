@@ -4,7 +4,6 @@ Kernels call SGEMM by its address. Shares of the batch run in parallel, so BLAS 
 shares than cores (batch 1) it uses threads of its own; register tiles cannot.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import contextlib

@@ -6,7 +6,6 @@ anew. A process only ever runs code that it could have read from such a file, so
 same bits as every later one.
 """
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 import hashlib

@@ -7,7 +7,6 @@ Only a compiling process (`compiler.py`) sees Numba's functions here. In all oth
 function that it is compiled from: it has a name and parameters, and is never called.
 """
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 import ctypes

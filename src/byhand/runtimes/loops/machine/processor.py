@@ -1,6 +1,5 @@
 """Which instructions this processor has, as LLVM sees it (the operating system's permission included)."""
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 import os

@@ -1,6 +1,5 @@
 """Views of the arena for compiled loops: rows and matrices over memory, addresses, numbers as bits."""
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from importlib import import_module

@@ -14,6 +14,7 @@ import numpy as np
 
 from byhand.quantities import counted
 from byhand.runtimes.listing import Line, Listing
+from byhand.runtimes.loops.kernels.products.product import product_operands
 from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
@@ -61,8 +62,7 @@ def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> floa
     for n in sizes:
         a, b, c, scratch = range(0, 4 * n * n, n * n)
         memory = np.ones(scratch + (scratch_of(n, n, n, False, False) if blas.tiles else 0), np.float32)
-        product = {"a": a, "b": b, "c": c, "lda": n, "ldb": n, "ldc": n, "m": n, "n": n, "k": n}
-        product |= {"ta": 0, "tb": 0, "adds": 0}
+        product: dict[str, Any] = product_operands(a, b, c, (n, n, n, False, False))
         for _ in range(6):
             begun = perf_counter()
             if blas.tiles:

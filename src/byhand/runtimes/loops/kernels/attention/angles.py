@@ -1,6 +1,5 @@
 """Angles of the rotation: a table of all positions from 0, or in decoding the kernel that computes those of one."""
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from fractions import Fraction

@@ -6,7 +6,6 @@ group; then ROWS queries at a time get their scores, softmax and mix while every
 scores, of later keys or of keys that have left the window, only a corner of each tile is computed.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import math
@@ -28,7 +27,6 @@ from byhand.runtimes.loops.kernels.attention.score_tiles import (
     scratch_of_attention,
     softmax_rows,
     softmax_rows_back,
-    softmax_rows_in_window,
     store_head,
     weights_of,
 )
@@ -62,10 +60,7 @@ def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out
         a, row_a, next_a = row_tiles(base, q, row, first, steps, width, tail)
         begin, seen = first_key(first, window), min(first + ROWS, steps) if causal else steps
         covered = scores_of(base, p, stride, a, row_a, next_a, scratch, begin, seen, padded, width)
-        if first + ROWS > window:
-            softmax_rows_in_window(memory, words, p, first, steps, stride, begin, covered, scale, window)
-        else:
-            softmax_rows(memory, words, p, first, steps, stride, covered, scale, causal)
+        softmax_rows(memory, words, p, first, steps, stride, begin, covered, scale, causal, window)
         rows = min(ROWS, steps - first)
         to = out + first * row_out
         put_tiles(

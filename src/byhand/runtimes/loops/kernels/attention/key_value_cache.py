@@ -6,7 +6,6 @@ is a ring: position t lies in place t % places, and every filled place is visibl
 position; below 0 it is idle.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import math

@@ -4,7 +4,6 @@ Head h of a row begins at column h D; the H heads of queries stand before the K 
 pair is rotated in place, since nothing else reads it. With one the result is another array: going back needs x.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from typing import Any

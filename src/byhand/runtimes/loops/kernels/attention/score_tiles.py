@@ -4,7 +4,6 @@ A head's keys, transposed, and its values are packed once for register tiles. Ro
 sizes of that memory, and the products' operations, are at the end.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import numpy as np
@@ -22,33 +21,17 @@ EVEN = max(LANES, ROWS)  # keys are padded to a multiple: tiles read and write w
 
 
 @compiled
-def softmax_rows(memory, words, scores, first, keys, stride, covered, scale, causal):
-    """Softmax of scale times ROWS rows of scores, in place; row i sees keys up to first + i, all else gets 0.
+def softmax_rows(memory, words, scores, first, keys, stride, begin, covered, scale, causal, window):
+    """Softmax of scale times ROWS rows of scores, in place; row i sees `window` keys up to first + i.
 
-    The loop with exp runs over all keys that tiles covered: whole vectors cost less than a shorter row's loose end.
+    What it does not see gets 0. Tiles covered the keys from `begin` on. The loop with exp runs up to the last of
+    them: whole vectors cost less than a shorter row's loose end.
     """
-    for i in range(ROWS):
-        p = vector(memory, scores + i * stride, covered)
-        visible = min(first + i + 1, keys) if causal else keys
-        m = largest(words, scores + i * stride, visible)
-        z = F(0)
-        for s in range(covered):
-            e = exp((p[s] - m) * scale) if s < visible else F(0)
-            p[s] = e
-            z += e
-        z = F(1.0) / z
-        for s in range(covered):
-            p[s] *= z
-
-
-@compiled
-def softmax_rows_in_window(memory, words, scores, first, keys, stride, begin, covered, scale, window):
-    """The same for rows that see the last `window` keys up to their own; tiles covered those from `begin` on."""
     for i in range(ROWS):
         low = max(begin, first + i + 1 - window)
         row, n = scores + i * stride + low, covered - low
         p = vector(memory, row, n)
-        visible = min(first + i + 1, keys) - low
+        visible = (min(first + i + 1, keys) if causal else keys) - low
         m = largest(words, row, visible)
         z = F(0)
         for s in range(n):

@@ -4,7 +4,6 @@ Of two columns that share a word, the first is its lower half. A shift or a mask
 every processor can do it and only the reading is halved. The range is float32's, so no loss needs scaling.
 """
 
-# pyright: reportMissingImports=false
 import numpy as np
 
 from byhand.formats.registry import FORMATS

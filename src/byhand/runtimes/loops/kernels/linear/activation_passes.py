@@ -5,7 +5,6 @@ registers the rules that call them (`activation_rules.py`). `saves_derivative`: 
 value and derivative are one pass. `derivative_of_output`: a function of the output. `gates`: of two inputs.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.linear.activation_rules import BY_INPUT, BY_OUTPUT, GATE, register_rules
+from byhand.runtimes.loops.kernels.linear.activation_rules import BY_INPUT, BY_OUTPUT, GATE, Calls, register_rules
 from byhand.runtimes.loops.kernels.products.rounding import copy_row
-from byhand.runtimes.loops.kernels.vector.parts import columns_of
+from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import matrix, vector
 
 F = np.float32
@@ -40,15 +40,11 @@ def saves_derivative(computes: str, value: Any) -> Callable[[Any], Any]:
                     o[at, c], a[i, c] = value_and_derivative(a[i, c] + b[c])
                 copy_row(memory, y, copy, format, at, i, rows, width)
 
-        @kernel(name=f"{computes}_back")
-        def back(memory, d, x, n):
-            """d *= derivative at x."""
-            a, b = vector(memory, d, n), vector(memory, x, n)
-            for i in range(n):
-                a[i] *= value_and_derivative(b[i])[1]
+        @compiled
+        def vjp(d, x):
+            return d * value_and_derivative(x)[1]
 
-        _alone(computes, value)
-        register_rules(computes, 1, BY_INPUT)
+        _alone(computes, value, vjp, BY_INPUT)
         return value_and_derivative
 
     return decorate
@@ -66,22 +62,14 @@ def derivative_of_output(computes: str, value: Any) -> Callable[[Any], Any]:
                 for c in range(width):
                     a[i, c] = value(a[i, c] + b[c])
 
-        @kernel(name=f"{computes}_back")
-        def back(memory, d, y, n):
-            """d *= derivative, from the output y. Masked loads of d would keep the loop scalar."""
-            a, b = vector(memory, d, n), vector(memory, y, n)
-            for i in range(n):
-                a[i] = vjp(a[i], b[i])
-
-        _alone(computes, value)
-        register_rules(computes, 1, BY_OUTPUT)
+        _alone(computes, value, vjp, BY_OUTPUT)
         return vjp
 
     return decorate
 
 
-def _alone(computes: str, value: Any) -> None:
-    """Make the kernel of an activation alone."""
+def _alone(computes: str, value: Any, vjp: Any, calls: Calls) -> None:
+    """Make the kernels of an activation alone, and register the rules."""
 
     @kernel(name=computes)
     def activation(memory, x, y, n):
@@ -90,7 +78,15 @@ def _alone(computes: str, value: Any) -> None:
         for i in range(n):
             o[i] = value(a[i])
 
+    @kernel(name=f"{computes}_back")
+    def back(memory, d, x, n):
+        """d *= derivative, from x, the input or the output. Masked loads of d would keep the loop scalar."""
+        a, b = vector(memory, d, n), vector(memory, x, n)
+        for i in range(n):
+            a[i] = vjp(a[i], b[i])
+
     VALUES[computes] = value
+    register_rules(computes, 1, calls)
 
 
 def gates(computes: str, value: Any) -> Callable[[Any], Any]:

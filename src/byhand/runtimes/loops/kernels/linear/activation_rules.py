@@ -117,15 +117,16 @@ def forward_in_place(builder: Builder, group: Group) -> None:
 
 def backward_in_place(builder: Builder, group: Group) -> None:
     """The cotangent times the derivative, then the linear layer's own."""
-    d = _times_derivative_of_output(builder, group.nodes[-1])
+    last = group.nodes[-1]
+    d = _times_derivative(builder, last, builder.result(last))
     linear.bias_back(builder, group, d)
     linear.product_back(builder, group, d)
 
 
-def _times_derivative_of_output(builder: Builder, node: Any) -> Buffer:
-    """Return the cotangent times the derivative, in place, from the output."""
+def _times_derivative(builder: Builder, node: Any, x: Buffer) -> Buffer:
+    """Return the cotangent times the derivative, in place; x is the input or the output."""
     d = builder.cotangent(node)
-    builder.emit(f"{node.equation.name}_back", node, d=d, y=builder.result(node), n=d.size)
+    builder.emit(f"{node.equation.name}_back", node, d=d, x=x, n=d.size)
     return d
 
 
@@ -139,15 +140,14 @@ def forward_alone(builder: Builder, group: Group) -> None:
 def backward_by_input(builder: Builder, group: Group) -> None:
     """The derivative is recomputed from the input."""
     (node,) = group.nodes
-    x, d = node.inputs[0], builder.cotangent(node)
-    builder.emit(f"{node.equation.name}_back", node, d=d, x=builder.value(x), n=d.size)
-    builder.join(x, d, node)
+    x = node.inputs[0]
+    builder.join(x, _times_derivative(builder, node, builder.value(x)), node)
 
 
 def backward_by_output(builder: Builder, group: Group) -> None:
     """The derivative is a function of the output."""
     (node,) = group.nodes
-    builder.join(node.inputs[0], _times_derivative_of_output(builder, node), node)
+    builder.join(node.inputs[0], _times_derivative(builder, node, builder.result(node)), node)
 
 
 def gate_alone(builder: Builder, group: Group) -> None:

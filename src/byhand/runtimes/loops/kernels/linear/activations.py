@@ -4,7 +4,6 @@ Instead of a derivative it may be the vjp from the output. These functions are a
 activation: `activation_passes.py` makes its kernels of them, and decoding applies the value (`row_product.py`).
 """
 
-# pyright: reportMissingImports=false
 import math
 
 import numpy as np

@@ -5,7 +5,6 @@ whatever stands in C is added at no cost, the bias, or the residual stream plus 
 would otherwise come after and read everything again.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from typing import Any

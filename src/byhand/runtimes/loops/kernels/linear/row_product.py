@@ -9,7 +9,6 @@ Weights may be kept in any format that says how columns share words (`kernels/fo
 each, and only the reading is less.
 """
 
-# pyright: reportMissingImports=false
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from byhand.runtimes.loops.kernels.formats.contract import PACKED, Packed, kerne
 from byhand.runtimes.loops.kernels.linear import linear
 from byhand.runtimes.loops.kernels.linear.activation_rules import alike, emit_gate, layers_of
 from byhand.runtimes.loops.kernels.linear.activations import GATES, VALUES
-from byhand.runtimes.loops.kernels.vector.parts import columns_of
+from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector

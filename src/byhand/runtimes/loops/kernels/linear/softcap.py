@@ -1,11 +1,10 @@
 """Kernel of `softcap` for decoding, after the linear layer that it caps. In training the loss caps its own logits."""
 
-# pyright: reportMissingImports=false
 import numpy as np
 
 from byhand.runtimes.loops.kernels.linear import row_product
+from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import tanh
-from byhand.runtimes.loops.kernels.vector.parts import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register

@@ -1,6 +1,5 @@
 """Kernels of `layer_norm`, with and without gain and bias."""
 
-# pyright: reportMissingImports=false
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products.rounding import copy_row

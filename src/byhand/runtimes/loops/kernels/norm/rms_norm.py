@@ -4,7 +4,6 @@ Without a gain the result is xhat, which the linear layer behind keeps anyway. W
 xhat = x rstd anew: a product costs less than another array.
 """
 
-# pyright: reportMissingImports=false
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products.rounding import copy_row

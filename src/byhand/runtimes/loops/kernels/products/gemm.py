@@ -1,6 +1,5 @@
 """Kernels of matrix products by a BLAS, called by its address: of float32, and of each narrower format."""
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from typing import Any

@@ -5,7 +5,6 @@ tile that reads it first; only where fewer rows are left than a tile has, they b
 (inner, ROWS).
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import numpy as np

@@ -9,6 +9,17 @@ from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Operand, Place, buffer_at
 
+Shape = tuple[int, int, int, bool, bool]  # m, n, k, A transposed, B transposed
+
+
+def product_operands(a: Operand, b: Operand, c: Operand, shape: Shape, adds: Operand = 0) -> dict[str, Operand]:
+    """Return the operands of C (m, n) = op(A) op(B) that all kernels of products have, of contiguous matrices."""
+    m, n, k, ta, tb = shape
+    return {
+        "a": a, "b": b, "c": c, "m": m, "n": n, "k": k, "lda": m if ta else k, "ldb": k if tb else n, "ldc": n,
+        "ta": int(ta), "tb": int(tb), "adds": adds,
+    }  # fmt: skip
+
 
 def emit_product(
     builder: Builder, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, *, ta: bool = False,
@@ -19,12 +30,9 @@ def emit_product(
     A and B both come from `Builder.operand`, or neither; ta and tb: stored transposed. A start or a bias needs
     `Builder.begins_inside`.
     """
-    left, right, width = buffer_at(a), buffer_at(b), buffer_at(c).width
-    operands: dict[str, Operand] = {
-        "a": a, "b": b, "c": c, "m": rows, "n": width, "k": inner, "lda": left.width, "ldb": right.width,
-        "ldc": width, "ta": int(ta), "tb": int(tb), "adds": adds,
-    }  # fmt: skip
-    kernel = kernel_of("gemm", FORMATS[left.dtype])
+    width = buffer_at(c).width
+    operands = product_operands(a, b, c, (rows, width, inner, ta, tb), adds)
+    kernel = kernel_of("gemm", FORMATS[buffer_at(a).dtype])
     touched = None
     if builder.begins_inside:
         kernel = "tiled_gemm"

@@ -8,14 +8,13 @@ set the pace. Products and attention are loops over such tiles. It is the one ke
 written as vector code of LLVM, not as a loop: no compiler keeps the sums of a plain one in registers.
 """
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from typing import Any
 
 from llvmlite import ir
 
-from byhand.runtimes.loops.kernels.products.packing import vectors_of_panel
+from byhand.runtimes.loops.kernels.products.packing import VECTORS, vectors_of_panel
 from byhand.runtimes.loops.kernels.vector.vector_moves import (
     LANES,
     ROWS,
@@ -95,25 +94,9 @@ def _micro_kernel(module: Any, vectors: int) -> Any:
     return function
 
 
-def _tile(vectors: int) -> Any:
-    @instruction("void", *["int64"] * 15)
-    def tile(builder: Any, c: Any, row_c: Any, start: Any, row_start: Any, bias: Any, a: Any, row_a: Any, next_a: Any,
-             b: Any, next_b: Any, inner: Any, ahead: Any, next_ahead: Any, pack_a: Any,
-             pack_b: Any) -> None:  # fmt: skip
-        builder.call(_micro_kernel(builder.module, vectors), [
-            c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a, pack_b,
-        ])  # fmt: skip
-
-    return tile
-
-
-_one, _two, _three = _tile(1), _tile(2), _tile(3)
-
-
-@compiled
-def register_tile(
-    vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a, pack_b
-):
+@instruction("void", *["int64"] * 16)
+def register_tile(builder, vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead,
+                  next_ahead, pack_a, pack_b):  # fmt: skip
     """C = start + bias + A B for ROWS rows and so many vectors; `start` and `bias` may be 0: nothing.
 
     All but `vectors`, `inner` and the strides (elements from row to row, and from one k to the next) are addresses.
@@ -121,17 +104,10 @@ def register_tile(
     pack_a, pack_b  where to pack the numbers read for the tiles that read them again, or 0; A's rows are then
                     contiguous
     """
-    # fmt: off
-    if vectors == 3:
-        _three(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a,
-               pack_b)
-    elif vectors == 2:
-        _two(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a,
-             pack_b)
-    else:
-        _one(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a,
-             pack_b)
-    # fmt: on
+    operands = c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a, pack_b
+    for count in range(1, VECTORS + 1):
+        with builder.if_then(builder.icmp_signed("==", vectors, number(count))):
+            builder.call(_micro_kernel(builder.module, count), operands)
 
 
 @compiled

@@ -1,6 +1,5 @@
 """Copies of what products read, rounded to a format of theirs: the one place where kernels round."""
 
-# pyright: reportMissingImports=false
 from typing import Any
 
 from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, Operands, number_of

@@ -7,7 +7,6 @@ prefetch what comes next, rows of A or the next block of B, so that they rarely 
 Source      the order of loops: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from byhand.runtimes.loops.kernels.products.packing import LINE, VECTORS, pack_columns, pack_left, vectors_of_panel

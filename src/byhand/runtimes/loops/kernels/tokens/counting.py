@@ -1,6 +1,5 @@
 """Kernel of counting: how often each distinct word occurs in a text that comes in blocks."""
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from byhand.runtimes.loops.kernels.tokens.cutting import word_end

@@ -3,7 +3,6 @@
 A byte that belongs to no valid character is a sign by itself, neither letter nor number nor space.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from byhand.runtimes.loops.machine.native import compiled

@@ -1,6 +1,5 @@
 """Kernel of encoding: the ids of a text's words, each of which is merged once and then cached."""
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from byhand.runtimes.loops.kernels.tokens.counting import LOOKAHEAD

@@ -5,7 +5,6 @@ id. Each pair has a list of the words in which it stood when it came up. Its cou
 and a count that has fallen since is corrected when its pair comes to the top.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from byhand.runtimes.loops.kernels.tokens.tables import pair_slot

@@ -4,7 +4,6 @@ A table of words keeps their bytes one after another: word e is `letters[starts[
 e + 1, or 0; the number of slots is a power of two.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from byhand.runtimes.loops.machine.kernel import kernel

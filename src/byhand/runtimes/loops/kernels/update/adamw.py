@@ -1,6 +1,5 @@
 """Kernel of `adamw`: a range of parameters that one rule updates, all or none (see `gradient_norm.py`)."""
 
-# pyright: reportMissingImports=false
 import numpy as np
 
 from byhand.runtimes.loops.kernels.update.gradient_norm import clip_of

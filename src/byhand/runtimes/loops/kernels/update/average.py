@@ -1,6 +1,5 @@
 """Kernel of the averages: they follow the parameters, whatever updates these."""
 
-# pyright: reportMissingImports=false
 import numpy as np
 
 from byhand.runtimes.loops.kernels.update.gradient_norm import clip_of

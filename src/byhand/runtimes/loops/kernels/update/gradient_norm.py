@@ -4,7 +4,6 @@ Every thread decides from the same numbers whether there is an update, so either
 up only before it reaches the barriers around `sum_shares`, which no other share passes without it.
 """
 
-# pyright: reportMissingImports=false
 import math
 
 import numpy as np

@@ -5,7 +5,6 @@ it nearly orthogonal; `muon` applies it. A matrix may be packed with others side
 its rows to the next. Where there is no update (see `gradient_norm.py`) the momentum stays as it is.
 """
 
-# pyright: reportMissingImports=false
 import math
 
 import numpy as np

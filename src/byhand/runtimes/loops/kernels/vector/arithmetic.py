@@ -1,6 +1,5 @@
 """Functions of float32 in plain arithmetic, so that loops over them become vector instructions."""
 
-# pyright: reportMissingImports=false
 import numpy as np
 
 from byhand.runtimes.loops.machine.native import compiled

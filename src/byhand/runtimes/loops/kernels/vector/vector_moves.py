@@ -5,7 +5,6 @@ that is handed an array counts a reference, for which the processor waits until 
 50 ns, a quarter of a register tile. Addresses have neither.
 """
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from typing import Any

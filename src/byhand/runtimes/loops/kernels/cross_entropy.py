@@ -10,7 +10,6 @@ bias and the input, and filled again. Each chunk reads and writes the weight's g
 A softcap in front is part of the same pass: the derivatives of one row are all that has to be kept.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import math

@@ -1,6 +1,5 @@
-"""Kernel of the barrier: no thread goes on until all have come."""
+"""How threads divide a row, and the kernel of the barrier: no thread goes on until all have come."""
 
-# pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from typing import Any
@@ -8,11 +7,18 @@ from typing import Any
 from llvmlite import ir
 
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import instruction
+from byhand.runtimes.loops.machine.native import compiled, instruction
 from byhand.runtimes.loops.machine.views import address_of
 from byhand.runtimes.loops.program.controls import ARRIVALS, LATE, RELEASED
 
 SPINS, YIELDS = 20_000, 8  # some fifty microseconds; more than the work between two barriers lets a thread wait
+
+
+@compiled
+def columns_of(part, parts, width):
+    """Return the first and last column of a thread's part, on cache lines."""
+    size = (width + 16 * parts - 1) // (16 * parts) * 16
+    return min(part * size, width), min((part + 1) * size, width)
 
 
 @instruction("void", "int64")

@@ -4,7 +4,6 @@ Streams are shared by the threads, and every thread keeps count of position and 
 threads share no counters.
 """
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import numpy as np

@@ -1,6 +1,5 @@
 """Kernels of `residual` alone, and of sums of whole arrays where two paths of the graph meet again."""
 
-# pyright: reportMissingImports=false
 import numpy as np
 
 from byhand.runtimes.loops.machine.kernel import kernel

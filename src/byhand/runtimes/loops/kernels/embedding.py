@@ -1,12 +1,11 @@
 """Kernels of `embedding`, followed by `add_positional` or alone: both rows are looked up in one pass."""
 
-# pyright: reportMissingImports=false
 from typing import Any
 
 import numpy as np
 
 from byhand.engine.graph.record import Graph
-from byhand.runtimes.loops.kernels.vector.parts import columns_of
+from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
