@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import starmap
 from typing import Any, Literal, NamedTuple, Self
 
@@ -181,14 +182,13 @@ class AdamW(Optimizer):
         numbers = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "eps": eps, "weight_decay": weight_decay}
         super().__init__(OptimConfig(**numbers, decay=decay, ema=ema, **settings))
         self.matrices, self.scales = matrices, scales or {}
+        self.packed: Mapping[str, int] = {}
 
     def _rule(self, name: str, shape: tuple[int, ...]) -> UpdateRule:
         decays = len(shape) >= 2 if self.matrices is None else name in self.matrices
-        rule = rule_of(self.settings, self._declared(name, shape, decays))
-        return UpdateRule(rule.equation, rule.parameter, rule.static, self.scales.get(name, 1.0))
-
-    def _declared(self, name: str, shape: tuple[int, ...], decays: bool) -> Parameter:
-        return Parameter(shape, decays=decays)
+        group = "matrices" if name in self.packed else "vectors"
+        parameter = Parameter(shape, decays=decays, packed=self.packed.get(name, 1), group=group)
+        return replace(rule_of(self.settings, parameter), scale=self.scales.get(name, 1.0))
 
 
 class Muon(AdamW):
@@ -204,11 +204,6 @@ class Muon(AdamW):
     def __init__(self, packed: Mapping[str, int], momentum: float = 0.95, **adamw: Any) -> None:
         super().__init__(**adamw, optimizer="muon", muon_lr=adamw.get("lr", 1e-3), muon_momentum=momentum)
         self.packed = dict(packed)
-
-    def _declared(self, name: str, shape: tuple[int, ...], decays: bool) -> Parameter:
-        if name in self.packed:
-            return Parameter(shape, decays=decays, packed=self.packed[name], group="matrices")
-        return Parameter(shape, decays=decays)
 
 
 def updated(

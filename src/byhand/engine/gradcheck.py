@@ -47,11 +47,7 @@ def gradcheck(
 
 
 def _differences(
-    function: Callable[..., Any],
-    inputs: tuple[Array, ...],
-    k: int,
-    cotangents: tuple[Array, ...],
-    step: float,
+    function: Callable[..., Any], inputs: tuple[Array, ...], k: int, cotangents: tuple[Array, ...], step: float
 ) -> Array:
     """Return the central difference of <d, function> for each element of input k."""
     xp = namespace(inputs[k])

@@ -34,12 +34,7 @@ class Variable:
     __slots__ = ("__weakref__", "data", "grad", "index", "name", "node", "requires_grad")
 
     def __init__(
-        self,
-        data: Any,
-        requires_grad: bool = False,
-        name: str = "",
-        node: Node | None = None,
-        index: int = 0,
+        self, data: Any, requires_grad: bool = False, name: str = "", node: Node | None = None, index: int = 0
     ) -> None:
         self.data: Array = data if hasattr(data, "__array_namespace__") else _default_array(data)
         self.grad: Array | None = None

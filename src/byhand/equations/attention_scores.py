@@ -36,10 +36,7 @@ def terms(index, inputs, result):
     b, h, t, s = index
     width = inputs[0].shape[-1]
     dot = total(
-        over(
-            width,
-            lambda d: product((element(inputs, 0, (b, h, t, d), "q"), element(inputs, 1, (b, h, s, d), "k"))),
-        )
+        over(width, lambda d: product((element(inputs, 0, (b, h, t, d), "q"), element(inputs, 1, (b, h, s, d), "k"))))
     )
     return ratio(dot, function("sqrt", number(width, "D")))
 
@@ -74,10 +71,7 @@ attention_scores = Equation.of(
     latex=r"S_{t,s} = \frac{Q_t \cdot K_s}{\sqrt{D}}",
     derivative=r"\partial Q = \frac{\partial S\, K}{\sqrt{D}}, \quad "
     r"\partial K = \frac{(\partial S)^{\top} Q}{\sqrt{D}}",
-    inputs=(
-        Symbol("q", "Q", "(B, H, T, D)", "queries"),
-        Symbol("k", "K", "(B, H, S, D)", "keys"),
-    ),
+    inputs=(Symbol("q", "Q", "(B, H, T, D)", "queries"), Symbol("k", "K", "(B, H, S, D)", "keys")),
     result=Symbol("scores", "S", "(B, H, T, S)", "scores before the mask"),
     seed_names=("nn::self_attention_1h",),
 )

@@ -19,8 +19,7 @@ def forward(x, weight, bias=None):
     """Multiply every row with the weight in one matrix product."""
     require(weight.ndim == 2, f"linear: weight must be (I, O), not {weight.shape}")
     require(
-        x.shape[-1] == weight.shape[0],
-        f"linear: x {x.shape} and weight {weight.shape} differ in the inner length",
+        x.shape[-1] == weight.shape[0], f"linear: x {x.shape} and weight {weight.shape} differ in the inner length"
     )
     require(bias is None or bias.shape == weight.shape[1:], f"linear: bias must be ({weight.shape[1]},)")
     y = as_rows(x) @ weight

@@ -72,10 +72,7 @@ matmul = Equation.of(
     title="Matrix product",
     latex=r"Y_{m,n} = \sum_k A_{m,k} B_{k,n}",
     derivative=r"\partial A = \partial Y\, B^{\top}, \quad \partial B = A^{\top} \partial Y",
-    inputs=(
-        Symbol("a", "A", "(..., M, K)", "left factor"),
-        Symbol("b", "B", "(..., K, N)", "right factor"),
-    ),
+    inputs=(Symbol("a", "A", "(..., M, K)", "left factor"), Symbol("b", "B", "(..., K, N)", "right factor")),
     result=Symbol("y", "Y", "(..., M, N)", "product"),
     seed_names=("nn::matmul2d", "nn::bmm"),
 )

@@ -64,10 +64,7 @@ mix = Equation.of(
     title="Weighted sum of values",
     latex=r"Y_{t} = \sum_s P_{t,s} V_s",
     derivative=r"\partial P = \partial Y\, V^{\top}, \quad \partial V = P^{\top} \partial Y",
-    inputs=(
-        Symbol("weights", "P", "(B, H, T, S)", "attention weights"),
-        Symbol("v", "V", "(B, H, S, D)", "values"),
-    ),
+    inputs=(Symbol("weights", "P", "(B, H, T, S)", "attention weights"), Symbol("v", "V", "(B, H, S, D)", "values")),
     result=Symbol("mixed", "Y", "(B, H, T, D)", "one mixture for each query"),
     seed_names=("nn::self_attention_1h",),
 )

@@ -78,9 +78,6 @@ rms_norm = Equation.of(
     derivative=r"\partial x = \frac{1}{\sqrt{\overline{x^2} + \epsilon}} \left( h - "
     r"\hat{x}\, \overline{h \odot \hat{x}} \right), \quad h = g \odot \partial y, \quad "
     r"\partial g = \sum_{\mathrm{rows}} \partial y \odot \hat{x}",
-    inputs=(
-        Symbol("x", "x", "(..., C)", "rows"),
-        Symbol("gain", "g", "(C,)", "gain, optional (1 without it)"),
-    ),
+    inputs=(Symbol("x", "x", "(..., C)", "rows"), Symbol("gain", "g", "(C,)", "gain, optional (1 without it)")),
     result=Symbol("y", "y", "(..., C)", "normalised rows"),
 )

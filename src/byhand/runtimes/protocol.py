@@ -1,4 +1,4 @@
-"""The interface of a runtime: requests, training sessions, decoders.
+"""The interface of a runtime: requests, training sessions, decoders, listings of a plan's calls.
 
 Model and optimizer stay ordinary objects: every runtime updates the arrays under the same names, so another one can
 take over.
@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
 
 from byhand.config import ModelConfig, Recompute, TrainConfig
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.optim import State
-from byhand.runtimes.listing import Listing
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.streams import Stream
 
@@ -161,6 +162,44 @@ class Decoder(Protocol):
     def free(self, slot: int) -> None:
         """Forget a slot's stream, finished or not."""
         ...
+
+
+@dataclass(frozen=True)
+class Line:
+    """One call, or the sum of all calls of one kind.
+
+    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None without times.
+    """
+
+    kernel: str
+    equation: str
+    name: str
+    shapes: str
+    calls: int
+    flops: int
+    bytes: int
+    ms: float | None = None
+    gflops: float | None = None
+    gb_per_s: float | None = None
+    share: float | None = None
+    peak_share: float | None = None
+
+
+class Listing(NamedTuple):
+    """The calls of one thread: a line for each call, and one for each kind of call.
+
+    ms    of all calls, if they were timed
+    peak  GFLOP/s that one core reaches on products
+    """
+
+    what: str
+    calls: list[Line]
+    kinds: list[Line]
+    ms: np.ndarray | None
+    peak: float | None
+    threads: int
+    arena_bytes: int
+    library: str
 
 
 class Runtime(ABC):

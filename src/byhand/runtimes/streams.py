@@ -87,8 +87,8 @@ class Stream:
         return self.take([token], [log_probability(logits, token, self.allowed)] if self.scored else ())
 
 
-class LogitsDecoder:
-    """A decoder whose runtime gives logits; see `Decoder`. A token is drawn as `sampling.draw` says."""
+class Slots:
+    """A decoder's slots, and the stream in each."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -103,9 +103,17 @@ class LogitsDecoder:
         """Forget a slot's stream."""
         self.streams[slot] = None
 
+    def running(self) -> dict[int, Stream]:
+        """Return the streams by slot."""
+        return {slot: stream for slot, stream in enumerate(self.streams) if stream is not None}
+
+
+class LogitsDecoder(Slots):
+    """A decoder whose runtime gives logits; see `Decoder`. A token is drawn as `sampling.draw` says."""
+
     def step(self, most: int) -> None:
         """Draw one token of each stream."""
-        running = {slot: stream for slot, stream in enumerate(self.streams) if stream is not None}
+        running = self.running()
         for stream, logits in zip(running.values(), self.logits(running), strict=True):
             stream.draw(logits)
         self.made_by[1] += 1

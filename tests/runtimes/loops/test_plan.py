@@ -17,7 +17,7 @@ from byhand.errors import ConfigError
 from byhand.runtimes.loops.kernels import cross_entropy
 from byhand.runtimes.loops.lower import fusion
 from byhand.runtimes.loops.lower.fusion import rules_of, without
-from byhand.runtimes.loops.place.layout import place_by_lifetime
+from byhand.runtimes.loops.place import place_by_lifetime
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Call
 from byhand.runtimes.loops.run.training import LoopsSession

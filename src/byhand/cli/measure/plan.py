@@ -17,8 +17,7 @@ from byhand.config import OptimConfig
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT, declared
 from byhand.optim import Optimizer
-from byhand.runtimes.listing import Line, Listing
-from byhand.runtimes.protocol import Request
+from byhand.runtimes.protocol import Line, Listing, Request
 from byhand.runtimes.registry import choose
 
 MOST_STEPS, MOST_STREAMS = 10**6, 1 << 16

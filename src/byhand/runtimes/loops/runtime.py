@@ -9,8 +9,7 @@ from byhand.errors import ConfigError
 from byhand.formats.names import NATIVE
 from byhand.formats.registry import FORMATS, Format
 from byhand.runtimes import loops
-from byhand.runtimes.listing import Listing
-from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape
+from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Runtime, Shape
 
 if TYPE_CHECKING:
     from byhand.runtimes.loops.machine.blas import Blas

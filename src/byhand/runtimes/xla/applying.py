@@ -184,9 +184,7 @@ def _turned_back(saved: Any, d: Any, **settings: Any) -> Any:
 HEADS = Halves("heads", _heads, _heads_back, multiplies=True)
 TURNED = Halves("turned", _turned, _turned_back)
 MERGED = Halves(
-    "merged",
-    lambda x: (x.reshape((*x.shape[:2], -1)), (x,)),
-    lambda saved, d: (d.reshape(saved[0].shape),),
+    "merged", lambda x: (x.reshape((*x.shape[:2], -1)), (x,)), lambda saved, d: (d.reshape(saved[0].shape),)
 )
 
 

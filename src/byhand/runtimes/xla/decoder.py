@@ -7,7 +7,6 @@ cache is a ring, and the newest key takes the oldest one's place.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +24,7 @@ from byhand.equations.top_k import ranks
 from byhand.formats.registry import FORMATS
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
-from byhand.runtimes.streams import Stream
+from byhand.runtimes.streams import Slots, Stream
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.applying import Evaluating, Halves, TraceSettings
 from byhand.runtimes.xla.gradients import tensors
@@ -57,7 +56,7 @@ def _extended(kept: Any, x: Any, start: Any) -> Any:
     return kept.at[jnp.arange(len(x)), :, start % kept.shape[2]].set(x[:, :, 0]), ()
 
 
-class XlaDecoder:
+class XlaDecoder(Slots):
     """Continues streams on a device; see `Decoder`."""
 
     def __init__(self, model: Any, request: Request) -> None:
@@ -67,9 +66,7 @@ class XlaDecoder:
         self._layout = Layout(model.layers, model.config, mesh_of(""))
         self._prefill, self._insert = jax.jit(self._prefilled), jax.jit(_inserted, donate_argnums=0)
         self._decode = jax.jit(self._run, donate_argnums=1, static_argnums=2)
-        self.slots = request.streams
-        self.streams: list[Stream | None] = [None] * self.slots
-        self.made_by: Counter[int] = Counter()
+        super().__init__(request.streams)
         self._lengths = np.zeros(self.slots, np.int32)
         self._held: dict[str, Any] = {}  # parameters on the device
         self._state: State = ([], None)
@@ -80,17 +77,17 @@ class XlaDecoder:
             self._held = self._parameters()
             if self._state[1] is None or self._state[1].is_deleted():  # an interrupted call took it
                 self._state = self._empty()
-        self.streams[slot] = stream
+        super().admit(slot, stream)
         self._fill(slot, stream)
 
     def free(self, slot: int) -> None:
         """Forget a slot's stream; what its row computes from now on is nobody's."""
-        self.streams[slot] = None
+        super().free(slot)
         self._lengths[slot] = 0
 
     def step(self, most: int) -> None:
         """Draw a run of tokens in one call; past the window one token, after which the window is recomputed."""
-        running = {slot: stream for slot, stream in enumerate(self.streams) if stream is not None}
+        running = self.running()
         window, slides = self._model.config.seq_len, self._model.config.slides
         room = most if slides else max(1, window - int(self._lengths.max()))
         n = min(RUN, most, room)

@@ -121,12 +121,7 @@ class Layout:
             return function
         given = {name: self.rows_spec(name) for name in self.declared}, list(batches)
         return jax.shard_map(
-            function,
-            mesh=self.mesh.grid,
-            in_specs=given,
-            out_specs=out,
-            axis_names=set(TOKENS),
-            check_vma=False,
+            function, mesh=self.mesh.grid, in_specs=given, out_specs=out, axis_names=set(TOKENS), check_vma=False
         )
 
     def rows_spec(self, name: str) -> PartitionSpec:

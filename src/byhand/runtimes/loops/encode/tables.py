@@ -15,17 +15,7 @@ from byhand.formats.registry import Format
 from byhand.runtimes.loops import kernels
 from byhand.runtimes.loops.kernels.formats.contract import number_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
-from byhand.runtimes.loops.program.calls import (
-    ADDS,
-    LOSS_SLOT,
-    OWN_SIGNAL,
-    PART,
-    PARTS,
-    At,
-    Call,
-    Place,
-    buffer_at,
-)
+from byhand.runtimes.loops.program.calls import ADDS, LOSS_SLOT, OWN_SIGNAL, PART, PARTS, At, Call, Place, buffer_at
 from byhand.runtimes.loops.program.controls import loss_slot, own_signal
 
 kernels.load()

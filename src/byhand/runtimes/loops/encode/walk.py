@@ -16,14 +16,7 @@ from __future__ import annotations
 
 from byhand.runtimes.loops.encode.tables import WIDTH
 from byhand.runtimes.loops.machine.kernel import RESOURCES
-from byhand.runtimes.loops.machine.native import (
-    compiled,
-    flush_denormals,
-    put_word,
-    restore_denormals,
-    run_at,
-    word,
-)
+from byhand.runtimes.loops.machine.native import compiled, flush_denormals, put_word, restore_denormals, run_at, word
 from byhand.runtimes.loops.program.controls import STOPPED
 
 SIGNALS = 2 * RESOURCES.index("signals")

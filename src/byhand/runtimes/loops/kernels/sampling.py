@@ -12,15 +12,7 @@ from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
-from byhand.runtimes.loops.program.controls import (
-    LATE,
-    SCORED,
-    SETTINGS,
-    STOPPED,
-    TEMPERATURE,
-    TOP_K,
-    TOP_P,
-)
+from byhand.runtimes.loops.program.controls import LATE, SCORED, SETTINGS, STOPPED, TEMPERATURE, TOP_K, TOP_P
 
 F = np.float32
 

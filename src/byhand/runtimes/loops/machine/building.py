@@ -15,9 +15,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from byhand.errors import ConfigError, reason
 from byhand.quantities import counted
@@ -159,7 +159,7 @@ class Compiler:
         }
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "byhand.runtimes.loops.compiler"], env=environment,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0, cwd=Path(__file__).parent,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, cwd=Path(__file__).parent,
         )  # fmt: skip
 
     def _converse(self) -> None:
@@ -180,13 +180,17 @@ class Compiler:
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(f"{name}\n".encode())
+        self.process.stdin.flush()
         line = b""
         while not line.startswith(READY):  # output of other libraries at the start of a process is skipped
             line = self.process.stdout.readline()
             if not line:
                 raise OSError("the process ended")
         size, _, why = line.removeprefix(READY).decode(errors="replace").partition(" ")
-        return Reply(name, _exactly(self.process.stdout, int(size)), why.strip())
+        code = self.process.stdout.read(int(size))
+        if len(code) < int(size):
+            raise OSError("the stream ended")
+        return Reply(name, code, why.strip())
 
     def _last_words(self) -> str:
         """Return the last line of a dead process, or how it ended."""
@@ -201,15 +205,5 @@ class Compiler:
         self._thread.join()
         for stream in (self.process.stdin, self.process.stdout, self._errors):
             if stream:
-                stream.close()
-
-
-def _exactly(stream: IO[bytes], size: int) -> bytes:
-    parts = []
-    while size > 0:
-        part = stream.read(size)
-        if not part:
-            raise OSError("the stream ended")
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+                with suppress(OSError):  # a name that a dead process has not read
+                    stream.close()

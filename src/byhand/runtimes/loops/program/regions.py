@@ -59,11 +59,7 @@ class Regions:
     """
 
     def __init__(
-        self,
-        parameters: Mapping[str, Tensor],
-        shares: int,
-        training: bool = True,
-        optimizer: Optimizer | None = None,
+        self, parameters: Mapping[str, Tensor], shares: int, training: bool = True, optimizer: Optimizer | None = None
     ) -> None:
         self.shapes = {name: tuple(p.shape) for name, p in parameters.items()}
         self.shares = shares

@@ -20,11 +20,7 @@ class Arena:
     """The memory, and the views that hand out parameters, state and averages by name; see `Regions`."""
 
     def __init__(
-        self,
-        parameters: Mapping[str, Tensor],
-        shares: int,
-        training: bool = True,
-        optimizer: Optimizer | None = None,
+        self, parameters: Mapping[str, Tensor], shares: int, training: bool = True, optimizer: Optimizer | None = None
     ) -> None:
         self.parameters = dict(parameters)
         self._optimizer = optimizer

@@ -7,7 +7,6 @@ pay, because the model is tiny or other programs use the cores, one thread does 
 
 from __future__ import annotations
 
-from collections import Counter
 from time import perf_counter
 from typing import Any
 
@@ -19,9 +18,9 @@ from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.machine.blas import find_blas
-from byhand.runtimes.loops.place.layout import padded
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.program.calls import Buffer
+from byhand.runtimes.loops.program.regions import padded
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.generation_plans import GenerationPlan, cache_names, decoding_plan, filling_plan
@@ -29,7 +28,7 @@ from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.sampling import Sampling
-from byhand.runtimes.streams import Stream
+from byhand.runtimes.streams import Slots, Stream
 
 LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
@@ -38,7 +37,7 @@ FIRST_RUN = 4
 IDLE = -1  # position of a slot without a stream
 
 
-class LoopsDecoder:
+class LoopsDecoder(Slots):
     """Continues streams of tokens with one model; see `Decoder`.
 
     model    causal, float32
@@ -61,7 +60,7 @@ class LoopsDecoder:
         config, parameters = model.config, model.parameters()
         if not config.causal or any(str(p.dtype) != "float32" for p in parameters.values()):
             raise ConfigError("the loops runtime generates with causal float32 models. Use the numpy runtime.")
-        self.slots = slots
+        super().__init__(slots)
         self.threads = team_size(threads)
         self.blas = find_blas(blas)
         self.weights = FORMATS[weights]
@@ -91,8 +90,6 @@ class LoopsDecoder:
         self._packed = False
         self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
         self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
-        self.made_by: Counter[int] = Counter()
-        self.streams: list[Stream | None] = [None] * slots
         self._positions = np.full(slots, IDLE, np.int64)  # of the token that each stream reads next
         self._run_length = FIRST_RUN
 
@@ -129,11 +126,11 @@ class LoopsDecoder:
         self._fill(slot, stream.tokens[-self.model.config.seq_len :])
         share = self.decoding.shares[0]
         share.array(self._inputs["allowed"])[slot] = 1.0 if allowed is None else allowed
-        self.streams[slot] = stream
+        super().admit(slot, stream)
 
     def free(self, slot: int) -> None:
         """Forget a slot's stream: its row is computed, but reads and draws nothing."""
-        self.streams[slot] = None
+        super().free(slot)
         self._positions[slot] = IDLE
 
     def step(self, most: int) -> None:
@@ -143,7 +140,7 @@ class LoopsDecoder:
         anew. Else it slides.
         """
         window, room = self.model.config.seq_len, most
-        running = {slot: stream for slot, stream in enumerate(self.streams) if stream is not None}
+        running = self.running()
         if not self.model.config.slides:
             for slot, stream in running.items():
                 if self._positions[slot] == window:
@@ -199,6 +196,11 @@ class LoopsDecoder:
     def _replay(self, plan: GenerationPlan, alone: bool, times: int = 1) -> None:
         """Run a plan, that many times over or until the threads agree to stop; with steps in Python always alone."""
         runner = self._runner
+
+        def work(i: int) -> None:
+            share = plan.shares[i]
+            runner.replay(share.tables[0], plan.parts(share), share, times)
+
         runner.begin()
         if plan.has_python and runner.times is None:
             for _ in range(times):
@@ -209,7 +211,7 @@ class LoopsDecoder:
         elif alone:
             runner.replay(plan.alone, plan.in_turn, plan.shares[0], times)
         else:
-            runner.run(lambda i: runner.replay(plan.shares[i].tables[0], plan.each[i], plan.shares[i], times))
+            runner.run(work)
 
     def _place(self) -> None:
         """Tell every thread the streams' positions."""

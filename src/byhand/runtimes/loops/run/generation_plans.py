@@ -25,7 +25,7 @@ from byhand.runtimes.loops.encode.tables import RowEncoder
 from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.pattern.rules import Group, Stage
-from byhand.runtimes.loops.place.layout import place_by_lifetime, place_in_order
+from byhand.runtimes.loops.place import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Call, Operand, Part, Place, meet, parts_of
 from byhand.runtimes.loops.run.arena import Arena
@@ -37,7 +37,6 @@ from byhand.runtimes.loops.run.share import Share
 class GenerationPlan(Plan):
     """A table for each thread and its parts, and `alone`, with which a single thread does the work of all of them.
 
-    each          the parts of each thread's table
     in_turn       the parts of `alone`
     preparations  a table of what runs once, before the plan ever does
     result        the logits, in decoding
@@ -45,7 +44,6 @@ class GenerationPlan(Plan):
     """
 
     builder: Builder
-    each: list[list[Part]]
     alone: np.ndarray
     in_turn: list[Part]
     preparations: np.ndarray
@@ -59,11 +57,7 @@ class GenerationPlan(Plan):
 
 
 def decoding_plan(
-    model: Any,
-    arena: Arena,
-    inputs: Mapping[str, Buffer],
-    caches: dict[str, Buffer],
-    weights: Format,
+    model: Any, arena: Arena, inputs: Mapping[str, Buffer], caches: dict[str, Buffer], weights: Format
 ) -> GenerationPlan:
     """Return the plan of one token of each stream, sampling included."""
     streams, vocab = inputs["tokens"].shape[0], model.config.vocab_size
@@ -89,12 +83,7 @@ def decoding_plan(
 
 
 def filling_plan(
-    model: Any,
-    arena: Arena,
-    inputs: Mapping[str, Buffer],
-    length: int,
-    start: int,
-    tiles: bool,
+    model: Any, arena: Arena, inputs: Mapping[str, Buffer], length: int, start: int, tiles: bool
 ) -> GenerationPlan:
     """Return the plan that fills a stream's part of the caches with a prompt: it ends with the last layer's cache."""
     graph = _recorded(model, (1, length), length)
@@ -232,8 +221,8 @@ def _placed(
     alone, parts_in_turn = in_turn(shares)
     preparations = np.concatenate([share.encoder.table(builder.preparations) for share in shares])
     return GenerationPlan(
-        shares, list(builder.constants.values()), builder=builder, each=[parts_of(share.calls) for share in shares],
-        alone=alone, in_turn=parts_in_turn, preparations=preparations, result=result, end=end + parts * own,
+        shares, list(builder.constants.values()), builder=builder, alone=alone, in_turn=parts_in_turn,
+        preparations=preparations, result=result, end=end + parts * own,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from byhand.engine.node import Variable
 from byhand.runtimes.loops.encode.tables import RowEncoder
 from byhand.runtimes.loops.lower.training import Lowering, programs, split
 from byhand.runtimes.loops.lower.update import scratch_of_matrices, update_calls
-from byhand.runtimes.loops.place.layout import place_shares
+from byhand.runtimes.loops.place import place_shares
 from byhand.runtimes.loops.program.calls import Buffer, Call, Part, parts_of
 from byhand.runtimes.loops.program.regions import Regions
 from byhand.runtimes.loops.run.arena import Arena

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from byhand.quantities import counted
-from byhand.runtimes.listing import Line, Listing
 from byhand.runtimes.loops.kernels.products.product import product_operands
 from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
 from byhand.runtimes.loops.machine.blas import Blas
@@ -22,7 +21,7 @@ from byhand.runtimes.loops.program.calls import Call, buffers_of
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
-from byhand.runtimes.protocol import Request, Shape
+from byhand.runtimes.protocol import Line, Listing, Request, Shape
 
 
 def training_step(session: LoopsSession, shape: Shape, steps: int) -> Listing:

@@ -139,54 +139,41 @@ def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
         builder.emit("column_sum", node, d=d_y, out=out, copy=copy, rows=d_y.rows, width=d_y.width, adds=adds)
 
 
-def biased_product(builder: Builder, group: Group, y: Buffer, first: int = 0) -> None:
-    """y = x W + b, for as many rows of x, from `first` on, as y has: bias in, then the product on top."""
-    bias = bias_of(builder, linear_node(group))
-    if bias and not builder.begins_inside:
-        builder.emit("fill_bias", linear_node(group), 0, y=y, bias=bias, rows=y.rows, width=y.width)
-        product(builder, group, y, 1, first)
+def biased_product(builder: Builder, group: Group, y: Buffer, first: int = 0, stream: Any = 0) -> None:
+    """y = stream + x W + b, for as many rows of x, from `first` on, as y has: a BLAS adds the product to the rest."""
+    node, last, bias = linear_node(group), group.nodes[-1], bias_of(builder, linear_node(group))
+    if builder.begins_inside or not (bias or stream):
+        product(builder, group, y, 0, first, start=stream, bias=bias)
+        return
+    if not stream:
+        builder.emit("fill_bias", node, 0, y=y, bias=bias, rows=y.rows, width=y.width)
+    elif bias:
+        builder.emit("fill_residual", last, y=y, x=stream, bias=bias, rows=y.rows, width=y.width)
     else:
-        product(builder, group, y, 0, first, bias=bias)
+        builder.emit("copy", last, 0, x=stream, y=y, n=y.size)
+    product(builder, group, y, 1, first)
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """All rows."""
-    biased_product(builder, group, builder.result(linear_node(group)))
+    """All rows, with the stream if a residual follows."""
+    last = group.nodes[-1]
+    stream = builder.value(last.inputs[0]) if last.equation.name == "residual" else 0
+    biased_product(builder, group, builder.result(last), stream=stream)
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """Bias, weight, input."""
-    d_y = builder.cotangent(linear_node(group))
-    bias_back(builder, group, d_y)
-    product_back(builder, group, d_y)
-
-
-def forward_residual(builder: Builder, group: Group) -> None:
-    """Stream and bias in, then the product on top."""
+    """Bias, weight, input. A residual's cotangent is read in place; then it is the stream's."""
     last = group.nodes[-1]
-    y, x = builder.result(last), builder.value(last.inputs[0])
-    bias = bias_of(builder, linear_node(group))
-    if builder.begins_inside:
-        product(builder, group, y, 0, start=x, bias=bias)
-        return
-    if bias:
-        builder.emit("fill_residual", last, y=y, x=x, bias=bias, rows=y.rows, width=y.width)
-    else:
-        builder.emit("copy", last, 0, x=x, y=y, n=y.size)
-    product(builder, group, y, 1)
-
-
-def backward_residual(builder: Builder, group: Group) -> None:
-    """The sublayer reads the stream's cotangent where it lies; then it is the stream's own."""
-    d_y = builder.cotangent(group.nodes[-1])
+    d_y = builder.cotangent(last)
     bias_back(builder, group, d_y)
     product_back(builder, group, d_y)
-    builder.join(group.nodes[-1].inputs[0], d_y, group.nodes[-1])
+    if last.equation.name == "residual":
+        builder.join(last.inputs[0], d_y, last)
 
 
 register(Rule(
     name="linear + residual", pattern="residual(stream, linear(x, transpose({w}) | w))", kernel="tiled_gemm",
-    stages=("train", "fill"), forward=forward_residual, backward=backward_residual,
+    stages=("train", "fill"), forward=forward, backward=backward,
     reason="the product begins its sums with the stream, and the stream's cotangent is shared, not copied",
 ))  # fmt: skip
 register(Rule(

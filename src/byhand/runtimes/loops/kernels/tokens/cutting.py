@@ -27,11 +27,11 @@ def word_end(text, i, n, kinds, joins, digits):
     if kind < SPACE or first == 32 or (joins == 1 and kind == SPACE):
         following, after = _character(text, j, n, kinds) if j < n else (NEWLINE, j)
         if kind == LETTER or (following == LETTER and kind != NUMBER and (joins == 1 or first == 32)):
-            return _run(text, j, n, kinds, LETTER)
+            return _run(text, j, n, kinds, LETTER, 0)
         if kind == NUMBER or (following == NUMBER and first == 32 and digits == 0):
-            return _numbers(text, j if kind == NUMBER else after, n, kinds, digits)
+            return _run(text, j if kind == NUMBER else after, n, kinds, NUMBER, digits)
         if kind == OTHER or (following == OTHER and first == 32):
-            end, seen = _run(text, j, n, kinds, OTHER)
+            end, seen = _run(text, j, n, kinds, OTHER, 0)
             if joins == 1:
                 while end < n and (text[end] == 10 or text[end] == 13):
                     end += 1
@@ -60,21 +60,12 @@ def _spaces(text, i, n, kinds, joins, digits):
 
 
 @compiled
-def _run(text, j, n, kinds, kind):
-    while j < n:
+def _run(text, j, n, kinds, kind, most):
+    """Return (end, seen) of a run of one kind whose second character is at j: `most` at most, any number for 0."""
+    count = 1
+    while j < n and count != most:
         found, after = _character(text, j, n, kinds)
         if found != kind:
-            break
-        j = after
-    return j, j
-
-
-@compiled
-def _numbers(text, j, n, kinds, digits):
-    count = 1
-    while j < n and count != digits:
-        found, after = _character(text, j, n, kinds)
-        if found != NUMBER:
             break
         j = after
         count += 1

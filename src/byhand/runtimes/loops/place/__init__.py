@@ -1,1 +1,0 @@
-"""Where everything lies: lifetimes become offsets."""
