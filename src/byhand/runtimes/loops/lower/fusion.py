@@ -68,7 +68,7 @@ def _emitted(builder: Builder, group: Group, emit: Emit | None) -> list[Call]:
     before = len(builder.calls)
     emit(builder, group)
     if builder.decodes and builder.result(group.nodes[-1]).kind == "value":
-        builder.meet()
+        builder.barrier()
     return builder.calls[before:]
 
 

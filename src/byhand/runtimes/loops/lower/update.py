@@ -19,7 +19,7 @@ from byhand.equations.orthogonalise import orthogonalise
 from byhand.runtimes.loops.kernels.products.product import Shape, product_operands
 from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
-from byhand.runtimes.loops.program.calls import Call, Operand, meet
+from byhand.runtimes.loops.program.calls import Call, Operand, barrier
 from byhand.runtimes.loops.program.controls import CONTROLS, end, loss_slot
 from byhand.runtimes.loops.program.regions import ALIGN, Alike, Regions, padded
 
@@ -37,7 +37,7 @@ def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, til
         "slot": loss_slot(number) + 1,
     }  # fmt: skip
     operations = (shares + 1) * (last - first)
-    calls = [meet(shares), Call("sum_shares", None, operations, summed, label="gradient_norm"), meet(shares)]
+    calls = [barrier(shares), Call("sum_shares", None, operations, summed, label="gradient_norm"), barrier(shares)]
     if not by_kernels(arena):
         return calls
     by_matrix = shared_out(matrices_of(arena), shares)

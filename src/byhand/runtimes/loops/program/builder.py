@@ -16,7 +16,7 @@ from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import Graph, key
 from byhand.errors import ConfigError
 from byhand.formats.registry import FLOAT32, Format
-from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, PythonStep, buffers_of, meet
+from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, PythonStep, barrier, buffers_of
 
 
 @dataclass
@@ -155,9 +155,9 @@ class Builder:
             for buffer in buffers:
                 buffer.kind = "own"
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
         """Append a barrier: after it, arrays that threads wrote in parts are complete."""
-        self.calls.append(meet())
+        self.calls.append(barrier())
 
     def prepare(self, kernel: str, **operands: Operand) -> None:
         """Append a call that runs once, before the plan's first run."""

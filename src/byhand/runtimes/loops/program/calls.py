@@ -147,7 +147,7 @@ def buffers_of(operands: Mapping[str, Operand]) -> tuple[Buffer, ...]:
     return tuple({id(b): b for b in buffers}.values())
 
 
-def meet(shares: Operand = PARTS) -> Call:
+def barrier(shares: Operand = PARTS) -> Call:
     """Return the barrier: after it, arrays that threads wrote in parts are complete."""
     return Call("barrier", None, 0, {"own": OWN_SIGNAL, "shares": shares})
 

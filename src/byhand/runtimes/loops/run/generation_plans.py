@@ -27,7 +27,7 @@ from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.pattern.rules import Group, Stage
 from byhand.runtimes.loops.place import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Call, Operand, Part, Place, meet, parts_of
+from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Call, Operand, Part, Place, barrier, parts_of
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.plan import Plan
 from byhand.runtimes.loops.run.share import Share
@@ -74,7 +74,7 @@ def decoding_plan(
         order=Buffer("order", (3, vocab), "own", "int32"), rows=streams, longest=inputs["drawn"].shape[0],
         vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip
-    builder.meet()
+    builder.barrier()
     calls = [
         [c for call in builder.calls for c in _decoding_calls(call, part, arena.regions.shares)]
         for part in range(arena.regions.shares)
@@ -92,7 +92,7 @@ def filling_plan(
     extending = [i for i, group in enumerate(groups) if any(map(_extends, group.nodes))]
     emit_groups(builder, groups[: 1 + max(extending, default=-1)])
     calls = [
-        [c for call in builder.calls for c in (part_of(call, part, arena.regions.shares), meet()) if c is not None]
+        [c for call in builder.calls for c in (part_of(call, part, arena.regions.shares), barrier()) if c is not None]
         for part in range(arena.regions.shares)
     ]
     return _placed(builder, arena, calls, start)
@@ -152,7 +152,7 @@ def _decoding_calls(call: Call, part: int, parts: int) -> list[Call]:
     """Return one thread's calls: a step in Python is the first thread's, and all meet before it as after it."""
     if call.step is None:
         return [divided(call, parts)]
-    return [meet(), call] if part == 0 else [meet()]
+    return [barrier(), call] if part == 0 else [barrier()]
 
 
 def part_of(call: Call, part: int, parts: int) -> Call | None:

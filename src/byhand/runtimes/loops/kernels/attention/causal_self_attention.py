@@ -69,9 +69,9 @@ def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out
 
 
 @kernel(costly=True)
-def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, batch, heads, times, steps, width,
+def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, batch, heads, group_size, steps, width,
               causal, window, slot, slots, places, kept, stride, part, parts, scratch):  # fmt: skip
-    """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h // times D:], this thread's heads.
+    """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h // group_size D:], this thread's heads.
 
     qk       rows of queries and keys: key heads begin behind the query heads
     window   keys that a query sees at most
@@ -83,14 +83,14 @@ def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, b
     tile = ROWS * stride if kept else 0
     packed, padded = -1, 0
     for head in range(part * batch * heads // parts, (part + 1) * batch * heads // parts):
-        b, h, kv = head // heads, head % heads, head // times
+        b, h, kv = head // heads, head % heads, head // group_size
         q, o = qk + b * steps * row_qk + h * width, out + b * steps * c + h * width
         if kv != packed:
-            group = h // times * width
+            group = h // group_size * width
             k_head, v_head = qk + b * steps * row_qk + c + group, v + b * steps * row_v + group
             packed, padded = kv, pack_head(base, k_head, row_qk, v_head, row_v, steps, width, scratch)
-            if keys and h % times == 0:
-                to = (words[slot] * (heads // times) + kv) * width * places
+            if keys and h % group_size == 0:
+                to = (words[slot] * (heads // group_size) + kv) * width * places
                 store_head(memory, k_head, row_qk, v_head, row_v, keys + to, values + to, steps, width, slots, places)
         p = weights + head * ((steps + ROWS - 1) // ROWS) * tile
         attend_head(
@@ -99,14 +99,14 @@ def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, b
 
 
 @kernel(costly=True)
-def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qkv, batch, heads, times, steps, width,
-                   causal, window, stride, scratch):  # fmt: skip
+def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qkv, batch, heads, group_size, steps,
+                   width, causal, window, stride, scratch):  # fmt: skip
     """Cotangents of q, k and v into their columns of d_qkv; `d_weights` holds those of QUERIES rows of weights.
 
     Those of a head of keys and values are sums over its query heads, in their order.
     """
     c, base = heads * width, address_of(memory)
-    row = c + 2 * (heads // times) * width
+    row = c + 2 * (heads // group_size) * width
     scale = F(1.0 / math.sqrt(width))
     size = steps * (width + PAIR)
     queries = scratch + (steps + EVEN) * width
@@ -117,12 +117,12 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
     for b in range(batch):
         for h in range(heads):
             q, d_q = qk + b * steps * row_qk + h * width, d_qkv + b * steps * row + h * width
-            d_k = d_qkv + b * steps * row + c + h // times * width
-            d_v = d_k + heads // times * width
+            d_k = d_qkv + b * steps * row + c + h // group_size * width
+            d_v = d_k + heads // group_size * width
             d_o = d_out + b * steps * c + h * width
             p = weights + (b * heads + h) * ((steps + ROWS - 1) // ROWS * ROWS) * stride
-            if h % times == 0:
-                group = h // times * width
+            if h % group_size == 0:
+                group = h // group_size * width
                 padded = pack_pairs(base, v + b * steps * row_v + group, row_v, steps, width, scratch)
                 k_head = qk + b * steps * row_qk + c + group
                 pack_columns(base, k_head, row_qk, ZERO, ZERO, steps, width, keys, ONE)
@@ -144,7 +144,7 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
                 for s in range(max(0, first + 1 - window) // ROWS * ROWS, end if causal else steps, ROWS):
                     reached = min(s + ROWS + window - 1, steps)  # the first query that sees none of these keys
                     # the last block that sees a key of the group's first head writes, all others add
-                    adds = ONE if h % times or first != (reached - 1) // QUERIES * QUERIES else ZERO
+                    adds = ONE if h % group_size or first != (reached - 1) // QUERIES * QUERIES else ZERO
                     t = max(first, s) if causal else first
                     rows, inner = min(ROWS, steps - s), min(end, reached) - t
                     left, d_left = p + t * stride + s, d_weights + (t - first) * stride + s

@@ -35,10 +35,10 @@ class Chain:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Return the sizes by which kernels know them; `times` query heads share a head of keys and values."""
+        """Return the sizes by which kernels know them; `group_size` query heads share a head of keys and values."""
         batch, heads, steps, width = self.mix.results[0][0]
         return {
-            "batch": batch, "heads": heads, "times": heads // self.kv_heads, "steps": steps, "width": width,
+            "batch": batch, "heads": heads, "group_size": heads // self.kv_heads, "steps": steps, "width": width,
             "causal": int(self.softmax.equation.name != "softmax"),
             "window": self.softmax.static.get("window", EVERY),
         }  # fmt: skip

@@ -29,7 +29,7 @@ F = np.float32
 
 
 @kernel
-def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, times, width,
+def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, group_size, width,
            places, window, capacity, part, parts):  # fmt: skip
     """Attention of each stream's newest position to those before it that it sees, this thread's heads.
 
@@ -40,7 +40,7 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
     stream, stored = -1, -1
     t, place, low, n = 0, 0, 0, 0
     for head in range(part * rows * heads // parts, (part + 1) * rows * heads // parts):
-        b, h, kv = head // heads, head % heads, head // times
+        b, h, kv = head // heads, head % heads, head // group_size
         if b != stream:
             stream = b
             t = words[position + b]
@@ -53,7 +53,7 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
         key, value = keys + kv * width * capacity, values + kv * width * capacity
         if kv != stored:
             stored = kv
-            k_new, v_new = qk + b * row_qk + c + h // times * width, v + b * row_v + h // times * width
+            k_new, v_new = qk + b * row_qk + c + h // group_size * width, v + b * row_v + h // group_size * width
             k_kept, v_kept = matrix(memory, key, width, capacity), matrix(memory, value, width, capacity)
             for d in range(width):
                 k_kept[d, place] = memory[k_new + d]
@@ -122,7 +122,7 @@ def decode(builder: Builder, group: Group) -> None:
         "attend", chain.mix, 4 * rows * heads * width * seen, touched=8 * rows * chain.kv_heads * width * seen,
         qk=made, row_qk=made.width, v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width,
         keys=keys, values=values, scores=scores, out=builder.result(chain.merge),
-        position=builder.inputs["position"], rows=rows, heads=heads, times=sizes["times"], width=width,
+        position=builder.inputs["position"], rows=rows, heads=heads, group_size=sizes["group_size"], width=width,
         places=builder.cached, window=sizes["window"], capacity=keys.width, part=PART, parts=PARTS,
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""Kernels of every update: the shares' gradients are summed and measured, and all threads take the same decision.
+"""Kernels of every update: gradients are summed over the shares and clipped, parameters averaged.
 
-Every thread decides from the same numbers whether there is an update, so either all apply it or none. A share gives
+All threads decide by the same numbers whether there is an update, so either all apply it or none. A share gives
 up only before it reaches the barriers around `sum_shares`, which no other share passes without it.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
-from byhand.runtimes.loops.program.controls import APPLIED, GIVEN_UP, MAX_NORM, NORM
+from byhand.runtimes.loops.program.controls import APPLIED, AVERAGING, GIVEN_UP, MAX_NORM, NORM
 
 F = np.float32
 BLOCK = 1024
@@ -51,3 +51,15 @@ def sum_shares(memory, controls, gradient, stride, shares, n, slot):
             squares += g[i] * g[i]
         total += squares
     controls[slot] += total
+
+
+@kernel
+def average(memory, controls, theta, average, rows, width, stride, slot, shares):
+    """average += (1 - d) (theta - average) in rows `stride` apart; nothing if there is no update."""
+    if clip_of(controls, slot, shares) < F(0):
+        return
+    part = F(controls[AVERAGING])
+    for i in range(rows):
+        p, mean = vector(memory, theta + i * stride, width), vector(memory, average + i * stride, width)
+        for j in range(width):
+            mean[j] += part * (p[j] - mean[j])
