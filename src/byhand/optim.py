@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import GROUPS, OptimConfig
 from byhand.engine import Tensor
-from byhand.engine.arrays import namespace, require
+from byhand.engine.arrays import as_tuple, namespace, require
 from byhand.errors import Former
 from byhand.layers.parameter import Arrays, Parameter
 from byhand.update_rules import UpdateRule, rule_of, state_of, used_by
@@ -247,11 +247,6 @@ def _kept(moments: Mapping[str, Arrays], kind: str, name: str, theta: Any) -> An
     """Return an array of state; zeros before the first step."""
     held = moments.get(kind, {})
     return held[name] if name in held else namespace(theta).zeros_like(theta)
-
-
-def as_tuple(results: Any) -> tuple[Any, ...]:
-    """Return the results of an equation that has one or several."""
-    return results if isinstance(results, tuple) else (results,)
 
 
 def averaged(average: Any, theta: Any, t: Any, decay: float) -> Any:

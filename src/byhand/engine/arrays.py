@@ -36,6 +36,11 @@ def as_rows(x: Array) -> Array:
     return x.reshape((-1, x.shape[-1]))
 
 
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    """Return the results of an equation that has one or several."""
+    return results if isinstance(results, tuple) else (results,)
+
+
 def sum_to_shape(d: Array, shape: tuple[int, ...]) -> Array:
     """Undo broadcasting: sum the cotangent d over every axis along which an array of `shape` was repeated."""
     extra = d.ndim - len(shape)

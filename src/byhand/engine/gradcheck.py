@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from byhand.engine.arrays import Array, namespace
+from byhand.engine.arrays import Array, as_tuple, namespace
 from byhand.engine.interpreter import no_grad
 from byhand.engine.tensor import Tensor
 
@@ -27,8 +27,8 @@ def gradcheck(
     infinite error.
     """
     leaves = [Tensor(x, requires_grad=_is_float(x)) for x in inputs]
-    results = _as_tuple(function(*leaves))
-    cotangents = _as_tuple(d)
+    results = as_tuple(function(*leaves))
+    cotangents = as_tuple(d)
     for result, cotangent in zip(results, cotangents, strict=True):
         result.backward(cotangent)
     worst = 0.0
@@ -57,7 +57,7 @@ def _differences(
 
     def value(i: int, h: float) -> float:
         moved = xp.reshape(xp.where(where == i, flat + h, flat), shape)
-        results = _as_tuple(function(*inputs[:k], moved, *inputs[k + 1 :]))
+        results = as_tuple(function(*inputs[:k], moved, *inputs[k + 1 :]))
         return sum(float(xp.sum(c * r.data)) for c, r in zip(cotangents, results, strict=True))
 
     with no_grad():
@@ -67,7 +67,3 @@ def _differences(
 
 def _is_float(x: Array) -> bool:
     return namespace(x).isdtype(x.dtype, "real floating")
-
-
-def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return x if isinstance(x, tuple) else (x,)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from byhand.engine.arrays import as_tuple
 from byhand.engine.context import full_name, interpreting, scope, use_by_default
 from byhand.engine.equation import Composite, Equation, Statement
 from byhand.engine.node import Node
@@ -46,8 +47,7 @@ class Record(Evaluate):
         name = full_name(name)
         if not any(t.requires_grad for t in inputs):
             return _wrap(result, name, None)
-        results = result if isinstance(result, tuple) else (result,)
-        specs = tuple((r.shape, r.dtype) for r in results)
+        specs = tuple((r.shape, r.dtype) for r in as_tuple(result))
         return _wrap(result, name, Node(equation, inputs, static, saved, name, specs))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Equation, Node, Record, Tensor, Variable, interpreting
+from byhand.engine.arrays import as_tuple
 from byhand.engine.backward import applications
 from byhand.engine.graph.outline import Outline
 
@@ -56,7 +57,7 @@ class RecordShapes(Record):
             result = super().apply(equation, tuple(map(_outlined, inputs)), static, name)
         except Exception:  # it needs values: run it on zeros, where a genuine error is raised again
             result = super().apply(equation, tuple(map(_with_zeros, inputs)), static, name)
-        for tensor in result if isinstance(result, tuple) else (result,):
+        for tensor in as_tuple(result):
             if (node := tensor.node) is not None:
                 node.inputs, node.saved = inputs, tuple(map(_outline_of, node.saved))
                 tensor.data = _outline_of(tensor.data)

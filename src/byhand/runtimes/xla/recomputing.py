@@ -7,8 +7,10 @@ these substituted, and XLA eliminates the dead code.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from byhand.engine.arrays import as_tuple
 from byhand.runtimes.xla.applying import Applying, Halves, TraceSettings
 
 Place = tuple[int, str, int]  # number of the application, "saved" or "result", number of the array
@@ -45,7 +47,7 @@ class Keeping(Applying):
                         self.places.append((number, what, i))
             return result, saved
 
-        return Halves(halves.name, forward, halves.vjp, halves.multiplies)
+        return replace(halves, forward=forward)
 
 
 class Recomputing(Applying):
@@ -63,7 +65,7 @@ class Recomputing(Applying):
 
         def forward(*inputs: Any, **static: Any) -> Any:
             result, saved = halves.forward(*inputs, **static)
-            parts = result if isinstance(result, tuple) else (result,)
+            parts = as_tuple(result)
             for what, arrays in (("saved", saved), ("result", parts)):
                 for i, array in enumerate(arrays):
                     if (number, what, i) in self._kept:
@@ -73,11 +75,11 @@ class Recomputing(Applying):
             )
             return results if isinstance(result, tuple) else results[0], kept
 
-        return Halves(halves.name, forward, halves.vjp, halves.multiplies)
+        return replace(halves, forward=forward)
 
 
 def _kept(recompute: str, halves: Halves, result: Any, saved: Any) -> Iterator[tuple[str, Any]]:
     if recompute == "nothing" or (recompute == "cheap" and halves.name == "attention"):
         yield "saved", saved
     if recompute == "cheap" and halves.multiplies:
-        yield "result", result if isinstance(result, tuple) else (result,)
+        yield "result", as_tuple(result)

@@ -17,7 +17,7 @@ def matched(pattern: Applied, node: Node, graph: Graph) -> tuple[Node, ...] | No
     if node.equation.name not in pattern.names:
         return None
     found = _inputs(pattern, node, graph, {})
-    return None if found is None else tuple({id(n): n for n in found.values()}.values())
+    return None if found is None else tuple(dict.fromkeys(found.values()))
 
 
 def _inputs(pattern: Applied, node: Node, graph: Graph, found: Found) -> Found | None:

@@ -165,8 +165,7 @@ class Builder:
 
     def emit_python(self, node: Node, flops: int, step: PythonStep, buffers: Iterable[Buffer]) -> None:
         """Append a step in Python that touches these buffers; `flops` are those of its matrix products."""
-        touched = tuple({id(b): b for b in buffers}.values())
-        self.calls.append(Call("reference", node, flops, {}, touched, step, apportioned=True))
+        self.calls.append(Call("reference", node, flops, {}, tuple(dict.fromkeys(buffers)), step, apportioned=True))
 
     def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
         """Return the operand of a product: the buffer, or its rounded copy, created on first use.

@@ -143,8 +143,7 @@ def parts_of(calls: list[Call], first: int = 0) -> list[Part]:
 
 def buffers_of(operands: Mapping[str, Operand]) -> tuple[Buffer, ...]:
     """Return the buffers that operands name, each once."""
-    buffers = (buffer_at(o) for o in operands.values() if isinstance(o, Place))
-    return tuple({id(b): b for b in buffers}.values())
+    return tuple(dict.fromkeys(buffer_at(o) for o in operands.values() if isinstance(o, Place)))
 
 
 def barrier(shares: Operand = PARTS) -> Call:

@@ -228,4 +228,4 @@ def _placed(
 
 def _touched(calls: list[Call], kind: str) -> list[Buffer]:
     """Return the buffers of this kind in the order in which calls touch them."""
-    return list({id(b): b for call in calls for b in call.buffers if b.kind == kind}.values())
+    return list(dict.fromkeys(b for call in calls for b in call.buffers if b.kind == kind))

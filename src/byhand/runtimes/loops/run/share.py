@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Node
+from byhand.engine.arrays import as_tuple
 from byhand.engine.backward import apply_vjp
 from byhand.runtimes.loops.encode.tables import RowEncoder
 from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, PythonStep
@@ -51,7 +52,7 @@ class Share:
         made, saved = node.equation.forward(*arrays, **node.static)
         if step.keeps:
             self.saved[id(node)] = saved
-        for buffer, array in zip(step.results, made if isinstance(made, tuple) else (made,), strict=True):
+        for buffer, array in zip(step.results, as_tuple(made), strict=True):
             self.array(buffer)[...] = array
 
     def _backward(self, node: Node, step: PythonStep) -> None:
