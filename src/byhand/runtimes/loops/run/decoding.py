@@ -26,6 +26,7 @@ from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.generation_plans import GenerationPlan, cache_names, decoding_plan, filling_plan
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
+from byhand.runtimes.loops.run.share import Share
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Slots, Stream
@@ -174,7 +175,7 @@ class LoopsDecoder(Slots):
 
     def _load(self, *plans: GenerationPlan) -> None:
         """Load the kernels of plans; all that are not compiled yet compile together."""
-        ready_for([table for plan in plans for table in (plan.alone, plan.preparations, *plan.tables)])
+        ready_for([table for plan in plans for table in (plan.preparations, *plan.tables)])
 
     def time_calls(self, fills: int, rounds: int) -> np.ndarray:
         """Return the least ms of each call of the first thread, over some fills of the cache with so many positions.
@@ -197,21 +198,20 @@ class LoopsDecoder(Slots):
         """Run a plan, that many times over or until the threads agree to stop; with steps in Python always alone."""
         runner = self._runner
 
-        def work(i: int) -> None:
-            share = plan.shares[i]
+        def replay(share: Share, times: int = times) -> None:
             runner.replay(share.tables[0], plan.parts(share), share, times)
 
         runner.begin()
         if plan.has_python and runner.times is None:
             for _ in range(times):
                 with np.errstate(all="ignore"):  # what is not finite is found where a token is drawn
-                    runner.replay(plan.alone, plan.in_turn, plan.shares[0])
+                    replay(plan.alone, 1)
                 if runner.signals[controls.STOPPED]:
                     break
         elif alone:
-            runner.replay(plan.alone, plan.in_turn, plan.shares[0], times)
+            replay(plan.alone)
         else:
-            runner.run(work)
+            runner.run(lambda i: replay(plan.shares[i]))
 
     def _place(self) -> None:
         """Tell every thread the streams' positions."""

@@ -27,7 +27,7 @@ from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.pattern.rules import Group, Stage
 from byhand.runtimes.loops.place import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Call, Operand, Part, Place, barrier, parts_of
+from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Call, Operand, Place, barrier
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.plan import Plan
 from byhand.runtimes.loops.run.share import Share
@@ -35,17 +35,15 @@ from byhand.runtimes.loops.run.share import Share
 
 @dataclass(kw_only=True)
 class GenerationPlan(Plan):
-    """A table for each thread and its parts, and `alone`, with which a single thread does the work of all of them.
+    """A share for each thread, and `alone`, by which a single thread does the work of all of them.
 
-    in_turn       the parts of `alone`
     preparations  a table of what runs once, before the plan ever does
     result        the logits, in decoding
     end           where the next plan's memory may begin, from the start of the workspace
     """
 
     builder: Builder
-    alone: np.ndarray
-    in_turn: list[Part]
+    alone: Share
     preparations: np.ndarray
     result: Buffer | None
     end: int
@@ -53,7 +51,7 @@ class GenerationPlan(Plan):
     @property
     def has_python(self) -> bool:
         """Whether some steps run in Python."""
-        return any(isinstance(part, Call) for part in self.in_turn)
+        return any(isinstance(part, Call) for part in self.parts(self.alone))
 
 
 def decoding_plan(
@@ -185,8 +183,8 @@ def _integer(operand: Operand) -> int:
     return operand
 
 
-def in_turn(shares: list[Share]) -> tuple[np.ndarray, list[Part]]:
-    """Return a table of all threads' rows for one, and its parts: each thread's up to a barrier, then the next's."""
+def in_turn(shares: list[Share]) -> Share:
+    """Return a share with the calls of all threads, without barriers: each thread's up to one, then the next's."""
     turns: list[tuple[int, Call, np.ndarray]] = []
     for share in shares:
         met = 0
@@ -196,7 +194,7 @@ def in_turn(shares: list[Share]) -> tuple[np.ndarray, list[Part]]:
             else:
                 turns.append((met, call, row))
     turns.sort(key=lambda turn: turn[0])
-    return np.array([row for *_, row in turns]), parts_of([call for _, call, _ in turns])
+    return replace(shares[0], calls=[call for _, call, _ in turns], tables=[np.array([row for *_, row in turns])])
 
 
 def _placed(
@@ -218,10 +216,9 @@ def _placed(
     for i, each in enumerate(calls):
         encoder = RowEncoder(i, starts | {"own": base + end + i * own}, regions.place, parts)
         shares.append(Share(0, each, builder.inputs, arena, encoder, [encoder.table(each)]))
-    alone, parts_in_turn = in_turn(shares)
     preparations = np.concatenate([share.encoder.table(builder.preparations) for share in shares])
     return GenerationPlan(
-        shares, list(builder.constants.values()), builder=builder, alone=alone, in_turn=parts_in_turn,
+        shares, list(builder.constants.values()), builder=builder, alone=in_turn(shares),
         preparations=preparations, result=result, end=end + parts * own,
     )  # fmt: skip
 

@@ -48,7 +48,7 @@ class Plan:
 
     def parts(self, share: Share, computes: bool = True, updates: bool = True) -> list[Part]:
         """Return a share's parts: before its first barrier it computes loss and gradients, from there on updates."""
-        key = share.number, computes, updates
+        key = id(share), computes, updates
         if key not in self._parts:
             barrier = next((i for i, c in enumerate(share.calls) if c.kernel == "barrier"), len(share.calls))
             self._parts[key] = parts_of(share.calls if updates else share.calls[:barrier], 0 if computes else barrier)
