@@ -61,7 +61,7 @@ class LoopsRuntime(Runtime):
         """Return a decoder by plan."""
         from byhand.runtimes.loops.run.decoding import LoopsDecoder
 
-        fills = max(1, request.model.seq_len - 1)  # tells whether it can, and makes room for any prompt
+        fills = max(1, request.model.seq_len - 1)  # raises if it cannot, and allocates for any prompt
         return LoopsDecoder(model, request.streams, request.threads or None, request.blas, request.weights, fills)
 
     def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:

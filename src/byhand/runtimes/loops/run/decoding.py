@@ -214,7 +214,7 @@ class LoopsDecoder(Slots):
             runner.run(lambda i: replay(plan.shares[i]))
 
     def _place(self) -> None:
-        """Tell every thread the streams' positions."""
+        """Write the streams' positions where each thread reads them."""
         for share in self.decoding.shares:
             share.array(self._inputs["position"])[:] = self._positions
             share.array(self._inputs["steps"])[0] = 0

@@ -1,8 +1,8 @@
 """ThreadTeam: one thread for each share of the batch; the calling thread takes the first share itself.
 
 The calling thread can be interrupted at any point. Then no thread may go on writing behind its back, and nothing of
-an interrupted job may be taken for the next one's outcome. So every job keeps its own outcomes, telling a thread
-twice does no harm, and `run` waits for all threads however it ends.
+an interrupted job may be taken for the next one's outcome. So every job keeps its own outcomes, a thread may
+get a job twice, and `run` waits for all threads however it ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Job:
     def __init__(self, work: Work, give_up: Work, size: int) -> None:
         self.work = work
         self.give_up = give_up
-        self.started = False  # every thread was told
+        self.started = False  # every thread has it
         self.cancelled = False  # a thread that has not begun must not begin
         self.errors: list[BaseException] = []
         self.finished = [False] * size
@@ -120,7 +120,7 @@ class ThreadTeam:
             job.cancelled = True
             job.give_up(0)
             job.finished[0] = True
-        if not job.started:  # an unknown number of threads was told
+        if not job.started:  # an unknown number of threads has it
             for inbox in self._inboxes:
                 inbox.put(job)
         while False in job.finished:
