@@ -84,6 +84,10 @@ class Optimizer:
         """Count applied[0] as steps too: a runtime sets it to 1 when its update in place is complete."""
         self._count = self.t, applied
 
+    def one_more(self) -> tuple[Any, str, Any]:
+        """Return what makes t count one more step, for `assign` to do together with the update."""
+        return self, "_count", (self.t + 1, NOTHING)
+
     def restore(self, moments: Mapping[str, Arrays], averages: Arrays) -> None:
         """Load optimizer state; missing arrays are initialised at the next step."""
         self.moments = {kind: dict(moments.get(kind, {})) for kind in self.moments}
@@ -148,7 +152,7 @@ class Optimizer:
                 *((parameters[name], "data", array) for name, array in made.parameters.items()),
                 (self, "moments", moments),
                 (self, "averages", self.averages | made.averages),
-                (self, "_count", (self.t + 1, NOTHING)),
+                self.one_more(),
             ]
         )
 

@@ -9,6 +9,7 @@ import byhand as bh
 from byhand.config import ModelConfig, OptimConfig
 from byhand.engine.equation import with_role
 from byhand.optim import averaged
+from interrupts import at_every_point
 from model_cases import each_choice, every_setting, setting_name
 from runtimes.registered import NAMES, OTHERS, REFERENCE, SUITED, new_session, ways
 from runtimes.steps import ROWS, batches, bits, copied, curve, expect_close, put
@@ -188,6 +189,34 @@ def test_the_state_is_what_model_and_optimizer_hold(name):
     for array in (array for part in state.dictionaries() for array in part.values()):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+FILES = (
+    "numpy/session.py", "xla/session.py", "run/training.py", "run/runner.py", "run/thread_team.py", "byhand/optim.py"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("way", [*ways({}, {"threads": 3}), *ways({}, names=(REFERENCE,))])
+def test_an_interrupt_anywhere_in_a_step_changes_all_or_nothing_and_t_says_which(way):
+    session, counted = new_session(CONFIG, ADAMW, **way), set()
+    curve(session, 1)
+    state, before = copied(session), bits(session)
+    expected = curve(session, 1, first=1).tolist()
+    after, step = bits(session), batches(CONFIG, 1)
+
+    def begin():
+        put(session, state, 1)
+        session.optimizer.lr = ADAMW.lr * (1 - 1 / 200)
+        session.loss(*step[0])  # takes the arrays over
+
+    every = 29 if way["runtime"] == REFERENCE else 1
+    for point in at_every_point(lambda: session.step(step, 1.0), *FILES, every=every, begin=begin):
+        assert bits(session) == (before, after)[session.optimizer.t - 1], point
+        counted.add(session.optimizer.t)
+        if point.endswith(("0", "5")):
+            begin()
+            assert curve(session, 1, first=1).tolist() == expected, point
+    assert counted == {1, 2} if every == 1 else 1 in counted  # every point of the reference's: `test_optim.py`
 
 
 @pytest.mark.parametrize("max_norm", [0.0, 1.0])

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec
 
 from byhand.errors import DataError
 from byhand.layers.parameter import Arrays
-from byhand.optim import State
+from byhand.optim import State, assign
 from byhand.runtimes.protocol import Batch, Request, Shape
 from byhand.runtimes.sessions import checked, checked_step, held, state_of
 from byhand.runtimes.xla import compiling
@@ -107,10 +107,11 @@ class XlaSession:
         step = self._step(tuple(tokens.shape for tokens, _ in micro_batches))
         numbers = np.float32(optimizer.lr), np.float32(max_norm), np.int32(optimizer.t + 1)
         placed = [tuple(map(self._placed, batch)) for batch in micro_batches], tuple(map(self._placed, numbers))
-        self._held, loss, norm = step(self._held, *placed)
-        self._ahead = XlaOutcome(loss, norm, self._refused)
-        optimizer.t += 1
-        return self._ahead
+        counts = optimizer.one_more()
+        held, loss, norm = step(self._held, *placed)
+        ahead = XlaOutcome(loss, norm, self._refused)
+        assign([(self, "_held", held), (self, "_ahead", ahead), counts])
+        return ahead
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows."""
