@@ -81,6 +81,7 @@ def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch, library):
         ("[" * 100_000, r":2 is no JSON: nested too deep"),
         ("[1]", r":2 is no object of JSON\. Write lines like \{\"text\": \"…\"\}"),
         ('{"body": "x", "id": 3}', r":2 has no field 'text' but 'body', 'id'\. Name the one .* --text-field"),
+        ('{"text": "a", "n": ' + "1" * 5000 + "}", r":2 is no JSON: Exceeds the limit"),
         ('{"text": 5}', r":2: 'text' is no text"),
         ('{"text": "a\\u0000b"}', r":2: 'text' holds a NUL character"),
         ('{"text": "\\ud800"}', r":2: 'text' holds half a character"),
@@ -189,3 +190,87 @@ def test_validation_of_its_own(tmp_path):
     (tmp_path / "empty").touch()
     with pytest.raises(DataError, match=r"the validation text of .* is empty"):
         open_text(str(tmp_path / "a.txt"), validation=Validation(0.1, [str(tmp_path / "empty")]))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-be"])
+def test_json_lines_are_unicode_by_their_mark(tmp_path, encoding):
+    """Whatever --encoding says of text files: JSON is UTF-8, or has a mark."""
+    path, lines = tmp_path / "a.jsonl", '\ufeff{"text": "Ü\u010a"}\r\n\r\n{"text": "三"}'
+    path.write_bytes(lines.encode(encoding))
+    assert read(path) == read(path, encoding="cp1252") == ["Ü\u010a", "三"]
+    path.write_bytes('{"text": "Ü"}'.encode("cp1252"))
+    with pytest.raises(DataError, match=r"a\.jsonl is not UTF-8 at byte 10\. Write JSON lines in UTF-8"):
+        read(path)
+
+
+def test_lines_of_json_may_end_where_blocks_do_and_be_only_so_long(tmp_path, monkeypatch):
+    path, rng = tmp_path / "a.jsonl", random.Random(5)
+    texts = ["x" * rng.randrange(30) for _ in range(300)]
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    for size in (1, 7, 64):
+        monkeypatch.setattr("byhand.corpus.documents.BLOCK", size)
+        assert read(path) == texts
+    monkeypatch.setattr("byhand.corpus.fields.LONGEST_LINE", 50)
+    path.write_text('{"text": ""}\n{"text": "' + "x" * 150 + '"}\n')
+    with pytest.raises(DataError, match=r":2 is longer than 50 bytes\. Split it"):
+        read(path)
+
+
+@pytest.mark.parametrize("squeeze", ["bz2", "lzma"])
+def test_compression_that_is_not_read_is_named_with_its_program(tmp_path, squeeze):
+    (tmp_path / "a.txt").write_bytes(pytest.importorskip(squeeze).compress(b"abc" * 99))
+    with pytest.raises(NoTextError, match=r"a\.txt is compressed, .* Use (bzip2|xz) -dc and --data - instead"):
+        open_text(str(tmp_path / "a.txt"))
+
+
+def test_an_encoding_that_can_write_half_a_character(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"+2AA-")
+    with pytest.raises(DataError, match=r"a\.txt holds half a character before byte 5"):
+        open_text(str(tmp_path / "a.txt"), Reading(encoding="utf-7"))
+
+
+def test_a_field_without_effect_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "b.jsonl").write_text('{"body": "two"}')
+    with pytest.raises(DataError, match=r"--text-field changes nothing: .*a\.txt has no JSON lines and no parquet"):
+        open_text(str(tmp_path / "a.txt"), Reading("body"))
+    assert open_text(str(tmp_path), Reading("body")).content[:].tobytes() == b"one\0two\0"
+
+
+def test_bytes_with_the_sign_that_ends_documents_stand_alone(tmp_path):
+    """Else a NUL in the first would be taken for its end, and training would leave out what is behind it."""
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"a\0b\0")
+    with pytest.raises(DataError, match=r"a holds a NUL, which is the end of a document .*Name it alone"):
+        open_text(str(tmp_path), Reading(encoding="bytes"))
+    (tmp_path / "b").unlink()
+    assert open_text(str(tmp_path), Reading(encoding="bytes")).content[:].tobytes() == b"a\0b\0"
+
+
+def test_texts_of_their_own_stand_alone_but_for_validation(tmp_path, monkeypatch):
+    (tmp_path / "v.txt").write_text("v")
+    monkeypatch.setattr("byhand.corpus.texts.library", lambda: b"def f(): pass")
+    val = Validation(0.1, [str(tmp_path / "v.txt")])
+    assert open_text("python-stdlib", validation=val).content[:].tobytes() == b"def f(): pass\0v\0"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"piped")))
+    assert open_text("-", validation=val).content[:].tobytes() == b"piped\0v\0"
+    for named, held in ((["python-stdlib", "a"], []), (["a"], ["-"])):
+        with pytest.raises(DataError, match=r"is a text of its own\. Name it alone"):
+            open_text(named, validation=Validation(0.1, held))
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(DataError, match="standard input, which is closed"):
+        open_text("-")
+
+
+def test_standard_input_that_cannot_be_read(tmp_path, monkeypatch):
+    class Folder(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def readinto(self, _):
+            raise IsADirectoryError(21, "Is a directory")
+
+    for reading in (Reading(), Reading("text")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(Folder())))
+        with pytest.raises(DataError, match="cannot read standard input: Is a directory"):
+            open_text("-", reading)

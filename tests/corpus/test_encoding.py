@@ -10,7 +10,7 @@ import pytest
 from byhand.corpus import text_file
 from byhand.corpus.dataset import Corpus
 from byhand.corpus.encoding import corpus_of
-from byhand.corpus.texts import on_disk, open_text
+from byhand.corpus.texts import Validation, on_disk, open_text
 from byhand.errors import DataError
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.training import train
@@ -182,3 +182,17 @@ def test_documents_end_with_one_token_each(tmp_path, cache, ends):
 def test_no_learnt_token_reaches_over_the_end_of_a_document():
     tokenizer = train([b"ab\0ab\0ab\0" * 100], 300, "gpt2")
     assert not any(b"\0" in content and len(content) > 1 for content in tokenizer.token_bytes.values())
+
+
+def test_validation_begins_behind_documents_that_hold_the_text_of_their_end(tmp_path, cache, monkeypatch):
+    """Some corpora are files of stories with <|endoftext|> between them."""
+    tokenizer = train([b"the cat sat, the hat. " * 50], 281, "gpt2", ("<|endoftext|>",))
+    (tmp_path / "a.txt").write_text("the cat<|endoftext|>" * 40 + "the end<|endoftext|>")
+    (tmp_path / "b.txt").write_text("the hat<|endoftext|>" * 9)
+    held = Validation(0.1, [str(tmp_path / "b.txt")])
+    for block in (1 << 20, 1, 13, 20):
+        monkeypatch.setattr(text_file, "BLOCK", block)
+        text = open_text(str(tmp_path / "a.txt"), validation=held)
+        train_part, val_part = corpus_of(text, tokenizer).split(0.1, 4)
+        assert tokenizer.decode(train_part.tokens[:].tolist()).endswith(b"the end<|endoftext|><|endoftext|>")
+        assert tokenizer.decode(val_part.tokens[:].tolist()) == b"the hat<|endoftext|>" * 9 + b"<|endoftext|>"

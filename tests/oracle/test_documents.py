@@ -1,6 +1,7 @@
 """Parquet and zstandard: what their own libraries write is read back, and what they find damaged is named."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -35,6 +36,19 @@ def test_parquet(tmp_path, kind):
         (tmp_path / "b.parquet").write_bytes(damaged)
         with pytest.raises(DataError, match=r"cannot read .*b\.parquet as parquet: "):
             read(tmp_path / "b.parquet")
+
+
+def test_columns_as_tables_of_other_libraries_have_them(tmp_path):
+    """Categories; a point in a name, beside a column of structures; a file whose name is no UTF-8."""
+    texts, path = pyarrow.array(["a", "b", "a"]), tmp_path / os.fsdecode(b"\xff.parquet")
+    with open(path, "wb") as file:
+        parquet.write_table(
+            pyarrow.table({"m": pyarrow.array([{"t": "no"}] * 3), "m.t": texts, "c": texts.dictionary_encode()}), file
+        )
+    assert read(path, text_field="m.t") == read(path, text_field="c") == ["a", "b", "a"]
+    parquet.write_table(pyarrow.Table.from_arrays([texts, texts], names=["text", "text"]), tmp_path / "a")
+    with pytest.raises(DataError, match="a has two columns 'text'"):
+        read(tmp_path / "a")
 
 
 def test_zstandard(tmp_path):

@@ -35,7 +35,7 @@ class Corpus:
     tokens     an array of integers or a file, so that `tokens[a:b]` is an array; bytes are encoded at once
     tokenizer  made the tokens and knows how many bytes each stands for
     name       of the text, in errors
-    training   documents that come before those for validation; 0: validation is the end of the text
+    training   ends of documents before those for validation; 0: validation is the end of the text
 
     Raises DataError if the tokens are neither bytes nor a vector of integers; models refuse ids they lack.
     """

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import json
 import os
 import sys
 import zlib
@@ -25,13 +24,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from byhand.config_checks import AUTO, BYTES, require_encoding
+from byhand.corpus.fields import of_lines, of_rows
 from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular
 
 BLOCK = 1 << 20
 HEAD = 1 << 13  # bytes of a file in which a NUL says that it is no text
-LONGEST_LINE = 1 << 28  # bytes of a line of JSON
 GZIP, ZSTANDARD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+PACKED = {b"BZh": "bzip2 -dc", b"\xfd7zX": "xz -dc", b"PK\3\4": "unzip -p"}  # not read: what unpacks them
 JSON_LINES = (".jsonl", ".ndjson")
 COMPRESSED = (".gz", ".zst")
 MARKS = (  # UTF-32's first two bytes are UTF-16's mark
@@ -39,6 +39,9 @@ MARKS = (  # UTF-32's first two bytes are UTF-16's mark
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
 )  # fmt: skip
 FIELD = "text"
+NAME_IT = "Name its encoding, as in --encoding cp1252, or take its bytes as they are with --encoding bytes."
+AS_BYTES = "Name a text, or take its bytes as they are with --encoding bytes."
+AS_JSON = "Write JSON lines in UTF-8."
 
 
 class NoTextError(DataError):
@@ -79,16 +82,22 @@ class Reading:
         """
         name = str(path)
         with _reporting(name), _opened(path) as (file, kind):
-            found = (
-                _rows(path, self.text_field or FIELD) if kind == "parquet" else self._texts(file, name, _suffix(path))
-            )
+            rows = kind == "parquet"
+            field = self.text_field or FIELD
+            found = of_rows(file, field, name) if rows else self._texts(file, name, _suffix(path))
             for blocks in found:
                 yield Document(_reported(blocks, name), name, named)
 
     def of_stream(self, stream: BinaryIO, name: str) -> Iterator[Document]:
         """Yield the documents of a stream: one, or JSON lines if a field of them is named."""
-        for blocks in self._texts(stream, name, JSON_LINES[0] if self.text_field else ""):
-            yield Document(_reported(blocks, name), name)
+        with _reporting(name):
+            for blocks in self._texts(stream, name, JSON_LINES[0] if self.text_field else ""):
+                yield Document(_reported(blocks, name), name)
+
+    def has_fields(self, path: Path) -> bool:
+        """Return whether a file is JSON lines or parquet; raises as `documents` does."""
+        with _reporting(str(path)), _opened(path) as (_, kind):
+            return kind == "parquet" or _suffix(path) in JSON_LINES
 
     def plain(self, path: Path) -> bool:
         """Return whether a file is one document whose bytes are UTF-8 already, or are asked for.
@@ -107,34 +116,31 @@ class Reading:
             return all(True for _ in self._text(_blocks(file), name))
 
     def _texts(self, file: Any, name: str, suffix: str) -> Iterator[Iterable[bytes]]:
-        return self._lines(file, name) if suffix in JSON_LINES else iter([self._text(_blocks(file), name)])
+        if suffix not in JSON_LINES:
+            return iter([self._text(_blocks(file), name)])
+        text = Reading()._text(_blocks(file), name, AS_JSON)  # JSON is UTF-8, or has a mark
+        return of_lines(text, self.text_field or FIELD, name)
 
-    def _text(self, blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    def _text(self, blocks: Iterable[bytes], name: str, advice: str = "") -> Iterator[bytes]:
         """Yield a text as UTF-8 without a byte order mark."""
         if self.encoding == BYTES:
             yield from blocks
             return
         blocks = iter(blocks)
         first = next(blocks, b"")
+        if program := next((PACKED[begin] for begin in PACKED if first.startswith(begin)), None):
+            raise NoTextError(
+                f"{name} is compressed, and not by gzip or zstandard. Use {program} and --data - instead."
+            )
         mark, encoding = self._marked(first)
         if b"\0" in first[:HEAD] and not encoding.startswith(("utf-16", "utf-32")):
-            raise NoTextError(_no_text(name, first.index(b"\0")))
-        yield from _decoded(chain([first[len(mark) :]], blocks), encoding, len(mark), name)
+            raise _no_text(name, first.index(b"\0"), advice or AS_BYTES)
+        yield from _decoded(chain([first[len(mark) :]], blocks), encoding, len(mark), name, advice)
 
     def _marked(self, first: bytes) -> tuple[bytes, str]:
         """Return the byte order mark that a text begins with, and its encoding."""
         mark, encoding = next(((m, e) for m, e in MARKS if first.startswith(m)), (b"", "utf-8"))
         return (mark, encoding) if self.encoding == AUTO else (b"", codecs.lookup(self.encoding).name)
-
-    def _lines(self, file: Any, name: str) -> Iterator[Iterable[bytes]]:
-        """Yield the texts of JSON lines."""
-        field, number = self.text_field or FIELD, 0
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                raise DataError(f"{name}:{number} is longer than {LONGEST_LINE:,} bytes. Split it.")
-            if not line.isspace():
-                yield [_of_object(line, field, f"{name}:{number}")]
 
 
 def _suffix(path: Path) -> str:
@@ -172,67 +178,11 @@ def _zstandard(raw: BinaryIO, path: Path) -> Any:
     return zstd.ZstdFile(raw)
 
 
-def _rows(path: Path, field: str) -> Iterator[Iterable[bytes]]:
-    """Yield the texts of a parquet file."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise DataError(f"{path} is a parquet file. Use pip install 'byhand[data]'.") from None
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            if field not in names:
-                raise DataError(_without_field(str(path), field, names))
-            kind = file.schema_arrow.field(field).type
-            if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-                raise DataError(
-                    f"{path}: the column {field[:40]!r} holds {kind}, no text. Name another --text-field."
-                )
-            for batch in file.iter_batches(columns=[field], batch_size=1024):
-                for text in batch.column(0).to_pylist():
-                    yield [_encoded(text, field, str(path))]
-    except pyarrow.ArrowException as error:
-        raise DataError(
-            f"cannot read {path} as parquet: {str(error).splitlines()[0][:200]}. Make it again."
-        ) from None
-
-
-def _of_object(line: bytes, field: str, where: str) -> bytes:
-    """Return the text of a line of JSON."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        why = getattr(error, "msg", None) or "nested too deep"
-        raise DataError(f"{where} is no JSON: {why}. Mend the line, or remove it.") from None
-    if not isinstance(found, dict):
-        raise DataError(f'{where} is no object of JSON. Write lines like {{"{field}": "…"}}.')
-    if field not in found:
-        raise DataError(_without_field(where, field, list(found)))
-    if not isinstance(found[field], str | None):
-        raise DataError(f"{where}: {field[:40]!r} is no text. Name another field with --text-field.")
-    return _encoded(found[field], field, where)
-
-
-def _encoded(text: str | None, field: str, where: str) -> bytes:
-    """Return a document's UTF-8; that of a value that is missing is empty."""
-    if text and "\0" in text:
-        raise DataError(f"{where}: {field[:40]!r} holds a NUL character, which no text has. Mend it, or remove it.")
-    try:
-        return (text or "").encode()
-    except UnicodeEncodeError:
-        raise DataError(f"{where}: {field[:40]!r} holds half a character. Mend it, or remove it.") from None
-
-
-def _without_field(where: str, field: str, names: list[str]) -> str:
-    known = ", ".join(repr(name[:40]) for name in names[:8]) or "none"
-    return f"{where} has no field {field[:40]!r} but {known}. Name the one that holds the text with --text-field."
-
-
-def _decoded(blocks: Iterable[bytes], encoding: str, begin: int, name: str) -> Iterator[bytes]:
+def _decoded(blocks: Iterable[bytes], encoding: str, begin: int, name: str, advice: str) -> Iterator[bytes]:
     """Yield blocks of an encoding as UTF-8; DataError where they are not of it, NoTextError at a NUL character.
 
-    begin  offset of the first byte in the file
+    begin   offset of the first byte in the file
+    advice  what to do about it
     """
     decoder, at = codecs.getincrementaldecoder(encoding)(), begin
     for block in chain(blocks, [b""]):
@@ -241,22 +191,24 @@ def _decoded(blocks: Iterable[bytes], encoding: str, begin: int, name: str) -> I
             text = decoder.decode(block, final=not block)
         except UnicodeError as error:
             place = at - held + getattr(error, "start", 0)
-            raise DataError(
-                f"{name} is not {encoding.upper()} at byte {place:,}. Name its encoding, as in --encoding cp1252, or "
-                f"take its bytes as they are with --encoding bytes."
-            ) from None
+            raise DataError(f"{name} is not {encoding.upper()} at byte {place:,}. {advice or NAME_IT}") from None
         if "\0" in text:
-            raise NoTextError(_no_text(name, at))
+            raise _no_text(name, at, advice or AS_BYTES)
         at += len(block)
         if text:
-            yield text.encode()
+            yield _utf8(text, name, at)
 
 
-def _no_text(name: str, at: int) -> str:
-    return (
-        f"{name} is no text: it holds a NUL character at byte {at:,} or behind it. Name a text, or take its bytes as "
-        f"they are with --encoding bytes."
-    )
+def _utf8(text: str, name: str, at: int) -> bytes:
+    """Return the UTF-8 of a part of a text; some encodings, such as utf-7, can write half a character."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{name} holds half a character before byte {at:,}. Name another --encoding.") from None
+
+
+def _no_text(name: str, at: int, advice: str) -> NoTextError:
+    return NoTextError(f"{name} is no text: it holds a NUL character at byte {at:,} or behind it. {advice}")
 
 
 def _blocks(file: Any) -> Iterator[bytes]:

@@ -35,7 +35,7 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
     key = bytes.fromhex(text.sha256 + how)
     folder = cache_folder()
     if folder is None:
-        return Corpus(tokenizer.array(_content(text, tokenizer)), tokenizer, text.name, text.training)
+        return Corpus(tokenizer.array(_content(text, tokenizer)), tokenizer, text.name, _ends(text, tokenizer))
     path = folder / "tokens" / f"{sha256(key).hexdigest()}.bin"
     tokens = _kept(path, tokenizer.dtype, key)
     if tokens is None:
@@ -46,7 +46,7 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
         except OSError as error:
             log.info("%s is not kept: %s", path, reason(error))
     found = tokenizer.array(_content(text, tokenizer)) if tokens is None else tokens
-    return Corpus(found, tokenizer, text.name, text.training)
+    return Corpus(found, tokenizer, text.name, _ends(text, tokenizer))
 
 
 def _kept(path: Path, dtype: np.dtype, key: bytes) -> TextFile | None:
@@ -82,3 +82,22 @@ def _content(text: Text, tokenizer: Tokenizer) -> Iterator[bytes]:
     """Yield the text; documents end with the tokenizer's own text for it."""
     for block in blocks(text.content):
         yield block.tobytes().replace(END, tokenizer.end_text) if text.documents else block.tobytes()
+
+
+def _ends(text: Text, tokenizer: Tokenizer) -> int:
+    """Return how many tokens that end a document come before those for validation.
+
+    A document may hold the text of that token itself: some corpora are written so.
+    """
+    if not text.training or tokenizer.end_text == END:
+        return text.training
+    end, left, found, before = tokenizer.end_text, text.training, text.training, b""
+    for block in blocks(text.content):
+        ends = np.flatnonzero(block == END[0])
+        last = len(ends) >= left
+        content = before + block[: ends[left - 1] if last else None].tobytes()
+        found += content.count(end)
+        if last:
+            break
+        left, before = left - len(ends), content[1 - len(end) :]
+    return found

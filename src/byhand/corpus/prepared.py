@@ -80,12 +80,14 @@ class Spool:
     ends     of the documents, in bytes, after their NUL
     hashes   of each, 64 bits
     skipped  files that are no text
+    holding  the first file with a NUL, which `--encoding bytes` lets pass
     """
 
     def __init__(self) -> None:
         self.file: IO[bytes] = tempfile.TemporaryFile(buffering=BLOCK)  # noqa: SIM115 (closed by `with`)
         self.ends, self.hashes = array("q"), array("Q")
         self.skipped: list[str] = []
+        self.holding = ""
 
     def __enter__(self) -> Spool:
         return self
@@ -109,11 +111,18 @@ class Spool:
             if end > begin:
                 self.ends.append(end + self.file.write(END))
                 self.hashes.append(int.from_bytes(digest[:8], "little"))
+            if self.holding and len(self.ends) > 1:
+                raise DataError(
+                    f"{self.holding} holds a NUL, which is the end of a document where there are several. Name it "
+                    f"alone, or leave it out."
+                )
 
     def _write(self, document: Document, end: int) -> tuple[int, bytes]:
         """Return where the document ends, and the hash of its bytes."""
         digest = sha256()
         for block in document.blocks:
+            if END in block:
+                self.holding = self.holding or document.file
             digest.update(block)
             end += self.file.write(block)
         return end, digest.digest()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -71,22 +73,28 @@ def open_text(
     reading, val = reading or Reading(), validation or Validation()
     named = [sources] if isinstance(sources, str) else list(sources)
     name = _listed(named)
-    if STDIN in val.sources or (STDIN in named and len(named) > 1):
-        raise DataError("--data - reads all of standard input. Name it alone, and no file beside it.")
-    alone = named[0] if len(named) == 1 and not val.sources else ""
+    alone = named[0] if len(named) == 1 else ""
+    for other in (*named, *val.sources) if not alone else val.sources:
+        if other in (STDIN, LIBRARY, SHAKESPEARE) and not os.path.exists(other):
+            raise DataError(f"{other} is a text of its own. Name it alone with --data, and no file beside it.")
+    held = files_of(val.sources)
     if alone == LIBRARY:
-        return Text(np.frombuffer(library(), np.uint8), alone)
-    if alone == SHAKESPEARE:
-        path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, download_folder() / "tinyshakespeare.txt")
-        return on_disk(path, alone)
-    if alone == STDIN:
-        name, found = "standard input", reading.of_stream(sys.stdin.buffer, "standard input")
+        if not held:
+            return Text(np.frombuffer(library(), np.uint8), alone)
+        found = iter([Document([library()], alone)])
+    elif alone == STDIN:
+        name, found = "standard input", reading.of_stream(_standard_input(), "standard input")
     else:
-        files = files_of(named)
-        if files == {Path(alone): True} and reading.plain(Path(alone)):
-            return on_disk(Path(alone), alone)
+        files = _shakespeare() if alone == SHAKESPEARE else files_of(named)
+        if reading.text_field and not any(map(reading.has_fields, (*files, *held))):
+            raise DataError(
+                f"--text-field changes nothing: {name} has no JSON lines and no parquet. Leave it out, or give the "
+                f"files their names, as in a.jsonl."
+            )
+        if len(files) == 1 and files.get(path := next(iter(files))) and not held and reading.plain(path):
+            return on_disk(path, name)
         found = _documents(files, reading)
-    own = _documents(files_of(val.sources), reading) if val.sources else None
+    own = _documents(held, reading) if held else None
     made = prepared(found, name, val.share, own)
     _say(name, made, validation is not None)
     return Text(made.content, name, None, made.documents > 1, made.training)
@@ -95,6 +103,17 @@ def open_text(
 def on_disk(path: Path, name: str, documents: bool = False, training: int = 0) -> Text:
     """Return the text of a file; DataError if it is none, or empty."""
     return Text(TextFile(path), name, path.resolve(), documents, training)
+
+
+def _shakespeare() -> dict[Path, bool]:
+    path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, download_folder() / "tinyshakespeare.txt")
+    return {path: True}
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise DataError("--data - reads standard input, which is closed. Pipe a text in, or name a file.")
+    return sys.stdin.buffer
 
 
 def _documents(files: Mapping[Path, bool], reading: Reading) -> Iterator[Document]:
