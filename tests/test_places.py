@@ -42,6 +42,7 @@ COMMANDS = {
     "doctor": ["doctor"],
     "plan": ["plan", "--of", "decode", "--steps", "0"],
     "info": ["info", "run"],
+    "runs": ["runs", "."],
     "tokenizer": ["tokenizer", "train", "text.txt", "--vocab-size", "260", "--out", "tokens.json"],
     "export": ["export", "run", "--to", "hf", "--out", "exported"],
     "import": ["import", "foreign", "--out", "imported"],

@@ -23,10 +23,11 @@ from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
 from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan, plan_options
 from byhand.cli.runs import eval as eval_command
-from byhand.cli.runs import info, plot, sample, tokenizer
+from byhand.cli.runs import info, plot, runs, sample, tokenizer
 from byhand.cli.runs import train as train_command
 from byhand.cli.runs.prompts import Prompt
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
+from byhand.corpus.documents import Reading
 from byhand.errors import ByhandError
 from byhand.runs import run as run_module
 from byhand.tokenizers import forms, training
@@ -35,7 +36,7 @@ from hostile.outcome import command
 from hostile.words import NUMBERS, damaged, hostile
 
 import_command = import_module("byhand.cli.exchange.import")  # a word of Python's own
-WRITING = ("out", "png", "plot", "save")
+WRITING = ("out", "png", "csv", "plot", "save")
 SAFE = (
     "made",
     "made/deeper",
@@ -54,9 +55,13 @@ SAFE = (
 OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("train",): (train_command.Options, TrainConfig),
     ("sample",): (sample.Options, Prompt, Drawing),
-    ("eval",): (eval_command.Options,),
+    ("eval",): (eval_command.Options, Reading),
     ("info",): (info.Options,),
-    **{("tokenizer", name): (options, tokenizer.File) for name, (options, _) in tokenizer.SUBCOMMANDS.items()},
+    ("runs",): (runs.Options,),
+    **{
+        ("tokenizer", name): (options, tokenizer.File, Reading)
+        for name, (options, _) in tokenizer.SUBCOMMANDS.items()
+    },
     ("plot",): (plot.Options,),
     ("where",): (where.Options,),
     ("explain",): (explain.Options, Drawing),
@@ -79,6 +84,7 @@ GOOD = {
     "sample": ["run", "--prompt", "a"],
     "eval": ["run", "--data", "text.txt"],
     "info": ["run"],
+    "runs": ["."],
     "tokenizer train": ["text.txt", "--vocab-size", "260", "--out", "made"],
     "tokenizer encode": ["tokens.json", "--text", "the fox"],
     "tokenizer decode": ["tokens.json", "1", "257"],

@@ -59,6 +59,11 @@ def defect(checkpoint: Path) -> CheckpointError | None:
     return None
 
 
+def settings(path: Path) -> tuple[TrainConfig, dict[str, Any]]:
+    """Return the config and the trainer's state of a checkpoint, whose arrays are not read."""
+    return _settings(Sealed(path, (CONFIG, STATE), OURS))
+
+
 def read(path: Path, moments: bool = True) -> Checkpoint:
     """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
     before = _signature(path)

@@ -1,7 +1,9 @@
-"""`byhand plot`: a run's loss in the terminal, and as PNG if matplotlib is installed."""
+"""`byhand plot`: the loss of a run, or of several, in the terminal, as PNG if matplotlib is installed, and as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 import warnings
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ import numpy as np
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Positional
-from byhand.cli.terminal.picture import is_free, save, title
+from byhand.cli.terminal.picture import is_free, save, title, write
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.cli.terminal.text_plot import plot_to_string
@@ -28,23 +30,49 @@ POINTS = 400  # as a screen has room for; each is the mean of its steps
 
 @dataclass(frozen=True)
 class Options:
-    """Draw the training and validation loss of a run."""
+    """Draw the training and validation loss of a run, or compare the validation of several."""
 
-    run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    runs: Positional[tuple[Path, ...]]
+    """Run folders, or their checkpoints."""
     png: Path | None = None
-    """Where to write the PNG; loss.png in a run of byhand's if not given, and nowhere without matplotlib."""
+    """Where to write the PNG; loss.png in a single run of byhand's if not given, and nowhere without matplotlib."""
+    csv: Path | None = None
+    """Where to write the numbers of all steps, as CSV."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves by name, each steps and values, and what they show."""
+
+    curves: dict[str, tuple[list[float], list[float]]]
+    measure: str
+    names: str
 
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand plot")
-    if options.png and options.png.suffix.lower() not in ("", ".png"):  # a device has none
-        raise ByhandError(f"--png {shown(options.png, 200)} is no name of a PNG. End it with .png.")
-    require_readable(options.run)
-    run = run_of(options.run)
-    name = shown(run, 200)
-    rows = metrics.read(run)
+    for flag, path in (("png", options.png), ("csv", options.csv)):
+        if path and path.suffix.lower() not in ("", f".{flag}"):  # a device has none
+            raise ByhandError(f"--{flag} {shown(path, 200)} is no name of a {flag.upper()}. End it with .{flag}.")
+    if not options.runs:
+        raise ByhandError("byhand plot needs RUNS. Name a run folder, or several to compare.")
+    rows = {run: _rows(run) for run in dict.fromkeys(map(_folder, options.runs))}
+    if options.csv:
+        _write_csv(rows, options.csv)
+        show(f"wrote {shown(options.csv, 200)}")
+    _draw(_of_one(*rows.popitem()) if len(rows) == 1 else _of_several(rows), options)
+    return 0
+
+
+def _folder(run: Path) -> Path:
+    require_readable(run)
+    return run_of(run)
+
+
+def _rows(run: Path) -> list[dict[str, Any]]:
+    """Return a run's metrics, of which there are some."""
+    rows, name = metrics.read(run), shown(run, 200)
     if not rows and is_run(run) and not checkpoints(run):
         raise without_checkpoint(run)
     if not rows and is_checkpoint(run):
@@ -53,20 +81,48 @@ def main(arguments: list[str]) -> int:
         raise CheckpointError(
             f"{name} has no {metrics.METRICS} with a step in it yet. Train it first, or again if it was imported."
         )
+    return rows
+
+
+def _of_one(run: Path, rows: list[dict[str, Any]]) -> Plot:
+    """Return both losses of a run."""
     curves = {"train loss": _thin(rows, "train/loss"), "validation loss": _thin(rows, "val/loss")}
     curves = {name: points for name, points in curves.items() if points[0]}
     if not curves:
-        raise CheckpointError(f"{name} has no {metrics.METRICS} with a loss that can be drawn. Train it again.")
-    own = is_run(run)  # in another folder loss.png may be a user's own
+        raise _undrawable(run)
+    return Plot(curves, f"loss in nats per {metrics.unit(rows)}", str(run))
+
+
+def _of_several(rows: dict[Path, list[dict[str, Any]]]) -> Plot:
+    """Return the validation of each run in bits per byte, which tokenizers share; their training loss without it."""
+    for key, measure in (
+        ("val/bpb", "validation in bits per byte"),
+        ("train/loss", "training loss in nats per token"),
+    ):
+        curves = {str(run): _thin(found, key) for run, found in rows.items()}
+        if all(points[0] for points in curves.values()):
+            return Plot(curves, measure, f"{len(rows)} runs")
+    raise _undrawable(next(run for run in rows if not curves[str(run)][0]))
+
+
+def _undrawable(run: Path) -> CheckpointError:
+    return CheckpointError(
+        f"{shown(run, 200)} has no {metrics.METRICS} with a loss that can be drawn. Train it again."
+    )
+
+
+def _draw(plot: Plot, options: Options) -> None:
+    """Draw in the terminal, and as PNG where one is asked for, or has its place in the only run."""
+    run = _folder(options.runs[0])
+    own = len(options.runs) == 1 and is_run(run)  # in another folder loss.png may be a user's own
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
         warnings.simplefilter("ignore")
-        unit = metrics.unit(rows)
-        show(_terminal(curves, f"{name}: loss in nats per {unit}, by step"))
+        show(_terminal(plot))
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or run / "loss.png"
             if options.png or is_free(path, lambda content: SOFTWARE.encode() in content[:1000]):
                 try:
-                    _write_png(curves, path, str(run), unit)
+                    _write_png(plot, path)
                     show(f"wrote {shown(path, 200)}")
                 except ConfigError as error:
                     if options.png:
@@ -76,7 +132,16 @@ def main(arguments: list[str]) -> int:
                 say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
         elif options.png:
             raise ByhandError("--png needs matplotlib, which is not installed. Run: pip install matplotlib")
-    return 0
+
+
+def _write_csv(rows: dict[Path, list[dict[str, Any]]], path: Path) -> None:
+    """Write a line for each step of each run; a number that a step lacks is empty."""
+    keys = dict.fromkeys(key for found in rows.values() for row in found for key in row)
+    content = io.StringIO()
+    writer = csv.DictWriter(content, ["run", *keys], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({"run": run, **row} for run, found in rows.items() for row in found)
+    write(path, content.getvalue().encode(errors="surrogateescape"), "Choose another file with --csv.")
 
 
 def _thin(rows: list[dict[str, Any]], key: str) -> tuple[list[float], list[float]]:
@@ -94,33 +159,34 @@ def _drawable(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
-def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) -> str:
+def _terminal(plot: Plot) -> str:
     width = max(40, min(100, shutil.get_terminal_size().columns - 12))
-    xs, ys = [c[0] for c in curves.values()], [c[1] for c in curves.values()]
+    xs, ys = zip(*plot.curves.values(), strict=True)
     return plot_to_string(
         ys=ys,
         xs=xs,
-        lines=["train" in name for name in curves],  # evaluations are few: draw points, distinct without colour
+        lines=["train" in name for name in plot.curves],  # evaluations are few: points, distinct without colour
         character_set="ascii",
-        force_ascii_characters=["+", "o"],
+        force_ascii_characters=["+", "o", "x", "*", "#", "@", "%", "&"],
         width=width,
         height=16,
-        title=title,
-        legend_labels=list(curves),
+        title=f"{shown(plot.names, 200)}: {plot.measure}, by step",
+        legend_labels=[shown(name, 60) for name in plot.curves],
         color=False,
     )
 
 
-def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, unit: str) -> None:
+def _write_png(plot: Plot, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for name, (steps, values) in curves.items():
-        axes.plot(steps, values, label=name, marker="o" if len(steps) < 30 else None)
-    axes.set(xlabel="step", ylabel=f"loss (nats per {unit})")
-    words, fonts = title(run)
+    for name, (steps, values) in plot.curves.items():
+        axes.plot(steps, values, label=title(name)[0], marker="o" if len(steps) < 30 else None)
+    axes.set(xlabel="step", ylabel=plot.measure)
+    words, fonts = title(plot.names)
     axes.set_title(words, parse_math=False, family=fonts)  # a $ in a name begins no formula
     axes.grid(alpha=0.3)
-    axes.legend()
+    for text in axes.legend().get_texts():
+        text.set(parse_math=False, family=fonts)
     save(figure, path, "Choose another file with --png.", format="png", dpi=150, metadata={"Software": SOFTWARE})

@@ -41,15 +41,20 @@ def require_drawing(path: Path, example: str) -> None:
 
 
 def save(figure: Figure, path: Path, remedy: str = "Choose another path.", **settings: Any) -> None:
-    """Write a figure to the file that the user named, whole, or to a device or FIFO; ConfigError if that fails."""
+    """Write a figure to the file that the user named; ConfigError if that fails."""
     drawn = io.BytesIO()
     figure.savefig(drawn, **{"format": path.suffix[1:], **settings})
+    write(path, drawn.getvalue(), remedy)
+
+
+def write(path: Path, content: bytes, remedy: str) -> None:
+    """Write the file that the user named, whole, or a device or FIFO; ConfigError if that fails."""
     try:
         if path.exists() and not path.is_file():
             with open(path, "wb", opener=_open) as file:
-                file.write(drawn.getvalue())
+                file.write(content)
         else:
-            replace(Path(os.path.realpath(path)), [drawn.getvalue()])
+            replace(Path(os.path.realpath(path)), [content])
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise ConfigError(f"cannot write {shown(path, 200)}: {reason(error)}. {remedy}") from None
 
