@@ -58,6 +58,11 @@ class Checkpoint:
         """Say how its weights are averaged; "" if they are not."""
         return f"weights averaged with decay {self.config.optim.ema:g}" if self.averages else ""
 
+    @property
+    def ends(self) -> frozenset[int]:
+        """The token that ends a text, if the run learnt where documents end."""
+        return frozenset({self.tokenizer.end} if "training_documents" in self.state["text"] else ())
+
     def model(self, average: bool = True) -> TinyGPT:
         """Return the model; CheckpointError if the arrays do not have the shapes that the config says.
 

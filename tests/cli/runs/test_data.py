@@ -112,3 +112,22 @@ def test_other_commands_read_the_same_forms(sources):
     size = len((sources / "old.txt").read_bytes().decode("cp1252").encode())
     assert 0 < size - json.loads(shown.stdout)["bytes"] < 8, "all but the first token"
     assert Reading().plain(sources / "texts" / "a.txt")
+
+
+def test_a_text_ends_where_the_model_ends_a_document(sources):
+    """Learnt from documents of one letter each, whose end is soon the likeliest token."""
+    (sources / "short.jsonl").write_text('{"text": "ab"}\n' * 400)
+    train = ("train", *SMALL, "--lr", 0.02, "--warmup-steps", 5, "--steps", 150, "--data", "short.jsonl")
+    assert inside.byhand(*train, "--out", "run", cwd=sources).returncode == 0
+    sample = ("sample", "run", "--prompt", "a", "--temperature", 0, "--max-new-tokens", 7)
+
+    def text(*flags):
+        return json.loads(inside.byhand(*sample, "--json", *flags, cwd=sources).stdout)["text"]
+
+    assert text() == "b"
+    assert text("--ignore-eos") == "b\0ab\0ab"
+    (sources / "p.jsonl").write_text('{"prompt": "ab"}\n{"prompt": "a", "max_new_tokens": 4}\n')
+    lines = inside.byhand(
+        "sample", "run", "--prompts", "p.jsonl", "--temperature", 0, cwd=sources
+    ).stdout.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == ["", "b"]

@@ -46,6 +46,8 @@ class Options:
     """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster if they exceed the caches."""
+    ignore_eos: Switch = False
+    """Go on where the model ends a document, as one learns that was trained on several."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False
@@ -77,8 +79,9 @@ def main(arguments: list[str]) -> int:
     if not allowed.any():
         raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
     shared = None if allowed.all() else allowed
+    ends = frozenset() if options.ignore_eos else loaded.ends
     if options.prompts:
-        streams = [_stream(tokenizer, *each, shared, options.logprobs) for each in prompts.items()]
+        streams = [_stream(tokenizer, *each, shared, ends, options.logprobs) for each in prompts.items()]
         _continue_all(options, model, tokenizer, list(zip(prompts.values(), streams, strict=True)))
         return 0
     text = options.text
@@ -91,7 +94,7 @@ def main(arguments: list[str]) -> int:
         text.max_new_tokens,
         text.drawing.sampling,
         allowed=shared,
-        stop=_stop(tokenizer, text.stop),
+        stop=ends | _stop(tokenizer, text.stop),
         scored=options.logprobs,
         use_cache=not options.no_cache,
         runtime=options.runtime,
@@ -120,10 +123,12 @@ def _begun(tokenizer: Tokenizer, given: bytes) -> list[int]:
     return prompt
 
 
-def _stream(tokenizer: Tokenizer, place: str, prompt: Prompt, allowed: Any, scored: bool) -> Stream:
+def _stream(
+    tokenizer: Tokenizer, place: str, prompt: Prompt, allowed: Any, ends: frozenset[int], scored: bool
+) -> Stream:
     """Return the stream of one line; DataError with its place if its stop token is none."""
     try:
-        stop = _stop(tokenizer, prompt.stop)
+        stop = ends | _stop(tokenizer, prompt.stop)
     except ConfigError as error:
         raise DataError(f"{place}: {error}") from None
     tokens = _begun(tokenizer, prompt.prompt.encode()) or [START]
