@@ -87,6 +87,7 @@ def test_lines_of_json_through_a_pipe(sources):
     [
         (("--data",), "--data names no file"),
         (("--data", "texts/d.png"), "texts/d.png is no text"),
+        (("--data", *["texts/a.txt"] * 1000), "more than any command takes. For many files name their folder"),
         (("--data", "texts/*.doc"), "no file matches texts/*.doc"),
         (("--data", "texts/a.txt", "missing"), "there is no file or folder missing"),
         (("--data", "texts/a.txt", "-"), "Name it alone"),

@@ -131,7 +131,10 @@ def text_bytes(text: str, flag: str) -> bytes:
 def _values(options: type[Any], arguments: list[str]) -> dict[str, Any]:
     """Return the values of the settings that the arguments give."""
     if len(arguments) > MOST_ARGUMENTS:
-        raise ByhandError(f"there are {len(arguments):,} arguments, more than any command takes.")
+        raise ByhandError(
+            f"there are {len(arguments):,} arguments, more than any command takes. For many files name "
+            f"their folder, or quote a pattern: 'books/*.txt'."
+        )
     known = settings(options)
     flags = {setting.flag: setting for setting in known.values() if not setting.positional}
     try:
