@@ -33,6 +33,27 @@ def test_every_file_and_command_that_is_named_exists(name):
         assert command in COMMANDS, command
 
 
+def mapped(name):
+    """Return the files and folders of the map of the code, as its rows name them: each part, and what is in it."""
+    rows = [row.split("|") for row in (ROOT / name).read_text(encoding="utf-8").split("\n## ")[-2].splitlines()]
+    named = [[re.findall(r"`([\w./-]+(?:/|\.py))`", cell) for cell in row[1:3]] for row in rows if len(row) == 4]
+    return [(part, inner) for parts, inside in named for part in parts for inner in ("", *inside)]
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_every_part_of_the_map_exists(name):
+    places = mapped(name)
+    assert len(places) > 50
+    for part, inner in places:
+        homes = [home for home in (ROOT / "src/byhand", ROOT) if (home / part).exists()]
+        assert homes, part
+        assert any((home / part / inner).exists() or (ROOT / inner).exists() for home in homes), (part, inner)
+
+
+def test_both_languages_name_the_same_parts():
+    assert set(mapped(READMES[0])) == set(mapped(READMES[1]))
+
+
 def test_every_place_that_contributing_names_exists():
     """NAME is the stem of what is added: an equation, an optimizer or a page."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
