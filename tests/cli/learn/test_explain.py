@@ -95,7 +95,10 @@ def test_the_list_says_the_positions_that_exist(run, capsys):
     said = listed("--prompt", "To be")
     assert re.search(r"^logits +\(1, 5, 256\)$", said, re.MULTILINE)
     assert said.splitlines()[-1].startswith("positions: 5 for a value; 4 for the loss, a gradient or an update")
-    assert "位置数：数值为 5；损失、梯度与更新为 4" in listed("--prompt", "To be", "--lang", "zh")
+    chinese = listed("--prompt", "To be", "--lang", "zh")
+    assert "位置数：数值为 5；损失、梯度与更新为 4" in chinese
+    assert re.search(r"^loss +a number$", said, re.MULTILINE)
+    assert re.search(r"^loss +一个数$", chinese, re.MULTILINE)
     listed("logits[0,4,0]")
     listed("d logits[0,3,0]")
     assert main(["explain", run, "d logits[0,4,0]"]) == 2

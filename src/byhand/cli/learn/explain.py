@@ -51,6 +51,7 @@ POSITIONS = Words(
     "token is only predicted",
     "位置数：数值为 {T}；损失、梯度与更新为 {shorter}，因为没有 --targets 时最后一个词元只用来预测",
 )
+A_NUMBER = Words("a number", "一个数")  # in place of a shape
 TARGET = re.compile(
     r"(?P<d>d\s+|∂loss/∂)?(?P<name>[A-Za-z_][\w.]*)\s*"
     r"(?:\[(?P<index>\s*(?:-?[0-9]+\s*)?(?:,\s*(?:-?[0-9]+\s*)?)*)\])?"  # blanks around a number, none inside
@@ -128,7 +129,7 @@ def main(arguments: list[str]) -> int:
         if unsound:
             raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
-        show(_names(explainer))
+        show(_names(explainer, options.lang))
         show(UPDATES.said(options.lang))
         show(DRAW.said(options.lang))
         if options.targets is None:
@@ -248,9 +249,9 @@ def optimizer(loaded: Checkpoint) -> Optimizer:
     return made
 
 
-def _names(explainer: Explainer) -> str:
+def _names(explainer: Explainer, lang: Language) -> str:
     """List all names that can be explained, with shapes."""
     trace = explainer.trace
     names = [*explainer.model.parameters(), *trace.made]
     width = max(map(len, names))
-    return "\n".join(f"{name:<{width}}  {tuple(trace.tensor(name).shape) or 'a number'}" for name in names)
+    return "\n".join(f"{name:<{width}}  {tuple(trace.tensor(name).shape) or A_NUMBER.said(lang)}" for name in names)
