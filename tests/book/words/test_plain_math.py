@@ -27,7 +27,7 @@ def test_every_formula(stem, lang):
         (r"L = \frac{1}{N} \sum_n -\log p_{n,y_n}", "L = (1 / N) Σ_n −log p[n,y_n]"),
         (r"y = \tfrac{x}{2}\left(1 + \tanh u\right), \quad u = x^3", "y = (x / 2)(1 + tanh u)\nu = x³"),
         (r"e^{x_i - m}", "e^{x_i − m}"),
-        (r"\begin{cases} 0 & s \le t \\ -\infty & \text{otherwise} \end{cases}", "{ 0 if s ≤ t ; −∞ if otherwise }"),
+        (r"\begin{cases} 0 & s \le t \\ -\infty & \text{otherwise} \end{cases}", "{ 0 if s ≤ t ; −∞ otherwise }"),
     ],
 )
 def test_lines(latex, text):
@@ -35,7 +35,9 @@ def test_lines(latex, text):
 
 
 def test_chinese_words():
-    assert "其余情形" in plain(registry["top_k"].latex, "zh")
+    said = plain(registry["top_k"].latex, "zh")
+    assert "−∞ 其余情形" in said
+    assert "≤ k" in said.split(" 当 ")[1], "a case with a condition keeps its word"
 
 
 @pytest.mark.parametrize("latex", [r"\unheard{x}", "{x", "x}"])

@@ -42,6 +42,7 @@ def plain(latex: str, lang: str = "en") -> str:
         raise ByhandError(f"the braces of {latex!r} do not match.")
     text = re.sub(rf",? *{WIDE} *", "\n", re.sub(r" +", " ", text)).replace("-", "−")
     text = re.sub(r"∂ (?=\S)", "∂", re.sub(r" +([,)\]ᵀ⌋])", r"\1", re.sub(r"([(\[⌊]) +", r"\1", text)))
+    text = re.sub(r"\bif (otherwise|其余情形)", r"\1", text)
     for word, chinese in CHINESE.items() if lang == "zh" else ():
         text = text.replace(word, chinese)
     return text.strip()
