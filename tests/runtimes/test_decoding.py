@@ -40,7 +40,8 @@ CHOICES = [
 CASES = [
     pytest.param(settings, *way.values, id=f"{way.id}-{settings}",
                  marks=[] if settings in QUICK or way.values[0]["runtime"] in SUITED else pytest.mark.slow)
-    for way in ways({}, {"threads": 1}, {"threads": 3}) for settings in (*EVERYWHERE, *CHOICES)
+    for way in ways({}, {"threads": 1}, {"threads": 3})
+    for settings in (*EVERYWHERE, *(CHOICES if "threads" not in way.values[0] else ()))
 ]  # fmt: skip
 THREADS = ways({}, {"threads": 1}, {"threads": 3}, names=NAMES)
 

@@ -62,7 +62,7 @@ def engine(kind, runtime, slots):
     return Engine(model(kind), slots, runtime=runtime)
 
 
-ALL_SLOTS = ("learned", "grouped")  # the other kinds have three slots, and all under `-m slow`
+ALL_SLOTS = ("learned",)  # the other kinds have three slots, and all under `-m slow`
 
 
 @pytest.mark.parametrize("runtime", NAMES)

@@ -21,7 +21,7 @@ from byhand.runtimes.loops.run import replay
 from cli.process import PATIENCE
 from runtimes.loops import processors
 
-TEXT = bytes(range(256)) * 8
+TEXT = bytes(range(1, 128)) * 16
 
 
 def train(folder, name, cache, environment=None, threads=0):
@@ -82,7 +82,10 @@ def first_starts(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("name", "threads"),
-    [("host", 0), pytest.param("avx2", 1, marks=pytest.mark.skipif(not processors.X86, reason="x86"))],
+    [
+        ("host", 0),
+        pytest.param("avx2", 1, marks=[pytest.mark.slow, pytest.mark.skipif(not processors.X86, reason="x86")]),
+    ],
 )
 def test_a_first_start_computes_the_bits_of_every_later_one(first_starts, name, threads):
     """In a cache without most kernels and in a full one; also with everything told to keep to AVX2."""

@@ -159,7 +159,12 @@ def test_attention_of_any_shape(batch, heads, steps, width, times, causal, windo
 
 @pytest.mark.skipif("BYHAND_TEST_WIDTH" in os.environ, reason="this is the run of another width")
 @pytest.mark.parametrize(
-    "name", [name for name, lanes in processors.LANES.items() if processors.X86 and lanes < LANES]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "sse2" else ())
+        for name, lanes in processors.LANES.items()
+        if processors.X86 and lanes < LANES
+    ],
 )
 def test_vectors_of_another_width(name):
     """The tests above in a process that takes this processor for a smaller one."""
