@@ -126,15 +126,15 @@ def test_sampled_text_is_the_references(runtime, settings, sampling):
     gpt, allowed = of(**settings), np.arange(37) != 3
     for mask in (allowed, None):
         more = {} if mask is None else {"allowed": mask}
-        found = texts(decoder(gpt, {"runtime": runtime}), [[7]], 200, sampling, mask)[:, 0]
-        assert found.tolist() == text(gpt, [7], 200, sampling, **more)
+        found = texts(decoder(gpt, {"runtime": runtime}), [[7]], 80, sampling, mask)[:, 0]
+        assert found.tolist() == text(gpt, [7], 80, sampling, **more)
         assert mask is None or 3 not in found
 
 
 @pytest.mark.parametrize(
     ("runtime", "settings", "streams"),
     [
-        *((name, settings, streams) for name in SUITED if name != REFERENCE for streams in (2, 4, 8, 16, 64)
+        *((name, settings, streams) for name in SUITED if name != REFERENCE for streams in (2, 8, 64)
           for settings in ({}, {"tied_embeddings": True, "n_heads": 1}, BIASLESS)),
         *((name, settings, 3) for name in OTHERS for settings in ({}, POST, BLIND)),
     ],

@@ -81,7 +81,7 @@ def test_steps_of_every_choice_are_the_references(runtime, config):
 
 @pytest.mark.parametrize(
     ("way", "update"),
-    [pytest.param(*way.values, update, id=f"{way.id}-{update}", marks=[pytest.mark.slow] * (some is LONG))
+    [pytest.param(*way.values, update, id=f"{way.id}-{update}", marks=[pytest.mark.slow] * (some in (LONG, MESHES)))
      for some, updates in ((SINGLE, UPDATES), (SHARDED, ("adamw", "muon")), (MESHES, ("muon",)), (LONG, ("muon",)))
      for way in some for update in updates],
 )  # fmt: skip

@@ -154,6 +154,7 @@ FAMILY = ["--positions", "rotary", "--norm", "rms", "--activation", "swiglu", "-
 FAMILY += ["--optimizer", "muon", "--ema", "0.9", "--grad-accum", "2"]
 
 
+@pytest.mark.slow
 def test_hosts_go_on_with_a_run_of_one_process_and_end_where_it_did(tmp_path, text, alone, hosts):
     """Two hosts of four devices take up a run that NumPy began, along every axis, and end with what NumPy ends with.
 
