@@ -180,7 +180,7 @@ def test_documents_end_with_one_token_each(tmp_path, cache, ends):
 
 
 def test_no_learnt_token_reaches_over_the_end_of_a_document():
-    tokenizer = train([b"ab\0ab\0ab\0" * 100], 300, "gpt2")
+    tokenizer = train([b"ab\0ab\0ab\0" * 100], 300, "gpt2", documents=True)
     assert not any(b"\0" in content and len(content) > 1 for content in tokenizer.token_bytes.values())
 
 

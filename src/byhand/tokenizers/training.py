@@ -26,11 +26,17 @@ EVERY = 2.0  # seconds between two lines of progress
 
 
 def train(
-    blocks: Iterable[bytes], vocab_size: int, split: str = "gpt4", special: Sequence[str] = (), size: int = 0
+    blocks: Iterable[bytes],
+    vocab_size: int,
+    split: str = "gpt4",
+    special: Sequence[str] = (),
+    size: int = 0,
+    documents: bool = False,
 ) -> BytePairTokenizer:
     """Return a tokenizer of at most vocab_size tokens: 256 bytes, merges, then the special tokens.
 
-    size  of the text in bytes, for the log
+    size       of the text in bytes, for the log
+    documents  the text is of several: no token reaches over an `END`
     Raises ConfigError if the bytes and special tokens are more than vocab_size, or a special token comes twice.
     """
     if not 256 + len(special) <= vocab_size <= LARGEST:
@@ -53,7 +59,7 @@ def train(
     def say(done: int) -> None:
         log.info("counted the words of %s of %s MB", f"{done / 1e6:,.0f}", f"{size / 1e6:,.0f}")
 
-    for found in _learnt(logged(blocks, say), wanted, SPLITS[split], special):
+    for found in _learnt(logged(blocks, say), wanted, SPLITS[split], [*special, *[END.decode()] * documents]):
         merges += found
         if time.monotonic() - said > EVERY:
             said = time.monotonic()
@@ -109,8 +115,7 @@ def learn(words: Mapping[bytes, int], merges: int) -> Iterator[list[Pair]]:
         new += 1
 
 
-def _learnt(blocks: Iterable[bytes], merges: int, split: Split, special: Sequence[str]) -> Iterator[list[Pair]]:
-    ends = (*special, END.decode())  # no token reaches over the end of a document
+def _learnt(blocks: Iterable[bytes], merges: int, split: Split, ends: Sequence[str]) -> Iterator[list[Pair]]:
     if compiled.available():
         counter = compiled.Counter(split, ends)
         for _ in counter.feed(blocks):

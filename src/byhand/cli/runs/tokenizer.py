@@ -117,7 +117,7 @@ def _train(options: TrainingOptions) -> int:
     forms.require_place(options.out, options.split)
     text, begun = open_text(options.text, options.reading), time.monotonic()
     content = (block.tobytes() for block in blocks(text.content))
-    tokenizer = train(content, options.vocab_size, options.split, options.special, len(text.content))
+    tokenizer = train(content, options.vocab_size, options.split, options.special, len(text.content), text.documents)
     forms.write(tokenizer, options.out)
     say(
         f"{shown(options.out, 200)}: {tokenizer.vocab_size:,} tokens learnt from {shown(text.name, 200)} "
