@@ -280,3 +280,19 @@ def test_a_damaged_pickle_is_refused_or_read(part, place):
     place %= len(content)
     with suppress(ValueError, NotTensors):
         loaded(content[:place] + part + content[place + len(part) :])
+
+
+def test_a_file_that_reaches_past_the_end_of_its_zip_is_refused(tmp_path):
+    """The directory says that the pickle is longer than what is behind its header."""
+    path = tmp_path / "ckpt.pt"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("ckpt/data.pkl", pickled({"model": {}, "model_args": SIZES}))
+    content = bytearray(path.read_bytes())
+    name = content.index(b"data.pkl", content.index(b"PK\x01\x02"))
+    entry = content.rindex(b"PK\x01\x02", 0, name)
+    for field in (20, 24):  # compressed and plain size
+        content[entry + field : entry + field + 4] = (len(content) - 1).to_bytes(4, "little")
+    with zipfile.ZipFile(io.BytesIO(content)) as found, pytest.raises((EOFError, zipfile.BadZipFile)):
+        found.read(found.infolist()[0])
+    path.write_bytes(content)
+    assert "no whole checkpoint of torch" in refused(path)

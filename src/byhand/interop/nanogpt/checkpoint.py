@@ -94,7 +94,7 @@ def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
             f"{file.path} holds {str(foreign)[:80]!r} besides tensors and plain values. Save it without, as nanoGPT "
             f"does."
         ) from None
-    except (OSError, ValueError, RuntimeError, LookupError, zipfile.BadZipFile):
+    except (OSError, EOFError, ValueError, RuntimeError, LookupError, zipfile.BadZipFile):
         pass
     raise DataError(f"{file.path} is no whole checkpoint of torch. Use a ckpt.pt as nanoGPT wrote it.")
 
