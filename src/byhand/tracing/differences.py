@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Tensor
+from byhand.engine.arrays import as_tuple
 from byhand.engine.terms import Index
 from byhand.tracing.passes import Pass
 from byhand.tracing.slopes import in_float64, perturbed
@@ -35,8 +36,6 @@ def recomputed(trace: Pass, name: str, index: Index, step: float) -> Any:
     for application in trace.applications:
         inputs = (arrays[id(tensor)] for tensor in application.inputs)
         result, _ = application.equation.forward(*inputs, **application.static)
-        for tensor, array in zip(
-            application.results, result if isinstance(result, tuple) else (result,), strict=True
-        ):
+        for tensor, array in zip(application.results, as_tuple(result), strict=True):
             keep(tensor, array)
     return arrays[id(trace.result)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import BackwardStep, Node
-from byhand.engine.arrays import namespace
+from byhand.engine.arrays import as_tuple, namespace
 from byhand.engine.terms import Index
 
 Slope = tuple[int, Index, Any]  # which result, which of its elements, d result / d element
@@ -51,4 +51,4 @@ def in_float64(arrays: Arrays) -> Arrays:
 
 def _forward(node: Node, inputs: Arrays) -> Arrays:
     result, _ = node.equation.forward(*inputs, **node.static)
-    return result if isinstance(result, tuple) else (result,)
+    return as_tuple(result)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byhand.engine import Equation, Record, Tensor, Term
+from byhand.engine.arrays import as_tuple
 from byhand.engine.context import full_name
 from byhand.engine.terms import Index
 
@@ -49,7 +50,7 @@ class Tracer(Record):
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Record the application and keep it."""
         result = super().apply(equation, inputs, static, name)
-        results = result if isinstance(result, tuple) else (result,)
+        results = as_tuple(result)
         number = len(self.applications)
         self.applications.append(Application(number, full_name(name), equation, inputs, static, results))
         return result
