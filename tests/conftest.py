@@ -68,6 +68,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(made, ignore_errors=True))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels once, before several workers each compile what another is compiling too."""
+    if not session.config.getoption("numprocesses", None) or hasattr(session.config, "workerinput"):
+        return
+    from byhand.config import ModelConfig
+    from byhand.runtimes.protocol import Request
+    from byhand.runtimes.registry import runtimes
+
+    if any(
+        runtime.name == "loops" and not runtime.obstacle(Request("train", ModelConfig())) for runtime in runtimes()
+    ):
+        from byhand.runtimes.loops.machine.building import addresses_of
+        from byhand.runtimes.loops.machine.kernel import KERNELS
+        from byhand.runtimes.loops.run import decoding, training  # noqa: F401  register the kernels of both
+
+        addresses_of(KERNELS)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and tests in a file, in another order")
 

@@ -46,6 +46,11 @@ def ways(*asked: dict[str, Any], names: tuple[str, ...] = OTHERS) -> list[Any]:
     return found
 
 
+def slow(found: list[Any]) -> list[Any]:
+    """Return these parameters for the slow sweep: XLA compiles each mesh for seconds."""
+    return [pytest.param(*each.values, id=each.id, marks=pytest.mark.slow) for each in found]
+
+
 def session_of(model, optimizer, runtime, threads=0, **asked):
     """Return a runtime's session, with so many threads if it lets one choose."""
     request = Request("train", model.config, runtime, threads=threads, **asked)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import byhand as bh
 from byhand.config import ModelConfig, OptimConfig
 from byhand.errors import ByhandError, ConfigError, DataError
-from runtimes.registered import NAMES, SUITED, new_session, ways
+from runtimes.registered import NAMES, SUITED, new_session, slow, ways
 from runtimes.steps import expect_close, made
 
 CONFIG = ModelConfig(vocab_size=11, seq_len=7, d_model=8, n_layers=1, n_heads=2)
@@ -65,7 +65,7 @@ def test_micro_batches_of_any_shapes_are_a_mean_over_tokens(runtime, first, seco
 
 
 @pytest.mark.parametrize("cuts", [(1, 4), (2, 4)], ids=["unequal", "equal"])
-@pytest.mark.parametrize("way", ways({}, {"threads": 3}, {"mesh": "data=2"}, names=NAMES))
+@pytest.mark.parametrize("way", ways({}, {"threads": 3}, names=NAMES) + slow(ways({"mesh": "data=2"})))
 def test_micro_batches_update_as_one_batch_of_all_rows(way, cuts):
     ((tokens, targets),) = made(CONFIG, (6, 7))
     parts = list(zip(np.split(tokens, cuts), np.split(targets, cuts), strict=True))

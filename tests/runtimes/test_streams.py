@@ -1,5 +1,6 @@
 """The law of streams: each gets the text that it would get alone, whatever its companions, on every runtime."""
 
+import itertools
 from dataclasses import replace
 from functools import cache
 
@@ -11,7 +12,7 @@ from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.generation import Engine, Sampling, Stream, generate
 from byhand.model import TinyGPT
 from byhand.runtimes.protocol import Request
-from runtimes.registered import NAMES, REFERENCE, able
+from runtimes.registered import NAMES, REFERENCE, SUITED, able
 from runtimes.test_family import model_of
 
 WINDOW = 10
@@ -62,16 +63,16 @@ def engine(kind, runtime, slots):
     return Engine(model(kind), slots, runtime=runtime)
 
 
-ALL_SLOTS = ("learned",)  # the other kinds have three slots, and all under `-m slow`
+def held(kind, slots, runtime):
+    """Whether the quick suite has this case: XLA compiles each kind and each number of slots for seconds."""
+    return slots == 3 or (kind == "learned" and runtime in SUITED)
 
 
-@pytest.mark.parametrize("runtime", NAMES)
 @pytest.mark.parametrize(
-    ("kind", "slots"),
+    ("kind", "slots", "runtime"),
     [
-        pytest.param(kind, slots, marks=[] if slots == 3 or kind in ALL_SLOTS else pytest.mark.slow)
-        for kind in KINDS
-        for slots in (1, 3, 8)
+        pytest.param(*case, marks=[] if held(*case) else pytest.mark.slow)
+        for case in itertools.product(KINDS, (1, 3, 8), NAMES)
     ],
 )
 def test_streams_that_join_and_leave_get_their_own_texts(kind, slots, runtime):

@@ -11,7 +11,7 @@ from byhand.engine.equation import with_role
 from byhand.optim import averaged
 from interrupts import at_every_point
 from model_cases import each_choice, every_setting, setting_name
-from runtimes.registered import NAMES, OTHERS, REFERENCE, SUITED, new_session, ways
+from runtimes.registered import NAMES, OTHERS, REFERENCE, SUITED, new_session, slow, ways
 from runtimes.steps import ROWS, batches, bits, copied, curve, expect_close, put
 
 CONFIG = ModelConfig(vocab_size=12, seq_len=8, d_model=24, n_layers=3, n_heads=4, norm_affine=True)
@@ -101,7 +101,7 @@ def test_a_few_steps_leave_the_references_arrays(way, update):
         )
 
 
-@pytest.mark.parametrize("way", ways({}, {"threads": 3}, {"mesh": "data=2"}, {"mesh": "sequence=3"}))
+@pytest.mark.parametrize("way", ways({}, {"threads": 3}) + slow(ways({"mesh": "data=2"}, {"mesh": "sequence=3"})))
 def test_rows_that_threads_or_devices_cannot_share(way):
     found = curve(new_session(CONFIG, ADAMW, **way), 5, rows=(5, 3))
     np.testing.assert_allclose(found, of_the_reference(CONFIG, ADAMW, 5, (5, 3))[0], rtol=1e-5)

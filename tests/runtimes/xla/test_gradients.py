@@ -44,7 +44,12 @@ def assert_close(found, expected, rtol):
         np.testing.assert_allclose(found[name], d, rtol=0, atol=rtol * np.abs(d).max(), err_msg=name)
 
 
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def of_each(family, *quick):
+    """Return a family's models as parameters: those that are named quickly, the others in the slow sweep."""
+    return [pytest.param(family[n], id=n, marks=[] if n in quick else pytest.mark.slow) for n in family]
+
+
+@pytest.mark.parametrize("config", of_each(VARIANTS, "other", "normed", "open"))
 def test_they_are_the_tapes_and_what_jax_derives_from_the_forward_pass_alone(config):
     model, [batch] = TinyGPT(config), made(PLAIN, (4, 8))
     layout, arrays = laid_out(model)
@@ -98,7 +103,7 @@ def test_logits_in_chunks_are_the_logits():
     assert "f32[32,12]" not in compiled.as_text()
 
 
-@pytest.mark.parametrize("config", FAMILY.values(), ids=FAMILY)
+@pytest.mark.parametrize("config", of_each(FAMILY, "other", "normed"))
 def test_bfloat16_multiplies_bfloat16_and_keeps_float32(config):
     model, [batch] = TinyGPT(config), made(PLAIN, (4, 8))
     loss, expected = by_tape(model, batch)

@@ -29,7 +29,7 @@ def test_one_device_computes_all_and_sends_nothing():
     assert again.flops > alone.flops + 0.2 * products
 
 
-@pytest.mark.parametrize("mesh", ["data=4", "fsdp=4", "data=2,fsdp=2"])
+@pytest.mark.parametrize("mesh", ["data=4", pytest.param("fsdp=4", marks=pytest.mark.slow), "data=2,fsdp=2"])
 def test_every_gradient_is_summed_once(mesh):
     """A ring sends 2 (n-1)/n of what it sums, (n-1)/n of what it scatters or gathers."""
     there = share(mesh)
