@@ -19,26 +19,25 @@ class Prefixes:
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = list(texts)
         self.of = [0]  # a text with this prefix, by state
-        self.whole = [False]  # whether the prefix ends with a whole text, by state
+        self.whole: list[int | None] = [None]  # a text that the prefix ends with, by state
         self._next: dict[tuple[int, str], int] = self.table()
-        levels: dict[
-            int, list[tuple[int, int, str]]
-        ] = {}  # by length: a state, the one before it, its last character
+        levels: dict[int, list[tuple[int, int, str]]] = {}  # by length: state, the one before it, last character
         for number, text in enumerate(self.texts):
             state = 0
             for length, sign in enumerate(text, 1):
                 before, state = state, self._next.setdefault((state, sign), len(self.of))
                 if state == len(self.of):
                     self.of.append(number)
-                    self.whole.append(False)
+                    self.whole.append(None)
                     levels.setdefault(length, []).append((state, before, sign))
-            self.whole[state] = True
+            self.whole[state] = number
         self._suffix = [0] * len(self.of)  # failure link: the longest proper suffix that is a state
         for length in sorted(levels):
             for state, before, sign in levels[length]:
                 if before:
                     self._suffix[state] = self.step(self._suffix[before], sign)
-                self.whole[state] |= self.whole[self._suffix[state]]
+                if self.whole[state] is None:
+                    self.whole[state] = self.whole[self._suffix[state]]
 
     def step(self, state: int, sign: str) -> int:
         """Return the longest state that a text ends with after one more character."""
@@ -51,8 +50,8 @@ class Prefixes:
         state = 0
         for sign in text:
             state = self.step(state, sign)
-            if self.whole[state]:
-                break
+            if (inside := self.whole[state]) is not None:
+                return self.texts[inside]
         return self.texts[self.of[state]] if state else ""
 
 
