@@ -189,6 +189,9 @@ class TrainConfig:
     """Steps between checkpoints; 0 saves only at the end."""
     keep: int = 2
     """Checkpoints kept; older ones are removed after a newer one is safe."""
+    keep_best: bool = field(default=False, metadata=LATER)
+    """Save after each evaluation whose validation loss is the lowest so far, and keep that one too."""
+    """每次评估若验证损失是目前最低，就保存检查点，并一直保留它"""
     seed: int = 1
     """Decides the initial weights and the order of the data."""
     dtype: Dtype = "float32"

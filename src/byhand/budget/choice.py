@@ -30,6 +30,7 @@ class PlannedRun:
     candidate  the run without steps      seconds  from set-up to the last save
     passes     over the training text     loss     in nats, on a text like Shakespeare's
     text_ends  it ends before the time is up, because more passes would harm
+    most       steps after which more passes would harm       saving  seconds of a save
     """
 
     candidate: TrainConfig
@@ -38,6 +39,8 @@ class PlannedRun:
     passes: float
     loss: float
     text_ends: bool
+    most: int
+    saving: float
 
 
 def choose(
@@ -88,15 +91,16 @@ def _fit(
         elif interval:
             each += price / interval
     in_time = int(left / each)
-    in_text = int(most_passes(weights, text_tokens * worth) * text_tokens / candidate.tokens_per_step)
-    steps = min(in_time, max(1, in_text))
+    in_text = max(1, int(most_passes(weights, text_tokens * worth) * text_tokens / candidate.tokens_per_step))
+    steps = min(in_time, in_text)
     if steps < 1:
         return None
     intervals = {n: -(-steps // (count + 1)) if count else 0 for n, count in counts.items() if n not in given}
     config = finished(candidate, given, steps=steps, **intervals)
     tokens = steps * config.tokens_per_step
     loss = expected_loss(weights, tokens * worth, config.model.seq_len * worth, text_tokens * worth)
-    return PlannedRun(candidate, config, once + steps * each, tokens / text_tokens, loss, steps < in_time)
+    seconds, passes = once + steps * each, tokens / text_tokens
+    return PlannedRun(candidate, config, seconds, passes, loss, steps < in_time, in_text, saving)
 
 
 def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], Cost]:

@@ -30,7 +30,12 @@ STEPS = 10**18  # more than any step
 def step_of(name: str) -> int | None:
     """Return the step in a checkpoint's name, or None for any other name."""
     match = STEP.fullmatch(name)
-    return int(match[1]) if match and name == f"step-{int(match[1]):08d}" else None
+    return int(match[1]) if match and name == name_of(int(match[1])) else None
+
+
+def name_of(step: int) -> str:
+    """Return the name of a step's checkpoint."""
+    return f"step-{step:08d}"
 
 
 def checkpoints(run: Path) -> list[Path]:

@@ -41,7 +41,7 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     tokenizer cannot be stored or has another vocabulary.
     """
     own = contents(checkpoint)
-    writing = Writing(run, checkpoint.step, keep)
+    writing = Writing(run, checkpoint, keep)
     if writing.begin(manifest(entries(own))):
         try:
             writing.write(own)
@@ -55,12 +55,12 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
 class Writing:
     """A checkpoint that is being written: begin, write, finish. Of several hosts all write; the first does the rest.
 
-    keep  how many whole checkpoints stay
+    keep  how many whole checkpoints stay, besides the best one
     """
 
-    def __init__(self, run: Path, step: int, keep: int) -> None:
-        self.run, self.step, self.keep = run, step, keep
-        self.final = run / f"step-{step:08d}"
+    def __init__(self, run: Path, made: Checkpoint, keep: int) -> None:
+        self.run, self.step, self.keep, self.best = run, made.step, keep, made.best and made.best[0]
+        self.final = run / run_folder.name_of(made.step)
         self.temporary = run / f"{TEMPORARY}{self.final.name}"
 
     def begin(self, whole: bytes) -> bool:
@@ -104,7 +104,7 @@ class Writing:
             remember(final)
             if _is_own_latest(run / LATEST):
                 replace(run / LATEST, [f"{final.name}\n".encode()])
-        _prune(final, self.keep)
+        _prune(final, self.keep, self.best)
 
     def abandon(self) -> None:
         """Remove the temporary folder after a failure."""
@@ -187,8 +187,8 @@ def newest_whole(run: Path) -> Path | None:
     return next((c for c in run_folder.checkpoints(run) if not defect(c)), None)
 
 
-def _prune(written: Path, keep: int) -> None:
-    """Keep the checkpoint just written and the newest older whole ones, `keep` in all.
+def _prune(written: Path, keep: int, best: int | None) -> None:
+    """Keep the checkpoint just written and the newest older whole ones, `keep` in all, and the one of step `best`.
 
     Damaged ones do not count, and go once they are older than those, if byhand's manifest is in them. What is of
     another version, or cannot be read, stays. Failing to remove does no harm.
@@ -198,12 +198,12 @@ def _prune(written: Path, keep: int) -> None:
     for old in run_folder.checkpoints(written.parent):
         if (run_folder.step_of(old.name) or 0) >= step:
             continue
-        if whole >= keep:
+        if whole >= keep and run_folder.step_of(old.name) != best:
             forget(old)
             with suppress(OSError):
                 if run_folder.is_sealed(old):
                     remove(old, OURS)
-        elif not defect(old):
+        elif whole < keep and not defect(old):
             whole += 1
 
 

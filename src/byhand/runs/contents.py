@@ -54,6 +54,13 @@ class Checkpoint:
         return self.state["step"]
 
     @property
+    def best(self) -> tuple[int, float] | None:
+        """The step with the lowest validation loss so far, and the loss, of a run with --keep-best."""
+        found = self.state.get("best")
+        step, loss = (found.get("step"), found.get("val/loss")) if isinstance(found, dict) else (None, None)
+        return (step, loss) if type(step) is int and isinstance(loss, float) else None
+
+    @property
     def of_average(self) -> str:
         """Say how its weights are averaged; "" if they are not."""
         return f"weights averaged with decay {self.config.optim.ema:g}" if self.averages else ""

@@ -41,7 +41,7 @@ class SharedRun(Run):
         text, folder, group = self.text, self.folder, self.group
         group.agree({**_flags(self.config), "texts": spot_check(text)})
         record = json.loads(group.first(lambda: json.dumps(identity(text, folder))))
-        return SharedTrainer(group, self.config, *self.parts(record), self.start, {"text": record})
+        return SharedTrainer(group, self.config, *self.parts(record), self.start, {"text": record, **self.history})
 
 
 class SharedTrainer(Trainer):
@@ -89,7 +89,7 @@ def save(run: Path, made: Checkpoint, keep: int, group: ProcessGroup) -> Path:
     files: dict[str, Any] = {}
     for said in group.gather(as_json(entries(own)).decode()):
         files |= json.loads(said)
-    writing = checkpoint.Writing(run, made.step, keep)
+    writing = checkpoint.Writing(run, made, keep)
     if group.first(lambda: "write" if writing.begin(manifest(files)) else ""):
         try:
             group.together(lambda: writing.write(own))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +31,7 @@ from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import HeldRun, locked
 from byhand.runs.text import identity, require_same_text, stored, text_of
 from byhand.runs.trainer import Progress, Trainer
+from byhand.runs.trainer import changed as steps_changed
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.runtimes.registry import choose
@@ -46,6 +47,18 @@ class Stop(Protocol):
     """A request to stop after the step: the number of a signal, or None."""
 
     signal: int | None
+
+
+class Pace(Protocol):
+    """What decides, while a run trains, how many steps it is to have."""
+
+    def steps(self, step: int, steps: int) -> int:
+        """Return how many, after `step` of `steps`."""
+        ...
+
+    def aside(self, what: str) -> AbstractContextManager[None]:
+        """Time an "evaluation" or a "saving"."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,20 @@ class Run:
         """Return the model and its data, ready to compute; CheckpointError if the text is not that of the run."""
         assert self.text
         record = identity(self.text, self.folder)
-        return Trainer(self.config, *self.parts(record), self.start, {"text": record})
+        return Trainer(self.config, *self.parts(record), self.start, {"text": record, **self.history})
+
+    @property
+    def history(self) -> dict[str, Any]:
+        """State that goes from checkpoint to checkpoint: the best one, and how many steps there were to be before."""
+        if not self.start:
+            return {}
+        kept = {"best": self.start.state["best"]} if self.start.best else {}
+        before = self.start.state.get("planned")
+        listed = before if isinstance(before, list) else []
+        planned = [pair for pair in listed if isinstance(pair, list) and len(pair) == 2]
+        if self.planned not in (0, self.config.steps):
+            planned = steps_changed(planned, self.start.step, self.planned)
+        return kept | ({"planned": planned} if planned else {})
 
     def parts(self, record: Mapping[str, Any]) -> tuple[Corpus, Corpus]:
         """Return the training and the validation part of the text, which `record` identifies."""
@@ -81,7 +107,7 @@ class Run:
         corpus = corpus_of(self.text, self.start.tokenizer if self.start else self.tokenizer)
         return corpus.split(self.config.data.val_fraction, self.config.model.seq_len)
 
-    def train(self, trainer: Trainer, stop: Stop | None = None) -> Iterator[Progress]:
+    def train(self, trainer: Trainer, stop: Stop | None = None, pace: Pace | None = None) -> Iterator[Progress]:
         """Train to the last step, or to the first signal.
 
         If the text changes, save the last step first: no byte of the changed text was used. Of several hosts, one
@@ -89,7 +115,7 @@ class Run:
         """
         begun = trainer.step
         try:
-            yield from training(trainer, self.folder, self.text, self.place, stop)
+            yield from training(trainer, self.folder, self.text, self.place, stop, pace)
         except DataError as error:
             if trainer.step == begun or not (self.place and trainer.alone):
                 raise
@@ -104,20 +130,25 @@ def training(
     text: Text | None = None,
     place: HeldRun | None = None,
     stop: Stop | None = None,
+    pace: Pace | None = None,
 ) -> Iterator[Progress]:
     """Update until the last step or the first signal, and yield each `Progress`.
 
     A step's line of metrics is on disk before its checkpoint. A caller that leaves the loop may save once more.
     """
-    config = trainer.config
+    config, aside = trainer.config, pace.aside if pace else nullcontext
     storable(trainer.tokenizer)  # refuses a tokenizer that could not be saved
     trainer.prepare()
     folder.mkdir(parents=True, exist_ok=True)
-    while trainer.step < config.steps:
+    while trainer.step < trainer.config.steps:
         progress = trainer.update()
-        last = trainer.step == config.steps
+        if pace:
+            trainer.end_at(pace.steps(trainer.step, trainer.config.steps))
+            progress = replace(progress, steps=trainer.config.steps)
+        last = trainer.step == trainer.config.steps
         if last or _due(trainer.step, config.eval_interval):
-            progress = replace(progress, val_loss=trainer.evaluate())
+            with aside("evaluation"):
+                progress = replace(progress, val_loss=trainer.evaluate())
         if place:
             place.require_in_place()
         if trainer.shows:
@@ -130,8 +161,10 @@ def training(
         signal = trainer.stopping(stop.signal if stop else None)
         if signal and stop:
             stop.signal = signal  # it may have come to another host
-        if signal or last or _due(trainer.step, config.save_interval):
-            trainer.save(folder)
+        best = config.keep_best and trainer.notes_best(progress)
+        if signal or last or best or _due(trainer.step, config.save_interval):
+            with aside("saving"):
+                trainer.save(folder)
         if signal:
             return
 

@@ -7,7 +7,7 @@ import platform
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,9 @@ class Trainer:
     choice      the runtime that computes it here, and why not a faster one
     train, val  the two parts of the text; checkpoints keep their tokenizer
     start       a checkpoint to go on from, or None for step 0
-    record      further state of every checkpoint: `text` identifies the text (path, bytes, sha256)
+    record      further state of every checkpoint: `text` identifies the text (path, bytes, sha256); `planned` of a
+                run whose steps changed: until which step it had which number of them; `best` with --keep-best: the
+                step with the lowest validation loss
     """
 
     alone = True  # no other hosts train with it
@@ -163,6 +165,20 @@ class Trainer:
         seen = self.step * config.tokens_per_step
         return Progress(self.step, config.steps, loss, lr, norm, seen, rate, bytes_per_token=self.bytes_per_token)
 
+    def end_at(self, steps: int) -> None:
+        """Let the run end after `steps` updates; the schedule is theirs, and checkpoints say the change."""
+        if steps != self.config.steps:
+            self.record["planned"] = changed(self.record.get("planned", []), self.step, self.config.steps)
+            self.config = replace(self.config, steps=steps)
+
+    def notes_best(self, progress: Progress) -> bool:
+        """Return whether this evaluation has the lowest loss so far; checkpoints say which one had."""
+        loss, before = progress.val_loss, self.record.get("best")
+        if loss is None or (before and loss >= before["val/loss"]):
+            return False
+        self.record["best"] = {"step": progress.step, "val/loss": loss}
+        return True
+
     def batches(self, step: int, whole: bool = False) -> list[Batch]:
         """Return the micro-batches of the update after `step` updates, each tokens and targets (rows, T).
 
@@ -235,6 +251,13 @@ class Trainer:
             names = (first_non_finite(self.model.loss(*batch)) for batch in self.batches(self.step, whole=True))
             name = next((name for name in names if name), "the norm of the gradient")
         raise not_finite(name, self.step + 1, self.config.optim)
+
+
+def changed(before: list[list[int]], step: int, steps: int) -> list[list[int]]:
+    """Return how many steps a run was to have, each until which step: the first of them, and the last nine."""
+    if before and before[-1][0] == step:
+        return before  # what was planned meanwhile was never in force
+    return [*before[:1], *before[1:][-8:], [step, steps]]
 
 
 def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None) -> None:

@@ -25,7 +25,8 @@ from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from cli.process import PATIENCE, environment
 
-pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")
+jax = pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")
+jax.config.update("jax_num_cpu_devices", 8)  # before any test of this process begins with one
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="JAX joins no hosts on Windows")
 
 TINY = ["--d-model", "16", "--n-heads", "2", "--seq-len", "8", "--batch-size", "4", "--eval-windows", "8"]

@@ -1,5 +1,6 @@
 """`byhand train --minutes`: what it says, what it keeps, and that it ends in time."""
 
+import itertools
 import json
 import re
 import time
@@ -23,6 +24,7 @@ EXPECTED = re.compile(
 )
 OUTCOME = re.compile(
     r"took (?P<took>[\d.]+) s of (?P<of>[\d.]+) \([+-][\d.]+%\); "
+    r"((?P<steps>[\d,]+) steps instead of (?P<planned>[\d,]+) to keep the time; )?"
     r"expected validation loss (?P<loss>[\d.]+), reached (?P<reached>[\d.]+) \([+-][\d.]+\)"
 )
 
@@ -35,9 +37,10 @@ class Machine:
 
     def __init__(self, monkeypatch, capsys):
         self.now, self._capsys = 1000.0, capsys
+        self.load = lambda seconds: 1.0  # how many times as long everything takes, by the time since the beginning
         clock = SimpleNamespace(monotonic=self.read, perf_counter=self.read, time=self.read)
         clock.localtime, clock.strftime = time.gmtime, time.strftime
-        for module in ("budget.probe", "cli.terminal.clock", "cli.runs.minutes", "cli.runs.training"):
+        for module in ("budget.pace", "budget.probe", "cli.terminal.clock", "cli.runs.minutes", "cli.runs.training"):
             monkeypatch.setattr(f"byhand.{module}.time", clock)
         self._slow(monkeypatch, "update", lambda trainer: trainer.config.batch_size * trainer.config.grad_accum)
         self._slow(monkeypatch, "evaluate", lambda trainer: len(trainer.val_windows[0]) / 3)
@@ -49,7 +52,8 @@ class Machine:
         method = getattr(Trainer, name)
 
         def counted(trainer):
-            self.now += 3e-4 + step_flops(trainer.config.model, rows(trainer)) / SPEED
+            alone = 3e-4 + step_flops(trainer.config.model, rows(trainer)) / SPEED
+            self.now += alone * self.load(self.now - 1000.0)
             return method(trainer)
 
         monkeypatch.setattr(Trainer, name, counted)
@@ -90,12 +94,78 @@ def test_it_ends_when_it_said(tmp_path, machine, minutes):
     assert float(after["took"]) == pytest.approx(took, abs=0.06)
     assert before["loss"] == after["loss"]
     stored = settings(tmp_path / "run")
-    assert stored["training"]["steps"] == int(before["steps"].replace(",", ""))
+    planned, made = (int(steps.replace(",", "")) for steps in (before["steps"], after["steps"] or before["steps"]))
+    assert stored["training"]["steps"] == made
+    assert abs(made - planned) <= 1, "on a machine of one speed"
     assert stored["model"]["d_model"] == int(before["width"])
     rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert len(rows) == stored["training"]["steps"]
     assert f"{json.loads(rows[-1])['val/loss']:.2f}" == after["reached"]
     assert sum("val/loss" in row for row in rows) <= 10
+
+
+SHORT_STEPS = ["--d-model", 8, "--n-heads", 1, "--n-layers", 1, "--seq-len", 8, "--batch-size", 32]
+SHORT_STEPS += ["--eval-windows", 16, "--eval-interval", 100]  # some four hundred in 18 seconds
+LOADS = {
+    "slower from early on": lambda s: 1 if s < 2 else 3,
+    "slower late": lambda s: 1 if s < 12 else 5,
+    "faster from early on": lambda s: 3 if s < 7 else 1,
+    "faster late": lambda s: 2 if s < 12 else 1,
+    "by turns": lambda s: 1 if s % 2 < 1 else 4,
+    "ever slower": lambda s: 1 + s / 4,
+    "a short load": lambda s: 4 if 5 < s < 6 else 1,
+}
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_it_ends_in_time_beside_other_programs_and_cools_down(tmp_path, machine, load):
+    """Within 5 % of the time, never after it; the last steps have the schedule's lowest rates."""
+    text, begun, machine.load = write_text(tmp_path / "text.txt", 400_000), machine.now, LOADS[load]
+    out, err = machine.train("--minutes", 0.3, *SHORT_STEPS, "--data", text, "--out", "run")
+    assert 0.95 <= (machine.now - begun) / (60 * 0.3) <= 1
+    before, after, stored = said(EXPECTED, err), said(OUTCOME, out), settings(tmp_path / "run")
+    steps = stored["training"]["steps"]
+    rows = [json.loads(row) for row in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert len(rows) == steps
+    assert (after["planned"], after["steps"]) == (before["steps"], f"{steps:,}")
+    assert stored["planned"]
+    assert next(iter(stored["planned"].values())) == int(before["steps"].replace(",", ""))
+    assert rows[-1]["lr"] == pytest.approx(stored["optim"]["lr"] / 10, rel=0.01)
+    assert rows[-1]["val/loss"] < rows[0]["train/loss"]
+
+
+def test_what_changed_the_steps_is_kept_when_the_run_goes_on(tmp_path, machine):
+    machine.load = LOADS["slower from early on"]
+    text = write_text(tmp_path / "text.txt", 400_000)
+    machine.train("--minutes", 0.3, *SHORT_STEPS, "--data", text, "--out", "run")
+    before = settings(tmp_path / "run")
+    steps = before["training"]["steps"]
+    machine.train("--resume", "run", "--steps", steps + 2)
+    first, *_ = before["planned"].items()
+    after = [*settings(tmp_path / "run")["planned"].items()]
+    assert (after[0], after[-1]) == (first, (f"until step {steps}", steps))
+    assert len(after) <= 10
+
+
+def once(after, times):
+    """A load of one step, or of one evaluation, alone."""
+    loads = iter([times])
+    return lambda s: next(loads, 1) if s > after else 1
+
+
+@pytest.mark.parametrize("at", [3, 9, 16])
+def test_an_interruption_is_no_pace(tmp_path, machine, at):
+    """As a Ctrl-Z, or one evaluation beside another program: the rest of the run has the pace of before."""
+    text, begun, machine.load = (
+        write_text(tmp_path / "text.txt", 400_000),
+        machine.now,
+        once(at, 60 if at > 9 else 250),
+    )
+    machine.train("--minutes", 0.3, *SHORT_STEPS, "--data", text, "--out", "run")
+    assert 0.95 <= (machine.now - begun) / (60 * 0.3) <= 1
+    rates = [json.loads(row)["lr"] for row in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert rates[-1] == pytest.approx(max(rates) / 10, rel=0.01)
+    assert sum(b > a for a, b in itertools.pairwise(rates[20:])) <= 3, "the rate falls, and stays there"
 
 
 def test_the_run_is_an_ordinary_one_that_its_settings_give_again(tmp_path, text, machine):

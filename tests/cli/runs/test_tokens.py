@@ -259,7 +259,7 @@ def test_minutes_count_tokens(monkeypatch, capsys):
 
     def probed(base, given, text, budget, worth):
         asked.append((text, worth))
-        return PlannedRun(base, base, 1.0, 1.0, 2.0, False), Cost(1.0, 1.0, 1.0)
+        return PlannedRun(base, base, 1.0, 1.0, 2.0, False, 9, 0.1), Cost(1.0, 1.0, 1.0)
 
     monkeypatch.setattr(minutes, "_probed", probed)
     text, as_bytes = Corpus(TEXT, BPE, "notes"), Corpus(TEXT)
@@ -267,4 +267,4 @@ def test_minutes_count_tokens(monkeypatch, capsys):
     _, of_tokens = planned(CONFIG, [], text, 1.0, as_bytes)
     worth = len(TEXT) / len(BPE.encode(TEXT))
     assert asked == [(as_bytes, 1.0), (text, worth)]
-    assert of_tokens.loss == pytest.approx(of_bytes.loss * worth)
+    assert of_tokens.loss == pytest.approx(of_bytes.loss * worth**0.84)

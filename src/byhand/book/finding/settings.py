@@ -102,6 +102,8 @@ eval_interval | Steps between evaluations | 评估间隔 | eval_steps, eval_iter
 eval_windows | Validation windows | 验证窗口数 | eval_batches
 save_interval | Steps between checkpoints | 保存间隔 | save_steps, checkpoint every, 多久保存一次
 keep | Checkpoints kept | 保留的检查点数 | save_total_limit
+keep_best | Keep the best checkpoint | 保留最好的检查点 | load_best_model_at_end, save_best_only, best checkpoint,
+    always_save_checkpoint, early stopping, 最优检查点, 保存最好的模型, 早停
 seed | Random seed | 随机种子 | torch.manual_seed, set_seed, random_state, reproducible, reproducibility, 种子,
     可复现, 随机数种子
 dtype | Type of numbers: float32, float64 or bfloat16 | 数值类型 | mixed precision, torch_dtype, autocast, amp, bf16,

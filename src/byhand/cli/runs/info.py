@@ -59,18 +59,26 @@ def gather(run: Path) -> dict[str, Any]:
     return {
         "run": str(run),
         "step": loaded.step if imported else f"{loaded.step} of {loaded.config.steps}",
+        **({"planned": planned} if (planned := _planned(loaded.state.get("planned"))) else {}),
         "parameters": sum(a.size for a in loaded.parameters.values()),
         **({"imported": loaded.state["imported"]} if imported else {"text": loaded.state.get("text", {})}),
         **({} if isinstance(tokenizer, ByteTokenizer) else {"tokenizer": named}),
         "train/loss": rows[-1]["train/loss"] if rows else None,
         "val/loss": evaluated[-1]["val/loss"] if evaluated else None,
         **({"sampled": loaded.of_average} if loaded.of_average else {}),
+        **({"best": run_folder.name_of(loaded.best[0])} if loaded.best else {}),
         "checkpoints": states,
         "model": to_dict(loaded.config.model),
         **({} if imported else _of_training(loaded.config)),
         **({"computed by": {**used, "dtype": loaded.config.dtype}} if isinstance(used, dict) else {}),
         **({} if imported else {"versions": loaded.state.get("versions", {})}),
     }
+
+
+def _planned(changes: object) -> dict[str, int]:
+    """Return the steps that a run was to have before their number changed, by the step until which."""
+    pairs = changes if isinstance(changes, list) else []
+    return {f"until step {pair[0]}": pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
 def _of_training(config: TrainConfig) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from byhand.budget.choice import PlannedRun, choose, predicted
 from byhand.budget.expectation import Range, expected_range
 from byhand.budget.n_grams import n_gram_losses
+from byhand.budget.pace import Pace
 from byhand.budget.probe import LEAST_STEPS, Cost, measure, warm_up
 from byhand.budget.recipe import candidates, smallest
 from byhand.cli.terminal.clock import elapsed
@@ -26,16 +27,23 @@ ENDING = 0.15  # seconds that the interpreter takes before the clock starts and 
 
 @dataclass(frozen=True)
 class Promise:
-    """A prediction: seconds from the start of the command to its end, and the validation loss."""
+    """A prediction: seconds from the start of the command to its end, and the validation loss after these steps.
+
+    pace  changes their number if the machine becomes slower or faster
+    """
 
     seconds: float
     loss: float
+    steps: int
+    pace: Pace
 
-    def outcome(self, loss: float) -> str:
+    def outcome(self, loss: float, steps: int) -> str:
         """Return a line that compares it with the outcome."""
         took = elapsed()
+        changed = f"{steps:,} steps instead of {self.steps:,} to keep the time; "
         return (
             f"took {took:.1f} s of {self.seconds:.1f} ({took / self.seconds - 1:+.1%}); "
+            f"{changed if steps != self.steps else ''}"
             f"expected validation loss {self.loss:.2f}, reached {loss:.2f} ({loss - self.loss:+.2f})"
         )
 
@@ -71,7 +79,8 @@ def planned(
     expected = expected_range(choice.loss, n_grams, len(train)).of_tokens(worth)
     seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
     _say(choice, cost, expected, seconds)
-    return choice.config, Promise(seconds, expected.loss)
+    pace = Pace(choice, cost, budget, lambda: budget - ENDING - elapsed())
+    return choice.config, Promise(seconds, expected.loss, choice.config.steps, pace)
 
 
 def _probed(

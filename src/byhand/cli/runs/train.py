@@ -51,7 +51,8 @@ class Options:
     """A TOML file with any of these settings."""
     minutes: float | None = None
     """Time for the whole command, which picks shape, recipe and steps by a short probe. Settings that flags,
-    --config or --preset give stay."""
+    --config or --preset give stay. If the machine becomes slower or faster, the run gets fewer or more steps, and its
+    schedule with them."""
     out: Path | None = None
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None

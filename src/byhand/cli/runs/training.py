@@ -13,6 +13,8 @@ from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.dataset import bits_per_byte
+from byhand.files.run_folder import name_of
+from byhand.interop.exchange import refusals
 from byhand.quantities import counted, duration
 from byhand.runs.run import Run
 from byhand.runs.trainer import Progress, Trainer
@@ -21,10 +23,10 @@ from byhand.schedule import learning_rate
 
 def train_run(run: Run, promise: Promise | None = None) -> int:
     """Train to the end or to the first signal, and say how to go on. Return the exit code."""
-    folder, config = run.folder, run.config
+    folder = run.folder
     if not run.text:
         if run.start and run.place:
-            show(f"{shown(folder, 200)} is complete: {run.start.step} of {config.steps} steps.")
+            show(f"{shown(folder, 200)} is complete: {run.start.step} of {run.config.steps} steps.")
         return 0
     with at_the_end(lambda: "before training began: give the same command again"):
         trainer = run.trainer()
@@ -35,14 +37,14 @@ def train_run(run: Run, promise: Promise | None = None) -> int:
         if trainer.choice is not chosen:
             say(_runtime(trainer))
     begun, progress = time.monotonic(), None
-    display = Display(trainer.step, config.steps) if trainer.shows else None
+    display = Display(trainer.step) if trainer.shows else None
     with StopRequest() as stop, display or nullcontext():
-        for progress in run.train(trainer, stop):
+        for progress in run.train(trainer, stop, promise.pace if promise else None):
             if display:
                 display.show(progress)
     if trainer.shows:
         _say_how_it_ended(trainer, folder, progress, time.monotonic() - begun, promise)
-    return 0 if trainer.step == config.steps else stop.exit_code
+    return 0 if trainer.step == trainer.config.steps else stop.exit_code
 
 
 def _say_what_begins(trainer: Trainer, run: Run) -> None:
@@ -60,6 +62,9 @@ def _say_what_begins(trainer: Trainer, run: Run) -> None:
         f"{config.tokens_per_step} tokens",
         _runtime(trainer),
     )
+    if not run.start:  # who trains for weeks learns it now
+        for why in refusals(m):
+            say(f"`byhand export` will refuse it: {why}")
     if trainer.change:
         say(trainer.change)
     if run.planned not in (0, config.steps):
@@ -82,10 +87,14 @@ def _say_how_it_ended(
         return
     if progress and progress.val_loss is not None:
         if promise:
-            show(promise.outcome(progress.val_loss))
+            show(promise.outcome(progress.val_loss, trainer.config.steps))
         bits = bits_per_byte(progress.val_loss, progress.bytes_per_token)
         loss = f"{progress.val_loss:.4f} nats per {trainer.train.unit} = {bits:.4f} bits per byte"
         show(f"done in {duration(seconds)}: validation loss {loss}")
+    best = trainer.record.get("best")
+    if best and best["step"] != steps:
+        path = folder / name_of(best["step"])
+        show(f"the lowest validation loss was {best['val/loss']:.4f}, at step {best['step']}: {shown(path, 200)}")
     again = shlex.join(["byhand", "sample", str(folder), "--prompt", "The "])
     show(f"saved {shown(folder, 200)}. Try: {shown(again)}")
 

@@ -18,9 +18,9 @@ PLAIN_LINES = 20  # in a whole run, not counting evaluations
 class Display:
     """Shows each `Progress`; a context manager, so that the terminal is left as it was."""
 
-    def __init__(self, first_step: int, steps: int) -> None:
+    def __init__(self, first_step: int) -> None:
         self._begun = time.monotonic()
-        self._first, self._steps = first_step, steps
+        self._first = first_step
         self._rates: deque[float] = deque(maxlen=50)
         self._val: float | None = None
         self._live = None
@@ -46,7 +46,7 @@ class Display:
         if progress.val_loss is not None:
             self._val = progress.val_loss
         line = self._line(progress)
-        every = max(1, self._steps // PLAIN_LINES)
+        every = max(1, progress.steps // PLAIN_LINES)
         if self._live:
             with suppress(OSError):
                 self._live.update(line)
@@ -59,5 +59,5 @@ class Display:
         val = "" if self._val is None else f"  val {self._val:.4f}"
         rate = sorted(self._rates)[len(self._rates) // 2]
         elapsed = time.monotonic() - self._begun
-        left = elapsed / (p.step - self._first) * (self._steps - p.step)
+        left = elapsed / (p.step - self._first) * (p.steps - p.step)
         return f"step {p.step}/{p.steps}  loss {p.loss:.4f}{val}  {rate:,.0f} tokens/s  ETA {duration(left)}"
