@@ -8,7 +8,9 @@ from safetensors.numpy import save
 
 from byhand.files.tensor_file import blocks, tensors
 
-SHAPES = st.dictionaries(st.text("abc.éß0", min_size=1, max_size=6), st.lists(st.integers(0, 4), max_size=3), max_size=5)
+SHAPES = st.dictionaries(
+    st.text("abc.éß0", min_size=1, max_size=6), st.lists(st.integers(0, 4), max_size=3), max_size=5
+)
 
 
 @given(SHAPES, st.sampled_from(["float32", "float64"]), st.integers(0, 99))

@@ -80,6 +80,10 @@ class Checkpoint:
         except ByhandError as error:
             raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
 
+    def forget(self) -> None:
+        """Drop the arrays: whoever has taken the model then holds the only ones, and may move them."""
+        self.parameters, self.moments, self.averages = {}, {}, {}
+
 
 def part_name(whole: str, index: int, count: int) -> str:
     """Return the file's name of the part that one of several processes writes."""
@@ -156,4 +160,3 @@ def _state(checkpoint: Checkpoint) -> bytes:
     if len(written) > SMALL:
         raise CheckpointError(f"the trainer's state has {len(written):,} bytes, more than the {SMALL:,} it may have.")
     return written
-

@@ -73,6 +73,7 @@ def main(arguments: list[str]) -> int:
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
+    loaded.forget()
     tokenizer = loaded.tokenizer
     vocab_size = model.config.vocab_size
     allowed = tokenizer.printable(vocab_size, options.ascii_only)
@@ -99,6 +100,7 @@ def main(arguments: list[str]) -> int:
         use_cache=not options.no_cache,
         runtime=options.runtime,
         weights=options.weights,
+        moves=True,
     )
     if tokens.why:
         say(f"runtime {tokens.runtime}: {tokens.why}")
@@ -143,6 +145,7 @@ def _continue_all(options: Options, model: TinyGPT, tokenizer: Tokenizer, given:
         runtime=options.runtime,
         weights=options.weights,
         cache=not options.no_cache,
+        moves=True,
     )
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
