@@ -57,7 +57,7 @@ def test_a_run_that_went_out_and_came_back_writes_the_same_text(place, run, goal
     assert sampled(place, tmp_path / "again", temperature=0) == sampled(place, run, temperature=0)
     assert sampled(place, tmp_path / "again", temperature=5) == sampled(place, run, temperature=5)
     before, after = checkpoint.load(place / run), checkpoint.load(tmp_path / "again")
-    assert after.tokenizer.content == before.tokenizer.content
+    assert after.tokenizer.ids_digest == before.tokenizer.digest
     assert all(np.array_equal(after.parameters[name], array) for name, array in before.parameters.items())
     facts = json.loads(byhand("info", tmp_path / "again", "--json", cwd=place).stdout)
     assert facts["imported"].endswith("gpt2" if run == "bytes" else "llama")

@@ -60,6 +60,8 @@ def _tokenizer(named: str) -> Tokenizer | None:
     if named in ("", "bytes"):
         return BYTES if named else None
     path = Path(named)
-    if os.path.isdir(path) and tokens.of_folder(path) is None:
+    if not os.path.isdir(path):
+        return tokens.of_path(path)
+    if (found := tokens.of_folder(path)) is None:
         raise ConfigError(f"{path} has no tokenizer.json, and no vocab.json with merges.txt. Name another folder.")
-    return tokens.of_path(path)
+    return found
