@@ -15,6 +15,7 @@ from byhand.interop.gguf import conventions as gguf
 from byhand.interop.hugging_face.tokens import byte_pairs, of_folder
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.conventions import ONE, Conventions
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
@@ -177,3 +178,21 @@ def test_the_same_ids_have_the_same_digest():
     assert plain.ids_digest == plain.digest == words.ids_digest != words.digest
     assert words.using(Conventions(bos=3)).ids_digest == plain.digest
     assert all(getattr(plain.conventions, name) is None for name in ONE)
+
+
+def test_llama_cpp_adds_bos_to_llama_3s_words_unless_a_key_says_otherwise():
+    """Also one that the file lists as an ordinary token; of a byte, or where no BOS is named, nothing is added."""
+    words = byte_pairs(of_hugging_face(tokenizer_json(CASES["not listed"])).using(Conventions()))
+    bos, named = ids(CASES["not listed"])["<s>"], gguf.NAMED["bos"]
+    for keys, begins, before in (
+        ({named: bos}, True, (bos,)),
+        ({named: bos}, False, ()),
+        ({named: bos, gguf.ADDED["before"][0]: False}, True, ()),
+        ({named: bos, gguf.ADDED["before"][0]: True}, False, (bos,)),
+        ({named: 0}, True, ()),
+        ({}, True, ()),
+    ):
+        plain = BytePairTokenizer({**words.vocabulary, **words.special}, words.merges)
+        found = gguf.with_conventions(plain, keys, (), begins)
+        assert found.conventions.before == before
+        assert found.encode("<s>") == [bos] or not before

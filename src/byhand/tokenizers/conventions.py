@@ -60,7 +60,8 @@ class Conventions:
             raise DataError("its conventions are not a table of known ones")
         if not all(isinstance(values.get(name, []), list) for name in MOST):
             raise DataError("a list of its conventions is none")
-        return cls(**{name: tuple(value) if name in MOST else value for name, value in values.items()})
+        found: dict[str, Any] = {name: tuple(value) if name in MOST else value for name, value in values.items()}
+        return cls(**found)
 
     def require(self, tokens: Collection[int], special: Collection[int]) -> None:
         """Raise DataError unless all of these are ids of the tokenizer, and nothing is longer than it may be."""

@@ -67,13 +67,23 @@ class Tokenizer(ABC):
         """Return the ids of a text with those that its models' conventions add around it."""
         return [*self.conventions.before, *self.encode(text), *self.conventions.after]
 
+    def described(self) -> dict[str, str]:
+        """Return its conventions in words, those that it has."""
+        found = self.conventions
+        listed = {"begins with": found.before, "ends with": found.after, "ends at": found.ends}
+        words = {
+            name: ", ".join(self.token_bytes[token].decode(errors="backslashreplace") for token in tokens)
+            for name, tokens in listed.items()
+        } | {"chat template": ", ".join(found.templates)}
+        return {name: said for name, said in words.items() if said}
+
     def using(self, conventions: Conventions) -> Self:
         """Return the same tokenizer with other conventions; DataError if they name tokens that it lacks."""
         conventions.require(self.token_bytes.keys(), self.special_ids)
         found = copy.copy(self)
         found.conventions = conventions
-        for name in ("content", "digest", "ids_digest", "_lengths"):
-            found.__dict__.pop(name, None)
+        for name in ("content", "digest", "ids_digest", "_lengths"):  # what the other one has computed
+            vars(found).pop(name, None)
         return found
 
     @cached_property

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     say(
         f"{shown(run, 200)}: {model.source}, {sum(a.size for a in model.arrays.values()):,} parameters "
         f"({counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}), "
-        f"tokens: {tokenizer.kind}"
+        f"tokens: {shown('; '.join([tokenizer.kind, *map(' '.join, tokenizer.described().items())]))}"
     )
     sample = shlex.join(["byhand", "sample", run, "--prompt", "The "])
     tune = shlex.join(["byhand", "train", "--init-from", run, "--data", "TEXT"])

@@ -28,7 +28,10 @@ MOST_STREAMS = 1024
 
 @dataclass(frozen=True)
 class Options:
-    """Continue a prompt with the model of a run."""
+    """Continue a prompt with the model of a run, up to a token that ends a text.
+
+    A prompt gets the tokens that the run's tokenizer adds to a text, such as BOS.
+    """
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""

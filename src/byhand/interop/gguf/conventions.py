@@ -40,27 +40,28 @@ KNOWN = (  # names of tokens at which llama.cpp ends a text, whatever the keys s
 )  # fmt: skip
 
 
-def of_keys(
-    keys: Mapping[str, Any], tokenizer: BytePairTokenizer, shown: tuple[int, ...], begins: bool
-) -> Conventions:
-    """Return the conventions that the metadata say; ids that the tokenizer lacks say nothing.
+def with_conventions(
+    tokenizer: BytePairTokenizer, keys: Mapping[str, Any], shown: tuple[int, ...], begins: bool
+) -> BytePairTokenizer:
+    """Return a tokenizer with the conventions that the metadata say; ids that it lacks say nothing.
 
     begins  whether BOS is added unless the metadata say otherwise
     """
     found: dict[str, Any] = {name: keys[key] for name, key in NAMED.items() if _is_token(keys.get(key), tokenizer)}
-    if "eos" in found and tokenizer.token_bytes[found["eos"]] == b"\0":
-        del found["eos"]  # written where there is none
+    found = {name: token for name, token in found.items() if tokenizer.token_bytes[token] != b"\0"}  # see `_no_end`
     for name, (flag, token) in ADDED.items():
-        added = keys.get(flag, begins and name == "before") is True and found.get(token) in tokenizer.special_ids
+        added = keys.get(flag, begins and name == "before") is True and token in found
         found[name] = (found[token],) if added else ()
     symbols = tokenizer.symbols()
+    added = {*found["before"], *found["after"]}
+    tokenizer = tokenizer.with_special([text for text, token in symbols.items() if token in added])
     own = keys.get(ENDS)
     ends = list(own) if isinstance(own, (array, list)) else [
         *(found[name] for name in ("eos", "eot") if name in found), keys.get(EOM),
         *sorted(symbols[name] for name in KNOWN if name in symbols),
     ]  # fmt: skip
     found["ends"] = tuple(dict.fromkeys(token for token in ends[: MOST["ends"]] if _is_token(token, tokenizer)))
-    return Conventions(**found, shown=shown, templates=_templates(keys))
+    return tokenizer.using(Conventions(**found, shown=shown, templates=_templates(keys)))
 
 
 def _is_token(value: Any, tokenizer: BytePairTokenizer) -> bool:
@@ -69,9 +70,8 @@ def _is_token(value: Any, tokenizer: BytePairTokenizer) -> bool:
 
 def _templates(keys: Mapping[str, Any]) -> dict[str, str]:
     named = keys.get(TEMPLATES)
-    places = {DEFAULT: TEMPLATE} | {
-        str(name): f"{TEMPLATE}.{name}" for name in named or () if isinstance(named, list)
-    }
+    listed = named if isinstance(named, list) else []
+    places = {DEFAULT: TEMPLATE} | {str(name): f"{TEMPLATE}.{name}" for name in listed}
     return {name: keys[key] for name, key in places.items() if isinstance(keys.get(key), str)}
 
 

@@ -82,7 +82,7 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
             "merges": pairs, "split": split, "whole": whole, "special": special,
         })  # fmt: skip
         shown = tuple(by_kind.get(USER_DEFINED, {}).values())
-        return plainest(found.using(conventions.of_keys(keys, found, shown, pre in conventions.BEGIN)))
+        return plainest(conventions.with_conventions(found, keys, shown, pre in conventions.BEGIN))
     except DataError as error:
         raise DataError(f"{path}: its tokenizer: {error}") from None
 

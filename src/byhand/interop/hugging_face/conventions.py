@@ -54,7 +54,7 @@ def with_conventions(tokenizer: BytePairTokenizer, folder: Path) -> BytePairToke
     if not os.path.exists(folder / forms.OURS):
         for name, (flag, token) in ADDED.items():
             found[name] = (found[token],) if settings.get(flag) and found.get(token) is not None else ()
-    said = next((ids for each in (generation, model) if (ids := _ids(each.get("eos_token_id")))), [found.get("eos")])
+    said = _ids(generation.get("eos_token_id")) or _ids(model.get("eos_token_id")) or _ids(found.get("eos"))
     found["ends"] = tuple(dict.fromkeys(i for i in said if i in tokenizer))
     return _used(tokenizer, {**found, "templates": _templates(folder, settings)}, folder)
 
