@@ -20,15 +20,7 @@ from byhand.errors import DataError
 from byhand.tokenizers import compiled
 from byhand.tokenizers.composing import composed
 from byhand.tokenizers.splitting import SPLITS, pieces, require_searchable, words
-from byhand.tokenizers.symbols import (
-    LARGEST,
-    byte_symbols,
-    encoded,
-    is_pair,
-    is_vocabulary,
-    ordinary,
-    visible_bytes,
-)
+from byhand.tokenizers.symbols import LARGEST, byte_symbols, encoded, is_pair, is_vocabulary, ordinary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
 WORK = 1 << 26  # characters to search for all pairs of a vocabulary without merges
