@@ -39,7 +39,8 @@ class DataConfig:
     mark."""
     """文本文件的编码，例如 cp1252 或 gb18030；bytes 表示原样读取。auto：UTF-8，或带 BOM 的 UTF-16"""
     tokenizer: str = field(default="", metadata=LATER)
-    """A tokenizer's file or folder (see `byhand tokenizer`), which sets vocab_size; bytes if not given."""
+    """A tokenizer's file or folder (see `byhand tokenizer`), which sets vocab_size; bytes if not given. If it
+    puts a token before each text (BOS), each document begins with that."""
     val_fraction: float = 0.1
     """Fraction of the text that is kept for validation: whole documents, or the end of a single one."""
     """留作验证的比例：从多篇文档中抽取整篇；只有一篇时取末尾"""

@@ -12,7 +12,9 @@ from byhand.corpus.dataset import Corpus
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import Validation, on_disk, open_text
 from byhand.errors import DataError
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
+from byhand.tokenizers.conventions import Conventions
 from byhand.tokenizers.training import train
 from toy_tokenizers import PairTokenizer, byte_pairs
 
@@ -196,3 +198,36 @@ def test_validation_begins_behind_documents_that_hold_the_text_of_their_end(tmp_
         train_part, val_part = corpus_of(text, tokenizer).split(0.1, 4)
         assert tokenizer.decode(train_part.tokens[:].tolist()).endswith(b"the end<|endoftext|><|endoftext|>")
         assert tokenizer.decode(val_part.tokens[:].tolist()) == b"the hat<|endoftext|>" * 9 + b"<|endoftext|>"
+
+
+def test_documents_begin_as_their_tokenizer_begins_a_text(tmp_path, cache, monkeypatch):
+    """However the text is cut, in the cache and without it; the tokens that are added stand for no byte."""
+    special = {"<s>": 265, "</s>": 266}
+    pairs = BytePairTokenizer(BPE.vocabulary, BPE.merges, special=special)
+    words = pairs.using(Conventions(bos=265, eos=266, before=(265,)))
+    texts = [b"hello", b"the </s> other", b"house"]
+    for i, content in enumerate(texts):
+        (tmp_path / f"{i}.txt").write_bytes(content)
+    named = [str(tmp_path / f"{i}.txt") for i in range(3)]
+    due = [token for content in texts for token in (265, *pairs.encode(content), 266)]
+    for block in (1 << 20, 3):
+        monkeypatch.setattr("byhand.corpus.text_file.BLOCK", block)
+        assert corpus_of(open_text(named), words).tokens[:].tolist() == due
+    monkeypatch.setattr("byhand.corpus.encoding.cache_folder", lambda: None)
+    assert corpus_of(open_text(named), words).tokens[:].tolist() == due
+    alone = corpus_of(open_text(named[0]), words)
+    assert alone.tokens[:].tolist() == [265, *pairs.encode(texts[0])]
+    assert (alone.count_bytes(), corpus_of(open_text(named[0]), pairs).count_bytes()) == (5, 5)
+    text = open_text(named, None, Validation(0.3))
+    val = corpus_of(text, words).split(0.3, 2)[1].tokens[:].tolist()
+    assert (val[0], val[-1], val.count(265)) == (265, 266, 1)
+
+
+def test_a_text_is_encoded_anew_only_if_other_tokens_are_put_into_it(text, cache):
+    def files():
+        return len(list(cache.rglob("*.bin")))
+
+    words = BytePairTokenizer(BPE.vocabulary, BPE.merges, special={"<s>": 265})
+    for conventions, count in ((None, 1), (Conventions(ends=(265,)), 1), (Conventions(before=(265,)), 2)):
+        corpus_of(text, words.using(conventions) if conventions else words)
+        assert files() == count

@@ -14,6 +14,7 @@ from pathlib import Path
 from byhand.errors import DataError
 from byhand.tokenizers import forms, vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.conventions import Conventions
 from byhand.tokenizers.hugging_face import as_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
 from byhand.tokenizers.registry import restored
@@ -28,7 +29,7 @@ OTHER = BytePairTokenizer(
     MERGES,
     split="gpt4",
     special={"<|endoftext|>": len(_SYMBOLS)},
-)
+).using(Conventions(before=(len(_SYMBOLS),)))
 RANKS = of_ranks(as_ranks(BytePairTokenizer(OTHER.vocabulary, MERGES)), "gpt4")
 VALUES = ["-1", "1e3", "1e999", "9" * 5000, "true", "null", '"1"', "[]", "{}", "2147483648", "0", "5", "[" * 3000]
 TEXTS = ["hello the aaaa", "", "naïve 中文\n", "\udc80"]

@@ -104,7 +104,7 @@ def test_transformers_rounds_the_part_of_a_head_to_the_part_that_is_meant(width)
     for rotated in range(2, width + 1, 2):
         config = ModelConfig(d_model=width, positions="rotary", rope_fraction=rotated / width)
         config = replace(config, norm_affine=True, activation="swiglu", attention_bias="none")
-        part = as_json(STABLELM, config, None)["partial_rotary_factor"]
+        part = as_json(STABLELM, config, {})["partial_rotary_factor"]
         assert int(width * part) == config.rotary_width == rotated
 
 

@@ -31,8 +31,7 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
     """Return the corpus of a text. DataError if the tokenizer has no ids for it, or the text changes meanwhile."""
     if isinstance(tokenizer, ByteTokenizer):
         return Corpus(text.content, tokenizer, text.name, text.training)
-    how = sha256(bytes.fromhex(tokenizer.digest) + b"documents").hexdigest() if text.documents else tokenizer.digest
-    key = bytes.fromhex(text.sha256 + how)
+    key = bytes.fromhex(text.sha256) + _how(text, tokenizer)
     folder = cache_folder()
     if folder is None:
         return Corpus(tokenizer.array(_content(text, tokenizer)), tokenizer, text.name, _ends(text, tokenizer))
@@ -47,6 +46,16 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
             log.info("%s is not kept: %s", path, reason(error))
     found = tokenizer.array(_content(text, tokenizer)) if tokens is None else tokens
     return Corpus(found, tokenizer, text.name, _ends(text, tokenizer))
+
+
+def _how(text: Text, tokenizer: Tokenizer) -> bytes:
+    """Return a digest of all but the text that decides its tokens."""
+    digest, added = bytes.fromhex(tokenizer.ids_digest), b"documents" if text.documents else b""
+    if tokenizer.conventions and text.documents:
+        added += tokenizer.end_text
+    if tokenizer.begin_text:
+        added += END + tokenizer.begin_text
+    return sha256(digest + added).digest() if added else digest
 
 
 def _kept(path: Path, dtype: np.dtype, key: bytes) -> TextFile | None:
@@ -79,9 +88,18 @@ def _sealed(text: Text, tokenizer: Tokenizer, key: bytes) -> Iterator[bytes]:
 
 
 def _content(text: Text, tokenizer: Tokenizer) -> Iterator[bytes]:
-    """Yield the text; documents end with the tokenizer's own text for it."""
+    """Yield the text; documents begin and end with the tokenizer's own texts for it."""
+    begin = before = tokenizer.begin_text
+    left = len(text.content)
     for block in blocks(text.content):
-        yield block.tobytes().replace(END, tokenizer.end_text) if text.documents else block.tobytes()
+        left -= len(block)
+        content = block.tobytes()
+        if text.documents:
+            last = not left and content.endswith(END)
+            content = content.replace(END, tokenizer.end_text + begin)
+            content = content.removesuffix(begin) if last else content
+        yield before + content
+        before = b""
 
 
 def _ends(text: Text, tokenizer: Tokenizer) -> int:

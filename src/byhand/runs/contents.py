@@ -67,8 +67,9 @@ class Checkpoint:
 
     @property
     def ends(self) -> frozenset[int]:
-        """The token that ends a text, if the run learnt where documents end."""
-        return frozenset({self.tokenizer.end} if "training_documents" in self.state["text"] else ())
+        """The tokens that end a text: the tokenizer's, and that of documents if the run learnt where they end."""
+        learnt = {self.tokenizer.end} if "training_documents" in self.state["text"] else set[int]()
+        return frozenset(self.tokenizer.conventions.ends) | learnt
 
     def model(self, average: bool = True) -> TinyGPT:
         """Return the model; CheckpointError if the arrays do not have the shapes that the config says.

@@ -8,7 +8,7 @@ Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
@@ -20,7 +20,7 @@ from byhand.errors import DataError
 from byhand.tokenizers import compiled
 from byhand.tokenizers.composing import composed
 from byhand.tokenizers.splitting import SPLITS, pieces, require_searchable, words
-from byhand.tokenizers.symbols import LARGEST, byte_symbols, encoded, is_pair, is_vocabulary, visible_bytes
+from byhand.tokenizers.symbols import LARGEST, byte_symbols, encoded, is_pair, is_vocabulary, ordinary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
 WORK = 1 << 26  # characters to search for all pairs of a vocabulary without merges
@@ -128,7 +128,26 @@ class BytePairTokenizer(Tokenizer):
     @property
     def end_text(self) -> bytes:
         """The text of the special token that ends a document, if there is one."""
-        return next((encoded(text) for text in ENDS if text in self.special), super().end_text)
+        if named := next((text for text in ENDS if text in self.special), None):
+            return encoded(named)
+        eos = self.conventions.eos
+        return self.token_bytes[eos] if eos is not None and eos in self.special_ids else super().end_text
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of its special tokens."""
+        return frozenset(self.special.values())
+
+    def with_special(self, texts: Collection[str]) -> BytePairTokenizer:
+        """Return the tokenizer with those of its symbols as special tokens that these texts are."""
+        more = {text: self.vocabulary[text] for text in texts if text in self.vocabulary and text not in self.special}
+        if not more:
+            return self
+        special = {**self.special, **more}
+        vocabulary = ordinary(self.vocabulary, self.merges or (), special)
+        return BytePairTokenizer(
+            vocabulary, self.merges, split=self.split.name, special=special, whole=self.whole, normal=self.normal
+        ).using(self.conventions)
 
     @cached_property
     def _encoder(self) -> compiled.Encoder:

@@ -124,6 +124,8 @@ def write(tokenizer: Tokenizer, path: Path) -> None:
 
 
 def _contents(tokenizer: BytePairTokenizer, path: Path) -> dict[Path, bytes]:
+    if path.suffix != ".json" and (lost := tokenizer.described()):
+        log.warning("the file does not hold how models use the tokens: %s", "; ".join(map(" ".join, lost.items())))
     if path.suffix == RANKS:
         if tokenizer.special or tokenizer.split.name != "gpt4":
             special = "".join(f" --special {shlex.quote(text)}" for text in tokenizer.special)

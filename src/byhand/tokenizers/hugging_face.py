@@ -1,7 +1,8 @@
 """tokenizer.json of Hugging Face's `tokenizers`: byte-level BPE, read and written.
 
 Only tokenizers that give the same ids here and there are accepted: byte-level BPE with a pre-tokenizer of `SPLITS`,
-no normalizer but NFC. The post-processor, which adds tokens around a text, is not read.
+no normalizer but NFC. Of conventions the file holds which tokens are added around a text (`post_processor`) and which
+special tokens are shown.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 
 from byhand.errors import DataError
 from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.conventions import Conventions
 from byhand.tokenizers.overlaps import overlap
+from byhand.tokenizers.post_processor import around, as_post_processor
 from byhand.tokenizers.splitting import SPLITS, require_searchable
 from byhand.tokenizers.symbols import is_pair, is_vocabulary, ordinary
 
@@ -54,7 +57,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
     ignore = model.get("ignore_merges", False)
     if type(ignore) is not bool:
         raise DataError("its ignore_merges is neither true nor false")
-    return BytePairTokenizer(
+    found = BytePairTokenizer(
         ordinary(vocabulary, pairs, special),
         [(left, right) for left, right in pairs],
         split=_split(values.get("pre_tokenizer")),
@@ -62,20 +65,33 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
         whole=ignore,
         normal="NFC" if normalizer else "",
     )
+    before, after = around(values.get("post_processor"))
+    shown = [token["id"] for token in values.get("added_tokens") or [] if token.get("special") is False]
+    texts = {token: text for text, token in vocabulary.items() if token in {*before, *after}}
+    conventions = Conventions(before=before, after=after, shown=tuple(shown))
+    return found.with_special(texts.values()).using(conventions)
 
 
 def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
     """Return the tokenizer.json that `tokenizers` loads. DataError if it could not hold the tokenizer."""
-    name, symbols = tokenizer.split.name, tokenizer.symbols()
+    name, symbols, conventions = tokenizer.split.name, tokenizer.symbols(), tokenizer.conventions
     last: dict[str, Any] = {**BYTE_LEVEL, "use_regex": name in BEFORE}
     before = BEFORE.get(name)
     if before is None:
         pattern = {"Regex": tokenizer.split.regex[0]}
         before = [{"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}]
+    shown = frozenset(conventions.shown)
     added = [
-        {"id": token, "content": text, **dict.fromkeys(AROUND, False), "normalized": False, "special": True}
+        {
+            "id": token,
+            "content": text,
+            **dict.fromkeys(AROUND, False),
+            "normalized": False,
+            "special": token not in shown,
+        }
         for text, token in sorted(tokenizer.special.items(), key=lambda item: item[1])
     ]
+    texts = {token: text for text, token in tokenizer.special.items()}
     model = {
         "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
         "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": tokenizer.whole,
@@ -89,7 +105,7 @@ def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
         "added_tokens": added,
         "normalizer": {"type": "NFC"} if tokenizer.normal else None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*before, last]} if before else last,
-        "post_processor": None,
+        "post_processor": as_post_processor(conventions.before, conventions.after, texts),
         "decoder": {**BYTE_LEVEL, "use_regex": True},
         "model": model,
     }

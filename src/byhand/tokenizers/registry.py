@@ -8,6 +8,7 @@ from byhand.errors import DataError, brief, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.conventions import Conventions
 from byhand.tokenizers.tokenizer import Tokenizer
 
 MOST = 1 << 26  # bytes of a tokenizer's file; GPT-2's have 2 million, today's largest 20 million
@@ -50,7 +51,10 @@ def restored(content: bytes) -> Tokenizer:
     kind = values.pop("kind", None) if isinstance(values, dict) else None
     if not isinstance(kind, str) or kind not in _kinds:
         raise DataError(f"it is of the kind {str(kind)[:40]!r}, which is none of {', '.join(sorted(_kinds))}")
+    conventions = values.pop("conventions", None)
     tokenizer = _kinds[kind].from_json(values)
+    if conventions is not None:
+        tokenizer = tokenizer.using(Conventions.of_json(conventions))
     if tokenizer.content != content:
         raise DataError("it is not as it was written")
     return tokenizer

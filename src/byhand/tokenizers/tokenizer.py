@@ -7,6 +7,7 @@ counting them turns a loss per token into a loss per byte.
 from __future__ import annotations
 
 import codecs
+import copy
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from byhand.errors import DataError
+from byhand.tokenizers.conventions import NONE, Conventions
 
 END = b"\0"  # of a document, in a text of several: no text has this character
 PLAIN = frozenset(b"\t\n" + bytes(range(32, 127)))  # the bytes of printable ASCII, tab and newline
@@ -28,10 +30,12 @@ class Tokenizer(ABC):
     kind         its name in the registry and in tokenizer.json
     unit         the word for one of its tokens in messages
     token_bytes  id to bytes; encoding never gives a missing id, and decoding refuses it
+    conventions  how the models of this tokenizer use its tokens; encoding and decoding do not depend on them
     """
 
     kind: ClassVar[str]
     unit: ClassVar[str] = "token"
+    conventions: Conventions = NONE
 
     def __init__(self, token_bytes: Mapping[int, bytes]) -> None:
         self.token_bytes = token_bytes
@@ -59,6 +63,34 @@ class Tokenizer(ABC):
         blocks = self.encode_blocks([utf8(text) if isinstance(text, str) else text])
         return [int(token) for ids in blocks for token in ids]
 
+    def prompt(self, text: str | bytes) -> list[int]:
+        """Return the ids of a text with those that its models' conventions add around it."""
+        return [*self.conventions.before, *self.encode(text), *self.conventions.after]
+
+    def described(self) -> dict[str, str]:
+        """Return its conventions in words, those that it has."""
+        found = self.conventions
+        listed = {"begins with": found.before, "ends with": found.after, "ends at": found.ends}
+        words = {
+            name: ", ".join(self.token_bytes[token].decode(errors="backslashreplace") for token in tokens)
+            for name, tokens in listed.items()
+        } | {"chat template": ", ".join(found.templates)}
+        return {name: said for name, said in words.items() if said}
+
+    def using(self, conventions: Conventions) -> Self:
+        """Return the same tokenizer with other conventions; DataError if they name tokens that it lacks."""
+        conventions.require(self.token_bytes.keys(), self.special_ids)
+        found = copy.copy(self)
+        found.conventions = conventions
+        for name in ("content", "digest", "ids_digest", "_lengths"):  # what the other one has computed
+            vars(found).pop(name, None)
+        return found
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of its special tokens."""
+        return frozenset()
+
     def array(self, blocks: Iterable[bytes]) -> np.ndarray:
         """Return the ids of a text that comes in blocks, in the type of files; of one block perhaps in place."""
         ids = [np.asarray(ids, self.dtype) for ids in self.encode_blocks(blocks)]
@@ -77,6 +109,11 @@ class Tokenizer(ABC):
     def end_text(self) -> bytes:
         """What stands for `END` where documents are encoded: itself, or the text of a special token."""
         return END
+
+    @property
+    def begin_text(self) -> bytes:
+        """What begins a document where documents are encoded: the texts of the special tokens put before a text."""
+        return b"".join(self.token_bytes[token] for token in self.conventions.before)
 
     @property
     def end(self) -> int:
@@ -119,7 +156,9 @@ class Tokenizer(ABC):
     @cached_property
     def content(self) -> bytes:
         """The bytes of tokenizer.json: the same for equal tokenizers."""
-        return json.dumps({**self.as_json(), "kind": self.kind}, sort_keys=True, separators=(",", ":")).encode()
+        conventions = {"conventions": self.conventions.as_json()} if self.conventions else {}
+        values = {**self.as_json(), **conventions, "kind": self.kind}
+        return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
     @cached_property
     def digest(self) -> str:
@@ -127,10 +166,16 @@ class Tokenizer(ABC):
         return sha256(self.content).hexdigest()
 
     @cached_property
+    def ids_digest(self) -> str:
+        """The digest without conventions: the same for tokenizers that give the same ids."""
+        return self.using(NONE).digest if self.conventions else self.digest
+
+    @cached_property
     def _lengths(self) -> np.ndarray:
         lengths = np.zeros(self.vocab_size, np.int64)
         for token, content in self.token_bytes.items():
             lengths[token] = len(content)
+        lengths[[*self.conventions.before, *self.conventions.after]] = 0  # they are added to the text
         return lengths
 
 

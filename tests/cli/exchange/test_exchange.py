@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from byhand.config import OptimConfig, TrainConfig
+from byhand.generation import Sampling, generate
+from byhand.interop.hugging_face.tokens import of_folder
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
@@ -15,6 +17,7 @@ from cli.inside import byhand
 from cli.process import TINY, error_line, write_text
 from interop import foreign_cases as foreign
 from interop.run_cases import GPT2, LLAMA, parameters
+from interop.tokenizer_cases import write as write_tokenizer
 
 TEXT = "the quick brown fox"
 
@@ -57,7 +60,7 @@ def test_a_run_that_went_out_and_came_back_writes_the_same_text(place, run, goal
     assert sampled(place, tmp_path / "again", temperature=0) == sampled(place, run, temperature=0)
     assert sampled(place, tmp_path / "again", temperature=5) == sampled(place, run, temperature=5)
     before, after = checkpoint.load(place / run), checkpoint.load(tmp_path / "again")
-    assert after.tokenizer.content == before.tokenizer.content
+    assert after.tokenizer.ids_digest == before.tokenizer.digest
     assert all(np.array_equal(after.parameters[name], array) for name, array in before.parameters.items())
     facts = json.loads(byhand("info", tmp_path / "again", "--json", cwd=place).stdout)
     assert facts["imported"].endswith("gpt2" if run == "bytes" else "llama")
@@ -227,6 +230,37 @@ def test_a_text_ends_at_the_token_that_stop_names(place):
     error = error_line(byhand("sample", "pairs", "--stop", "</s>", cwd=place))
     assert "'</s>' is no special token of this run's tokenizer. Use one of <|endoftext|>." in error
     assert "Leave it out." in error_line(byhand("sample", "bytes", "--stop", "</s>", cwd=place))
+
+
+def test_texts_begin_and_end_as_the_model_was_trained(tmp_path):
+    """Its end tokens end a text unless it is told otherwise; a prompt, and each document, begins with its BOS."""
+    write_tokenizer("several ends", tmp_path / "in", 2)
+    done = byhand("import", "in", "--out", "run", cwd=tmp_path)
+    assert b"tokens: bpe; begins with <a>; ends at <b>, <c>, <d>" in done.stderr
+    flags = ["--temperature", 0, "--max-new-tokens", 20, "--runtime", "numpy", "--json"]
+    ended, whole = (
+        json.loads(byhand("sample", "run", "--prompt", "hello", *flags, *more, cwd=tmp_path).stdout)["text"]
+        for more in ([], ["--ignore-eos"])
+    )
+    cut = min(whole.index(end) for end in ("<b>", "<c>", "<d>") if end in whole)
+    assert ended == whole[:cut] != ""
+    (tmp_path / "prompts").write_text('{"prompt": ""}\n{"prompt": "hello"}\n')
+    found = byhand("sample", "run", "--prompts", "prompts", *flags[:-1], cwd=tmp_path).stdout.splitlines()
+    loaded = checkpoint.load(tmp_path / "run")
+    model, (bos,) = loaded.model(), loaded.tokenizer.encode("<a>")
+    due = generate(model, [bos], 20, Sampling(temperature=0.0), stop=loaded.ends, runtime="numpy")
+    assert [json.loads(line)["text"] for line in found] == [
+        loaded.tokenizer.decode(due).decode(errors="replace"),
+        ended,
+    ]
+    for name in "xy":
+        (tmp_path / name).write_text(f"hello the {name}")
+    asked = ["--data", "x", "--json", "--runtime", "numpy"]
+    assert json.loads(byhand("eval", "run", *asked, cwd=tmp_path).stdout)["bytes"] == len("hello the x")
+    flags = ["--data", "x", "y", "--steps", 1, "--seq-len", 4, "--val-fraction", 0.5, "--runtime", "numpy"]
+    assert byhand("train", "--init-from", "run", *flags, "--out", "tuned", cwd=tmp_path).returncode == 0
+    assert byhand("export", "tuned", "--to", "hf", "--out", "out", cwd=tmp_path).returncode == 0
+    assert of_folder(tmp_path / "out").content == loaded.tokenizer.content
 
 
 def test_tuning_makes_every_rate_as_much_smaller_as_the_first(place, tmp_path):

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     say(
         f"{shown(run, 200)}: {model.source}, {sum(a.size for a in model.arrays.values()):,} parameters "
         f"({counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}), "
-        f"tokens: {tokenizer.kind}"
+        f"tokens: {shown('; '.join([tokenizer.kind, *map(' '.join, tokenizer.described().items())]))}"
     )
     sample = shlex.join(["byhand", "sample", run, "--prompt", "The "])
     tune = shlex.join(["byhand", "train", "--init-from", run, "--data", "TEXT"])
@@ -60,6 +60,8 @@ def _tokenizer(named: str) -> Tokenizer | None:
     if named in ("", "bytes"):
         return BYTES if named else None
     path = Path(named)
-    if os.path.isdir(path) and tokens.of_folder(path) is None:
+    if not os.path.isdir(path):
+        return tokens.of_path(path)
+    if (found := tokens.of_folder(path)) is None:
         raise ConfigError(f"{path} has no tokenizer.json, and no vocab.json with merges.txt. Name another folder.")
-    return tokens.of_path(path)
+    return found

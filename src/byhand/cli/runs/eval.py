@@ -22,7 +22,8 @@ from byhand.runtimes.registry import offered
 class Options:
     """Predict every token of a text but the first, once, and report the mean loss.
 
-    Tokens are the bytes of the text, or those of the tokenizer that the run was trained with.
+    Tokens are the bytes of the text, or those of the tokenizer that the run was trained with. If that puts a token
+    before each text (BOS), each document begins with it, and the first token of the text is predicted too.
     """
 
     run: Positional[Path]

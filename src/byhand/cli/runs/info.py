@@ -56,6 +56,7 @@ def gather(run: Path) -> dict[str, Any]:
     evaluated = [r for r in rows if "val/loss" in r]
     tokenizer, used = loaded.tokenizer, loaded.state.get("used")
     named = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
+    named |= tokenizer.described()
     return {
         "run": str(run),
         "step": loaded.step if imported else f"{loaded.step} of {loaded.config.steps}",

@@ -28,7 +28,10 @@ MOST_STREAMS = 1024
 
 @dataclass(frozen=True)
 class Options:
-    """Continue a prompt with the model of a run."""
+    """Continue a prompt with the model of a run, up to a token that ends a text.
+
+    A prompt gets the tokens that the run's tokenizer adds to a text, such as BOS.
+    """
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
@@ -47,7 +50,8 @@ class Options:
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster if they exceed the caches."""
     ignore_eos: Switch = False
-    """Go on where the model ends a document, as one learns that was trained on several."""
+    """Go on where the model ends a text: at any of the ends of its tokenizer, and at the end of a document if the run
+    was trained on several."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False
@@ -118,8 +122,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _begun(tokenizer: Tokenizer, given: bytes) -> list[int]:
-    """Return a prompt's ids; for an empty one a newline's."""
-    prompt = tokenizer.encode(given)
+    """Return a prompt's ids with those that its tokenizer adds; if there are none, a newline's."""
+    prompt = tokenizer.prompt(given)
     if not (prompt or isinstance(tokenizer, ByteTokenizer)):  # `generate` knows the newline of bytes alone
         prompt = tokenizer.encode(b"\n")
     return prompt

@@ -172,6 +172,7 @@ def _convert(options: ConvertOptions) -> int:
 def _facts(tokenizer: Tokenizer) -> dict[str, Any]:
     """Return a tokenizer's kind, sizes, first merges and longest tokens."""
     facts: dict[str, Any] = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
+    facts |= tokenizer.described()
     if isinstance(tokenizer, BytePairTokenizer):
         facts |= {"split": tokenizer.split.name, "merges": len(tokenizer.pairs)}
         facts["special"] = [[token, text] for text, token in tokenizer.special.items()]

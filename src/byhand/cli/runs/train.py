@@ -26,6 +26,7 @@ from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import Text
 from byhand.errors import ConfigError
 from byhand.files import run_folder
+from byhand.interop.hugging_face.tokens import of_path
 from byhand.memory import require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
@@ -33,7 +34,6 @@ from byhand.runs.run import RESUMABLE, begin, open_corpus, resume
 from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
-from byhand.tokenizers import forms
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.update_rules import unread
@@ -169,7 +169,7 @@ def _new_run(
     named = config.data.tokenizer
     if not named:
         return config, BYTES, None
-    tokenizer = BYTES if named == "bytes" else forms.read(Path(named))
+    tokenizer = BYTES if named == "bytes" else of_path(Path(named))
     if "vocab_size" not in chosen:
         config = replace(config, model=replace(config.model, vocab_size=tokenizer.vocab_size))
     return config, tokenizer, None

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from byhand.errors import ConfigError, DataError
-from byhand.interop.hugging_face.tokens import byte_pairs, end_of_text, plainest
+from byhand.interop.gguf import conventions
+from byhand.interop.gguf.conventions import KEY
+from byhand.interop.hugging_face.tokens import byte_pairs, plainest
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.symbols import is_pair, ordinary
 from byhand.tokenizers.tokenizer import Tokenizer
 
-KEY = "tokenizer.ggml."
 NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
 NO_MERGE = "<|no|> <|merge|>"  # llama.cpp refuses an empty list; these never stand side by side in a word
-END_OF_BYTES = 0  # llama.cpp takes token 11 for the end of a text unless it is told another one
 SPLITS = {  # by llama.cpp's names: our pre-tokenizer, and whether a word that is a token becomes it without merges
     "gpt-2": ("gpt2", False),
     "qwen2": ("qwen2", False),
@@ -41,17 +41,15 @@ def as_keys(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
         raise ConfigError(f"llama.cpp merges every word that {cut[0]} cuts, but this tokenizer looks words up first.")
     special = set(pairs.special.values())
     kinds = [CONTROL if i in special else NORMAL if i in names else UNUSED for i in range(vocab_size)]
-    end = end_of_text(pairs)
-    ending = END_OF_BYTES if end is None else pairs.special[end]
+    for token in pairs.conventions.shown:
+        kinds[token] = USER_DEFINED
     return {
         f"{KEY}model": "gpt2",
         f"{KEY}pre": pre,
         f"{KEY}tokens": [names.get(i, f"[PAD{i}]") for i in range(vocab_size)],
         f"{KEY}token_type": kinds,
         f"{KEY}merges": [" ".join(pair) for pair in pairs.listed_merges()] or [NO_MERGE],
-        f"{KEY}bos_token_id": ending,
-        f"{KEY}eos_token_id": ending,
-        f"{KEY}add_bos_token": False,
+        **conventions.as_keys(pairs),
     }
 
 
@@ -79,12 +77,12 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
     special = by_kind.get(CONTROL, {}) | by_kind.get(USER_DEFINED, {})
     split, whole = SPLITS[pre]
     try:
-        return plainest(
-            BytePairTokenizer.from_json({
-                "vocabulary": by_kind.get(NORMAL, {}) | ordinary(special, filter(is_pair, pairs), special),
-                "merges": pairs, "split": split, "whole": whole, "special": special,
-            })
-        )  # fmt: skip
+        found = BytePairTokenizer.from_json({
+            "vocabulary": by_kind.get(NORMAL, {}) | ordinary(special, filter(is_pair, pairs), special),
+            "merges": pairs, "split": split, "whole": whole, "special": special,
+        })  # fmt: skip
+        shown = tuple(by_kind.get(USER_DEFINED, {}).values())
+        return plainest(conventions.with_conventions(found, keys, shown, pre in conventions.BEGIN))
     except DataError as error:
         raise DataError(f"{path}: its tokenizer: {error}") from None
 

@@ -15,14 +15,13 @@ from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.files.tensor_file import KNOWN
 from byhand.interop.families import Family, completed, family_of
 from byhand.interop.foreign import Foreign
-from byhand.interop.hugging_face import tokens
+from byhand.interop.hugging_face import conventions, tokens
+from byhand.interop.hugging_face.conventions import CONFIG, GENERATION
 from byhand.interop.hugging_face.families import FAMILIES, HEAD, without_prefixes
 from byhand.interop.hugging_face.settings import as_config, as_json
 from byhand.interop.hugging_face.weights import WHOLE, Weights, content
 from byhand.interop.tensors import Arrays, from_theirs, pieces, require_tensors
 from byhand.tokenizers.tokenizer import Tokenizer
-
-CONFIG, GENERATION = "config.json", "generation_config.json"
 
 
 def read(folder: Path) -> Foreign:
@@ -66,12 +65,10 @@ def files(
     """Yield the files of a folder that transformers loads. ConfigError if no family has this model."""
     family = family_of(config, FAMILIES, "transformers")
     full, whole = completed(arrays, config, family)
-    pairs = tokens.byte_pairs(tokenizer)
-    name = tokens.end_of_text(pairs)
-    end = None if name is None else pairs.special[name]
+    ids = conventions.ids(conventions.conventions_of(tokens.byte_pairs(tokenizer)))
     described = list(tokens.files(tokenizer, config.seq_len))  # or refused before anything is written
-    yield CONFIG, _json(as_json(family, whole, end))
-    yield GENERATION, _json({"bos_token_id": end, "eos_token_id": end, "do_sample": False})
+    yield CONFIG, _json(as_json(family, whole, ids))
+    yield GENERATION, _json({**ids, "do_sample": False})
     yield from described
     parts = {
         piece.theirs if piece.theirs == HEAD else family.prefix + piece.theirs: piece

@@ -37,8 +37,8 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     return family, plain(ModelConfig(**settings))
 
 
-def as_json(family: Family, config: ModelConfig, end: int | None) -> dict[str, Any]:
-    """Return the config.json of a completed model; `end` is the id of the token that ends a text.
+def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the config.json of a completed model; `ids` says its tokenizer's tokens there.
 
     It has every key of the family: what transformers takes for a missing one may be another model. Raises ConfigError
     for what transformers itself refuses.
@@ -56,7 +56,7 @@ def as_json(family: Family, config: ModelConfig, end: int | None) -> dict[str, A
     }
     found: dict[str, Any] = {
         "architectures": [family.model], "model_type": family.name, "dtype": "float32", "torch_dtype": "float32",
-        "bos_token_id": end, "eos_token_id": end, family.activation: family.activations[config.activation],
+        **ids, family.activation: family.activations[config.activation],
         **{key: values[0] for key, values in family.only.items() if values[0] is not None},
         **keys_of(config, family.keys),
         **{key: getattr(config, name) == family.settings[name][True] for key, name in family.flags.items()},

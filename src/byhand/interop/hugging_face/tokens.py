@@ -9,25 +9,23 @@ from pathlib import Path
 
 from byhand.errors import DataError
 from byhand.files.reading import SMALL, parse_json, read_regular
+from byhand.interop.hugging_face import conventions
 from byhand.tokenizers import forms
-from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.bpe import ENDS, BytePairTokenizer
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.hugging_face import as_hugging_face
 from byhand.tokenizers.symbols import byte_symbols
 from byhand.tokenizers.tokenizer import Tokenizer
 
-SETTINGS = "tokenizer_config.json"
-ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "</s>")  # names of the token that ends a text
-
 
 def of_folder(folder: Path) -> Tokenizer | None:
-    """Return the tokenizer of a folder, None if it has no file of one."""
-    if os.path.exists(folder / forms.OURS):
-        return of_path(folder)
-    if not os.path.exists(folder / forms.VOCAB) or not os.path.exists(folder / forms.MERGES):
-        return None
-    _require_gpt2(folder / SETTINGS)
-    return of_path(folder)
+    """Return the tokenizer of a folder with its conventions, None if it has no file of one."""
+    if not os.path.exists(folder / forms.OURS):
+        if not os.path.exists(folder / forms.VOCAB) or not os.path.exists(folder / forms.MERGES):
+            return None
+        _require_gpt2(folder / conventions.SETTINGS)
+    found = forms.read(folder)
+    return plainest(conventions.with_conventions(found, folder)) if isinstance(found, BytePairTokenizer) else found
 
 
 def _require_gpt2(path: Path) -> None:
@@ -45,6 +43,8 @@ def _require_gpt2(path: Path) -> None:
 
 def of_path(path: Path) -> Tokenizer:
     """Return the tokenizer of a file or a folder. DataError if it is damaged or of a kind that is not known."""
+    if path.is_dir() and (whole := of_folder(path)):
+        return whole
     found = forms.read(path)
     return plainest(found) if isinstance(found, BytePairTokenizer) else found
 
@@ -52,7 +52,8 @@ def of_path(path: Path) -> Tokenizer:
 def plainest(tokenizer: BytePairTokenizer) -> Tokenizer:
     """Return the tokenizer of bytes in place of one that has their symbols alone."""
     bytes_alone = tokenizer.vocabulary == byte_symbols()
-    return BYTES if bytes_alone and not tokenizer.merges and not tokenizer.special else tokenizer
+    nothing_else = not tokenizer.merges and not tokenizer.special and not tokenizer.conventions
+    return BYTES if bytes_alone and nothing_else else tokenizer
 
 
 def byte_pairs(tokenizer: Tokenizer) -> BytePairTokenizer:
@@ -68,14 +69,9 @@ def files(tokenizer: Tokenizer, seq_len: int) -> Iterator[tuple[str, bytes]]:
     """Yield the files that AutoTokenizer loads."""
     pairs = byte_pairs(tokenizer)
     yield forms.OURS, as_hugging_face(pairs)
-    end = end_of_text(pairs)
+    texts = {token: text for text, token in pairs.special.items()}
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": seq_len,
-        "clean_up_tokenization_spaces": False, "bos_token": end, "eos_token": end,
+        "clean_up_tokenization_spaces": False, **dict(conventions.settings(conventions.conventions_of(pairs), texts)),
     }  # fmt: skip
-    yield SETTINGS, (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def end_of_text(tokenizer: BytePairTokenizer) -> str | None:
-    """Return the special token that ends a text, known by its name; None if there is none."""
-    return next((name for name in ENDS if name in tokenizer.special), None)
+    yield conventions.SETTINGS, (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode()

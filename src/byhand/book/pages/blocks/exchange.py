@@ -9,8 +9,10 @@ from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.formats.registry import called
 from byhand.interop.families import GROWING, Family
+from byhand.interop.gguf import conventions as gguf_conventions
 from byhand.interop.gguf import model as gguf
 from byhand.interop.gguf import tokens
+from byhand.interop.hugging_face import conventions
 from byhand.interop.hugging_face.families import FAMILIES
 from byhand.interop.pairing import column_order
 from byhand.interop.tensors import pieces
@@ -18,6 +20,19 @@ from byhand.model import declared
 
 FORMATS = {"hf": FAMILIES, "gguf": gguf.KNOWN}
 SAID = {True: Words("yes", "是"), False: Words("no", "否"), None: Words("none", "无")}
+TOKENS = {
+    "bos": Words("begins a text (BOS)", "文本开头（BOS）"),
+    "eos": Words("ends a text (EOS)", "文本结尾（EOS）"),
+    "eot": Words("ends a turn of a conversation (EOT)", "一轮对话结束（EOT）"),
+    "pad": Words("padding", "填充"),
+    "unk": Words("unknown", "未知"),
+}
+ENDS = Words("all that end a generation", "结束生成的全部词元")
+AROUND = {
+    "before": Words("whether BOS is added", "是否在开头添加 BOS"),
+    "after": Words("whether EOS is added", "是否在结尾添加 EOS"),
+}
+TEMPLATES = Words("chat templates", "对话模板")
 SIZES = {"vocab_size": 50, "seq_len": 32, "d_model": 8, "n_heads": 2, "d_ff": 40}
 
 
@@ -145,3 +160,16 @@ def pre_tokenizers() -> Rows:
     """llama.cpp's names of pre-tokenizers, and ours."""
     for pre, (split, whole) in tokens.SPLITS.items():
         yield f"`{pre}`", f"`{split}`", SAID[whole]
+
+
+@table_block("Token|Hugging Face|GGUF", "词元|Hugging Face|GGUF")
+def token_names() -> Rows:
+    """Named tokens, what says that one is added, and chat templates: the keys of both formats."""
+    for name, words in TOKENS.items():
+        theirs = conventions.NAMED.get(name)
+        yield words, f"`{theirs}`" if theirs else "", f"`{gguf_conventions.NAMED[name]}`"
+    file, key, own = (f"`{text}`" for text in (conventions.GENERATION, "eos_token_id", gguf_conventions.ENDS))
+    yield ENDS, Words(f"{file}: {key}", f"{file}：{key}"), own
+    for name, words in AROUND.items():
+        yield words, "`post_processor`", f"`{gguf_conventions.ADDED[name][0]}`"
+    yield TEMPLATES, f"`chat_template`, `{conventions.JINJA}`", f"`{gguf_conventions.TEMPLATE}`"

@@ -1,0 +1,113 @@
+"""Conventions of a tokenizer in a GGUF's metadata.
+
+llama.cpp ends a text at EOS, EOT and EOM, and at every token with a name that it knows; it puts at most BOS before a
+text and EOS behind it. A list of ends that says no more and no less stands under a key of byhand's own, which
+llama.cpp passes over.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Mapping
+from typing import Any
+
+from byhand.errors import ConfigError
+from byhand.interop.hugging_face.conventions import conventions_of
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.conventions import DEFAULT, MOST, Conventions
+
+log = logging.getLogger(__name__)
+KEY = "tokenizer.ggml."
+NAMED = {
+    "bos": f"{KEY}bos_token_id",
+    "eos": f"{KEY}eos_token_id",
+    "eot": f"{KEY}eot_token_id",
+    "pad": f"{KEY}padding_token_id",
+    "unk": f"{KEY}unknown_token_id",
+}
+ADDED = {"before": (f"{KEY}add_bos_token", "bos"), "after": (f"{KEY}add_eos_token", "eos")}
+EOM = f"{KEY}eom_token_id"
+ENDS = "byhand.end_token_ids"
+TEMPLATE, TEMPLATES = "tokenizer.chat_template", "tokenizer.chat_templates"
+BEGIN = ("llama-bpe",)  # pre-tokenizers with which llama.cpp adds BOS unless a key says otherwise
+KNOWN = (  # names of tokens at which llama.cpp ends a text, whatever the keys say
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<end_of_turn>",
+    "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",
+    "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~[",
+    "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]",
+    "<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>", "<|file_sep|>",
+)  # fmt: skip
+
+
+def with_conventions(
+    tokenizer: BytePairTokenizer, keys: Mapping[str, Any], shown: tuple[int, ...], begins: bool
+) -> BytePairTokenizer:
+    """Return a tokenizer with the conventions that the metadata say; ids that it lacks say nothing.
+
+    begins  whether BOS is added unless the metadata say otherwise
+    """
+    found: dict[str, Any] = {name: keys[key] for name, key in NAMED.items() if _is_token(keys.get(key), tokenizer)}
+    found = {name: token for name, token in found.items() if tokenizer.token_bytes[token] != b"\0"}  # see `_no_end`
+    for name, (flag, token) in ADDED.items():
+        added = keys.get(flag, begins and name == "before") is True and token in found
+        found[name] = (found[token],) if added else ()
+    symbols = tokenizer.symbols()
+    added = {*found["before"], *found["after"]}
+    tokenizer = tokenizer.with_special([text for text, token in symbols.items() if token in added])
+    own = keys.get(ENDS)
+    ends = list(own) if isinstance(own, (array, list)) else [
+        *(found[name] for name in ("eos", "eot") if name in found), keys.get(EOM),
+        *sorted(symbols[name] for name in KNOWN if name in symbols),
+    ]  # fmt: skip
+    found["ends"] = tuple(dict.fromkeys(token for token in ends[: MOST["ends"]] if _is_token(token, tokenizer)))
+    return tokenizer.using(Conventions(**found, shown=shown, templates=_templates(keys)))
+
+
+def _is_token(value: Any, tokenizer: BytePairTokenizer) -> bool:
+    return type(value) is int and value in tokenizer
+
+
+def _templates(keys: Mapping[str, Any]) -> dict[str, str]:
+    named = keys.get(TEMPLATES)
+    listed = named if isinstance(named, list) else []
+    places = {DEFAULT: TEMPLATE} | {str(name): f"{TEMPLATE}.{name}" for name in listed}
+    return {name: keys[key] for name, key in places.items() if isinstance(keys.get(key), str)}
+
+
+def as_keys(tokenizer: BytePairTokenizer) -> dict[str, Any]:
+    """Return the metadata of a tokenizer's conventions. ConfigError if llama.cpp cannot add what they add."""
+    found = conventions_of(tokenizer)
+    named = {name: getattr(found, name) for name in NAMED}
+    for name, (_, token) in ADDED.items():
+        added = getattr(found, name)
+        named[token] = added[0] if named[token] is None and added else named[token]
+        if added not in ((), (named[token],)):
+            texts = ", ".join(repr(tokenizer.token_bytes[i].decode()) for i in added)
+            raise ConfigError(
+                f"llama.cpp adds at most the {token.upper()} token {name} a text, but this tokenizer adds {texts}. "
+                f"Use --to hf."
+            )
+    texts = {token: text for text, token in tokenizer.symbols().items()}
+    if named["eos"] is None:
+        named["eos"] = found.ends[0] if found.ends else _no_end(tokenizer)
+    unnamed = [i for i in found.ends if texts[i] not in KNOWN and i not in (named["eos"], named["eot"])]
+    others: dict[str, Any] = {EOM: unnamed.pop(0)} if unnamed else {}
+    if unnamed and named["eot"] is None:
+        named["eot"] = unnamed.pop(0)
+    if unnamed:
+        log.warning("llama.cpp will not end a text at %s: it knows two ends besides EOS", texts[unnamed[0]])
+    others |= {TEMPLATE if name == DEFAULT else f"{TEMPLATE}.{name}": text for name, text in found.templates.items()}
+    if names := [name for name in found.templates if name != DEFAULT]:
+        others[TEMPLATES] = names
+    return {
+        **{key: named[name] for name, key in NAMED.items() if named[name] is not None},
+        **{flag: bool(getattr(found, name)) for name, (flag, _) in ADDED.items()},
+        **({ENDS: list(found.ends)} if tokenizer.conventions else {}),
+        **others,
+    }
+
+
+def _no_end(tokenizer: BytePairTokenizer) -> int:
+    """Return the token of the byte 0, which no text has: llama.cpp would take token 11 for the end of a text."""
+    return next((token for token, content in tokenizer.token_bytes.items() if content == b"\0"), 0)

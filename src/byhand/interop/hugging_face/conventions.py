@@ -1,0 +1,143 @@
+"""Conventions of a tokenizer in a folder of transformers.
+
+    tokenizer_config.json   the texts of named tokens, whether BOS and EOS are added, chat templates
+    special_tokens_map.json the same texts in older folders
+    generation_config.json  the ids at which generation ends; without them config.json, then the tokenizer's EOS
+    chat_template.jinja, additional_chat_templates/NAME.jinja
+
+Which tokens are added around a text stands in tokenizer.json; beside vocab.json flags say it. A named token that the
+vocabulary lacks is left out: it has no row in the model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from byhand.errors import DataError, brief, reason
+from byhand.files.reading import parse_json, read_regular
+from byhand.tokenizers import forms
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.conventions import DEFAULT, LENGTH, TEMPLATES, Conventions
+
+CONFIG, GENERATION = "config.json", "generation_config.json"
+SETTINGS, MAP = "tokenizer_config.json", "special_tokens_map.json"
+JINJA, OTHERS, SUFFIX = "chat_template.jinja", "additional_chat_templates", ".jinja"
+LARGEST = 1 << 24  # bytes of a table: some list thousands of added tokens
+NAMED = {"bos": "bos_token", "eos": "eos_token", "pad": "pad_token", "unk": "unk_token"}
+ADDED = {"before": ("add_bos_token", "bos"), "after": ("add_eos_token", "eos")}  # without a tokenizer.json
+END = "<|endoftext|>"
+OF_CLASS = {  # what a class of transformers takes for a key that is absent
+    "GPT2Tokenizer": {"bos_token": END, "eos_token": END, "unk_token": END},
+    "Qwen2Tokenizer": {"eos_token": END, "pad_token": END, "unk_token": END},
+}
+CLASSES = {
+    "gpt2": "GPT2Tokenizer",
+    "qwen2": "Qwen2Tokenizer",
+    "qwen3": "Qwen2Tokenizer",
+}  # by model_type, if not named
+
+
+def with_conventions(tokenizer: BytePairTokenizer, folder: Path) -> BytePairTokenizer:
+    """Return a tokenizer with the conventions of its folder. DataError if a file of them is damaged."""
+    model, generation, settings = (table(folder / name) for name in (CONFIG, GENERATION, SETTINGS))
+    if "added_tokens_decoder" not in settings:
+        settings |= table(folder / MAP)
+    named = settings.get("tokenizer_class") or CLASSES.get(str(model.get("model_type")))
+    usual = OF_CLASS.get(str(named).removesuffix("Fast"), {})
+    texts = {name: _text(settings.get(key, usual.get(key)), key) for name, key in NAMED.items()}
+    tokenizer = tokenizer.with_special([text for text in texts.values() if text])
+    found: dict[str, Any] = {name: tokenizer.special.get(text) for name, text in texts.items() if text}
+    if not os.path.exists(folder / forms.OURS):
+        for name, (flag, token) in ADDED.items():
+            found[name] = (found[token],) if settings.get(flag) and found.get(token) is not None else ()
+    said = _ids(generation.get("eos_token_id")) or _ids(model.get("eos_token_id")) or _ids(found.get("eos"))
+    found["ends"] = tuple(dict.fromkeys(i for i in said if i in tokenizer))
+    return _used(tokenizer, {**found, "templates": _templates(folder, settings)}, folder)
+
+
+def _used(tokenizer: BytePairTokenizer, found: Mapping[str, Any], folder: Path) -> BytePairTokenizer:
+    try:
+        return tokenizer.using(replace(tokenizer.conventions, **found))
+    except DataError as error:
+        raise DataError(f"{folder}: its tokenizer: {error}.") from None
+
+
+def conventions_of(tokenizer: BytePairTokenizer) -> Conventions:
+    """Return a tokenizer's conventions; of one without any, that a text ends with its token for that."""
+    end = tokenizer.special.get(tokenizer.end_text.decode())
+    if tokenizer.conventions or end is None:
+        return tokenizer.conventions
+    return Conventions(eos=end, ends=(end,))
+
+
+def ids(found: Conventions) -> dict[str, Any]:
+    """Return what config.json and generation_config.json say of tokens: null where there is none."""
+    ends = list(found.ends) if len(found.ends) > 1 else found.ends[0] if found.ends else None
+    pad = {} if found.pad is None else {"pad_token_id": found.pad}
+    return {"bos_token_id": found.bos, "eos_token_id": ends, **pad}
+
+
+def settings(found: Conventions, texts: Mapping[int, str]) -> Iterator[tuple[str, Any]]:
+    """Yield what tokenizer_config.json says of tokens, and its chat templates.
+
+    texts  of the special tokens: what is named there is one of these
+    """
+    for name, key in NAMED.items():  # null too: for an absent key some classes of transformers take a token
+        yield key, texts.get(getattr(found, name))
+    if found.templates.keys() == {DEFAULT}:
+        yield "chat_template", found.templates[DEFAULT]
+    elif found.templates:
+        yield "chat_template", [{"name": name, "template": text} for name, text in found.templates.items()]
+
+
+def table(path: Path) -> dict[str, Any]:
+    """Return a file's table, an empty one if there is no such file. DataError if it is damaged."""
+    try:
+        found = parse_json(read_regular(path, LARGEST)) if os.path.exists(path) else {}
+        if not isinstance(found, dict):
+            raise ValueError("no table")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {reason(error)}. Check the folder.") from None
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON: {brief(error)}. Use the model's own.") from None
+    return found
+
+
+def _text(value: Any, key: str) -> str | None:
+    """Return the text of a named token, which may be a table with its flags."""
+    text = value.get("content") if isinstance(value, dict) else value
+    if text is not None and not isinstance(text, str):
+        raise DataError(f"its {key} in {SETTINGS} is no text. Use the model's own.")
+    return text
+
+
+def _ids(value: Any) -> list[int]:
+    """Return the ids that a file names: one, several or none."""
+    listed = value if isinstance(value, list) else [value]
+    return [i for i in listed if type(i) is int]
+
+
+def _templates(folder: Path, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the chat templates by name; files of their own replace those of the settings."""
+    found = {DEFAULT: (folder / JINJA)} if os.path.exists(folder / JINJA) else {}
+    try:
+        others = sorted((folder / OTHERS).glob(f"*{SUFFIX}"))[: TEMPLATES + 1]
+        found |= {path.name.removesuffix(SUFFIX): path for path in others}
+        if found:
+            return {name: read_regular(path, 4 * LENGTH).decode() for name, path in found.items()}
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename}: {reason(error)}. Check the folder.") from None
+    except UnicodeDecodeError:
+        raise DataError(f"a chat template in {folder} is not UTF-8. Use the model's own.") from None
+    given = settings.get("chat_template")
+    if given is None or isinstance(given, str):
+        return {} if given is None else {DEFAULT: given}
+    try:
+        listed = given.items() if isinstance(given, dict) else ((each["name"], each["template"]) for each in given)
+        return {str(name): text for name, text in listed}
+    except (KeyError, TypeError):
+        raise DataError(f"the chat_template in {folder / SETTINGS} is no text. Use the model's own.") from None

@@ -1,0 +1,98 @@
+"""Conventions: how a model's makers use the tokens of its tokenizer.
+
+Which token begins a text and which end one, what is put around a text before a model reads it, and the templates that
+write a conversation as one text. They come with a model and leave with it, unchanged. A tokenizer of bytes and one
+that byhand trains have none.
+
+A template is Jinja source, carried and not rendered. Whoever renders it needs the texts of bos and eos
+(`Tokenizer.token_bytes`), and encodes the result with `Tokenizer.encode`, which knows special tokens wherever they
+stand and adds none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from byhand.errors import DataError
+
+ONE = ("bos", "eos", "eot", "pad", "unk")  # fields that are one token
+MOST = {"ends": 64, "before": 16, "after": 16, "shown": 1 << 16}  # tokens in a field that lists them
+TEMPLATES, NAME, LENGTH = 32, 64, 1 << 20  # templates, characters of a name, and of all templates
+DEFAULT = "default"  # the name of the template that is used unless another one is named
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """What models of a tokenizer expect of its tokens, by their ids.
+
+    bos, eos, eot, pad, unk  begin a text, end it, end a turn of a conversation, fill rows, stand for what is unknown
+    ends                     generation ends at any of these
+    before, after            added around a text, special tokens all
+    shown                    special tokens that are text to readers, such as <think>; the others only steer
+    templates                of conversations, by name
+    """
+
+    bos: int | None = None
+    eos: int | None = None
+    eot: int | None = None
+    pad: int | None = None
+    unk: int | None = None
+    ends: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    shown: tuple[int, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return any(value not in (None, (), {}) for value in vars(self).values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values from which `of_json` makes the same."""
+        found = {name: list(value) if name in MOST else value for name, value in vars(self).items()}
+        return {name: value for name, value in found.items() if value not in (None, [], {})}
+
+    @classmethod
+    def of_json(cls, values: Any) -> Conventions:
+        """Return the conventions of these untrusted values; DataError if they are none."""
+        if not isinstance(values, dict) or not values.keys() <= {each.name for each in fields(cls)}:
+            raise DataError("its conventions are not a table of known ones")
+        if not all(isinstance(values.get(name, []), list) for name in MOST):
+            raise DataError("a list of its conventions is none")
+        found: dict[str, Any] = {name: tuple(value) if name in MOST else value for name, value in values.items()}
+        return cls(**found)
+
+    def require(self, tokens: Collection[int], special: Collection[int]) -> None:
+        """Raise DataError unless all of these are ids of the tokenizer, and nothing is longer than it may be."""
+        for name, most in MOST.items():
+            if len(getattr(self, name)) > most:
+                raise DataError(f"its conventions name more than {most:,} tokens as {name}")
+        listed = [token for name in MOST for token in getattr(self, name)]
+        named = [token for name in ONE if (token := getattr(self, name)) is not None]
+        if unknown := [token for token in listed + named if type(token) is not int or token not in tokens]:
+            raise DataError(f"its conventions name the token {str(unknown[0])[:40]}, which it lacks")
+        if ordinary := [token for token in (*self.before, *self.after, *self.shown) if token not in special]:
+            raise DataError(f"its conventions add the token {ordinary[0]} to texts, which is no special token")
+        if any(len(set(getattr(self, name))) < len(getattr(self, name)) for name in ("ends", "shown")):
+            raise DataError("its conventions name a token twice")
+        _require_templates(self.templates)
+
+
+NONE = Conventions()
+
+
+def _require_templates(templates: Any) -> None:
+    """Raise DataError unless these are a few named texts."""
+    if not isinstance(templates, dict) or len(templates) > TEMPLATES:
+        raise DataError(f"its chat templates are not a table of at most {TEMPLATES}")
+    length = 0
+    for name, text in templates.items():
+        if not isinstance(text, str) or not 0 < len(name) <= NAME or not name.isprintable():
+            raise DataError(f"its chat template {name[:NAME]!r} is no text, or its name none")
+        if (length := length + len(text)) > LENGTH:
+            raise DataError(f"its chat templates have more than {LENGTH:,} characters")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"its chat template {name!r} is no Unicode text") from None

@@ -1,0 +1,198 @@
+"""Which tokens begin and end a text, what is added to it, and chat templates: through every way in and out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from byhand.config import TrainConfig
+from byhand.errors import ByhandError, ConfigError, DataError
+from byhand.interop import exchange
+from byhand.interop.gguf import conventions as gguf
+from byhand.interop.hugging_face.tokens import byte_pairs, of_folder
+from byhand.runs import checkpoint
+from byhand.runs.contents import Checkpoint
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.conventions import ONE, Conventions
+from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
+from byhand.tokenizers.registry import restored, stored
+from interop.tokenizer_cases import CASES, TEXTS, ids, template, tokenizer_json, write
+
+LLAMA = "llama 3 instruct"
+WAY = ("hf", "gguf", "gguf", "hf")  # from a folder: every way that there is
+
+
+def due(name: str) -> Conventions:
+    case, table = CASES[name], ids(CASES[name])
+
+    def of(value):
+        return table[value] if isinstance(value, str) else tuple(table[text] for text in value)
+
+    return Conventions(**{k: value if k == "templates" else of(value) for k, value in case.due.items()})
+
+
+def through(found, tokenizer, goal, place):
+    """Return what comes back of a model and its tokenizer that went to this goal."""
+    run = Checkpoint(TrainConfig(model=found.config), found.arrays, {}, {"step": 0, "text": {}}, tokenizer=tokenizer)
+    exchange.write(run, goal, place)
+    return exchange.read(place)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_folder_says_how_its_tokens_are_used(name, tmp_path):
+    found = exchange.read(write(name, tmp_path)).tokenizer()
+    assert found.conventions == due(name)
+    assert restored(stored(found)).conventions == found.conventions
+    assert (found is BYTES) == (name == "bytes")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_stays_so_on_every_way(name, tmp_path):
+    """llama.cpp composes no characters, and has names for two ends besides EOS: the second is that of a turn."""
+    found = exchange.read(write(name, tmp_path / "in"))
+    first = found.tokenizer()
+    tokenizer = checkpoint.load(exchange.save_as_run(found, first, tmp_path / "run")).tokenizer
+    texts = [text for text in TEXTS if text.isascii()] if CASES[name].nfc else TEXTS
+    for step, goal in enumerate(WAY):
+        found = through(found, tokenizer, goal, tmp_path / str(step))
+        tokenizer = found.tokenizer()
+        eot = tokenizer.conventions.eot
+        assert replace(tokenizer.conventions, eot=None) == first.conventions
+        assert eot is None or (name, goal) == ("several ends", "gguf")
+        assert [tokenizer.prompt(text) for text in texts] == [first.prompt(text) for text in texts]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_folder_is_the_same_after_another_way_round(name, tmp_path):
+    found = exchange.read(write(name, tmp_path / "in"))
+    written = []
+    for step in ("once", "twice"):
+        found = through(found, found.tokenizer(), "hf", tmp_path / step)
+        files = sorted(path for path in (tmp_path / step).iterdir() if path.suffix == ".json")
+        written.append({path.name: path.read_text(encoding="utf-8") for path in files})
+    assert all(one == other for one, other in pairwise(written))
+    assert {"tokenizer.json", "tokenizer_config.json", "generation_config.json"} <= written[0].keys()
+
+
+def test_ends_of_a_file_of_another_writer_are_those_of_llama_cpp(tmp_path, monkeypatch):
+    name, table = "qwen2", ids(CASES["qwen2"])
+    found = exchange.read(write(name, tmp_path / "in"))
+    words = found.tokenizer().using(Conventions(eos=table["<|endoftext|>"]))
+    assert through(found, words, "gguf", tmp_path / "out").tokenizer().conventions.ends == ()
+    monkeypatch.setattr(gguf, "ENDS", "unread")
+    ends = exchange.read(tmp_path / "out").tokenizer().conventions.ends
+    assert ends == (table["<|endoftext|>"], table["<|im_end|>"])
+
+
+def test_what_llama_cpp_cannot_add_is_refused(tmp_path):
+    found = exchange.read(write(LLAMA, tmp_path / "in"))
+    words = found.tokenizer()
+    bos, eos = words.conventions.bos, words.conventions.eos
+    for wrong in ({"before": (bos, eos)}, {"before": (eos,)}, {"after": (bos,)}):
+        other = words.using(Conventions(**{"bos": bos, "eos": eos, **wrong}))
+        with pytest.raises(ConfigError, match=r"llama.cpp adds at most the (BOS|EOS) token .* Use --to hf"):
+            through(found, other, "gguf", tmp_path / "out")
+        assert through(found, other, "hf", tmp_path / f"{wrong}").tokenizer().conventions == (
+            Conventions(bos=bos, eos=eos, ends=(eos,), **wrong)
+        )
+
+
+@pytest.mark.parametrize(
+    "post",
+    [
+        {"type": "Magic"}, {"type": "TemplateProcessing"}, [], 3, {"type": "Sequence", "processors": [1]},
+        {"type": "Sequence", "processors": [{"type": "ByteLevel"}] * 17}, {"type": "BertProcessing", "cls": []},
+        {**template(), "single": [{"Sequence": {"id": "B", "type_id": 0}}], "special_tokens": {}},
+        {**template(), "single": [], "special_tokens": {}},
+        {**template(), "single": [{"SpecialToken": {"id": "<s>"}}], "special_tokens": {"<s>": {"ids": [[1]]}}},
+        {"type": "BertProcessing", "cls": ["x", 10**6], "sep": ["x", 263]},
+        {"type": "RobertaProcessing", "cls": ["x", "1"], "sep": ["x", 1]},
+    ],
+)  # fmt: skip
+def test_another_post_processor_is_refused(post):
+    values = tokenizer_json(CASES["gpt2"])
+    with pytest.raises(DataError, match=r"its post_processor is|its conventions name the token 1000000"):
+        of_hugging_face({**values, "post_processor": post})
+
+
+def test_processors_around_processors():
+    values, table = tokenizer_json(CASES["flags beside a template"]), ids(CASES["flags beside a template"])
+    bos, eos = table["<s>"], table["</s>"]
+    inner = {"type": "RobertaProcessing", "cls": ["<s>", bos], "sep": ["</s>", eos]}
+    found = of_hugging_face({**values, "post_processor": {"type": "Sequence", "processors": [inner, inner]}})
+    assert (found.conventions.before, found.conventions.after) == ((bos, bos), (eos, eos))
+    assert of_hugging_face(json.loads(as_hugging_face(found))).conventions == found.conventions
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"bos": "<s>"}, {"bos": True}, {"bos": 10**6}, {"bos": -1}, {"ends": 3}, {"ends": [[3]]}, {"more": 1}, [], 5,
+        {"ends": [3] * 65}, {"before": [3] * 17}, {"ends": [3, 3]}, {"before": [3]}, {"shown": [3]},
+        {"templates": []},
+        {"templates": {"a": 1}}, {"templates": {"": "a"}}, {"templates": {"\n": "a"}}, {"templates": {"a": "\ud800"}},
+        {"templates": {"a": "x" * (1 << 20), "b": "x"}}, {"templates": dict.fromkeys(map(str, range(33)), "")},
+    ],
+)  # fmt: skip
+def test_conventions_that_are_none_are_refused(wrong):
+    values = json.loads(
+        byte_pairs(of_hugging_face(tokenizer_json(CASES["flags beside a template"])))
+        .using(Conventions(bos=3))
+        .content
+    )
+    content = json.dumps(values | {"conventions": wrong}, sort_keys=True, separators=(",", ":")).encode()
+    with pytest.raises(DataError) as error:
+        restored(content)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("tokenizer_config.json", "{", "is not JSON"),
+        ("tokenizer_config.json", "[]", "is not JSON: no table"),
+        ("tokenizer_config.json", '{"bos_token": 3}', "its bos_token in tokenizer_config.json is no text"),
+        ("tokenizer_config.json", '{"chat_template": 3}', "the chat_template in"),
+        ("tokenizer_config.json", '{"chat_template": [{"name": "a"}]}', "the chat_template in"),
+        ("tokenizer_config.json", '{"chat_template": {"a": 3}}', "its chat template 'a' is no text"),
+        ("generation_config.json", "nonsense", "is not JSON"),
+        ("chat_template.jinja", "\udcff", "is not UTF-8"),
+    ],
+)
+def test_a_damaged_file_is_named(file, content, words, tmp_path):
+    write("nothing", tmp_path)
+    (tmp_path / file).write_text(content, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(ByhandError) as error:
+        of_folder(tmp_path)
+    assert words in str(error.value)
+    assert str(error.value).isprintable()
+
+
+def test_the_same_ids_have_the_same_digest():
+    words = of_hugging_face(tokenizer_json(CASES["flags beside a template"]))
+    plain = words.using(Conventions())
+    assert plain.ids_digest == plain.digest == words.ids_digest != words.digest
+    assert words.using(Conventions(bos=3)).ids_digest == plain.digest
+    assert all(getattr(plain.conventions, name) is None for name in ONE)
+
+
+def test_llama_cpp_adds_bos_to_llama_3s_words_unless_a_key_says_otherwise():
+    """Also one that the file lists as an ordinary token; of a byte, or where no BOS is named, nothing is added."""
+    words = byte_pairs(of_hugging_face(tokenizer_json(CASES["not listed"])).using(Conventions()))
+    bos, named = ids(CASES["not listed"])["<s>"], gguf.NAMED["bos"]
+    for keys, begins, before in (
+        ({named: bos}, True, (bos,)),
+        ({named: bos}, False, ()),
+        ({named: bos, gguf.ADDED["before"][0]: False}, True, ()),
+        ({named: bos, gguf.ADDED["before"][0]: True}, False, (bos,)),
+        ({named: 0}, True, ()),
+        ({}, True, ()),
+    ):
+        plain = BytePairTokenizer({**words.vocabulary, **words.special}, words.merges)
+        found = gguf.with_conventions(plain, keys, (), begins)
+        assert found.conventions.before == before
+        assert found.encode("<s>") == [bos] or not before
