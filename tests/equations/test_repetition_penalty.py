@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from byhand.equations import repetition_penalty
 from byhand.errors import ShapeError
-from equations.checks import close
+from equations.checks import close, wrong_numbers
 from equations.strategies import Case, arrays, integers, shapes
 
 
@@ -40,6 +40,15 @@ def test_a_penalty_makes_no_logit_larger_and_bans_stay_bans():
     logits = np.array([2.0, -2.0, 0.0, -np.inf, 1.0])
     z, _ = repetition_penalty.forward(logits, np.array([1, 5, 1, 1, 0]), r=4.0)
     assert z.tolist() == [0.5, -8, 0, -np.inf, 1]
+
+
+def test_typical_mistakes():
+    case = Case(np.array([3.0, -1.0, 3.0]), np.array([2, 1, 0]), r=2.0)
+    assert wrong_numbers(repetition_penalty, case, (0,)) == {"subtracted the penalty": 1}
+    assert wrong_numbers(repetition_penalty, case, (1,)) == {
+        "divided a negative logit too": -0.5, "subtracted the penalty": -3
+    }  # fmt: skip
+    assert wrong_numbers(repetition_penalty, case, (2,)) == {}
 
 
 @pytest.mark.parametrize("r", [0.0, -1.0, float("nan")])

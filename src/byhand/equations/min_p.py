@@ -1,9 +1,9 @@
 r"""Min-p: keep the tokens whose probability is at least a fraction p of the likeliest one's.
 
-Equation    z'_v = z_v if z_v >= max z + ln p, else -inf; that is softmax(z)_v >= p max softmax(z)
+Equation    z'_v = z_v if z_v >= max z + ln p, else -inf
 Derivative  d_z = d_z' where kept, else 0
 Shapes      logits (..., V) -> the same; the largest is always kept, p = 0 keeps all
-Units       p is a ratio of two probabilities
+Units       p is the ratio of a probability to the largest
 Raises      ShapeError unless 0 <= p <= 1
 Source      Nguyen et al. 2024, arXiv:2407.01082
 """

@@ -1,12 +1,11 @@
 r"""Repetition penalty: logits of tokens that the text has already become smaller.
 
 Equation    z'_v = z_v if n_v = 0; else z_v / r if z_v > 0, and r z_v if not
-Derivative  d_z = d_z' times the factor of z: 1, 1/r or r
+Derivative  d_z = d_z' if n_v = 0; else d_z' / r if z_v > 0, and r d_z' if not
 Shapes      logits (..., V), counts (..., V) of integers -> (..., V)
 Units       r is a factor: 1 changes nothing, below 1 rewards repetition
 Raises      ShapeError if r is not positive or the counts are no integers of the logits' shape
-Source      Keskar et al. 2019, arXiv:1909.05858; that divides every logit: here a negative one is multiplied, so
-            that it falls too
+Source      Keskar et al. 2019, arXiv:1909.05858
 """
 
 from byhand.engine.arrays import namespace, require
@@ -15,7 +14,7 @@ from byhand.engine.terms import element, number, product, ratio, total
 
 
 def forward(logits, counts, *, r):
-    """Scale what has occurred, however often."""
+    """Scale what has occurred, however often. The paper divides all; a negative logit would become larger by that."""
     require(r > 0, f"repetition_penalty: r must be positive, not {r}")
     xp = namespace(logits)
     require(xp.isdtype(counts.dtype, "integral"), f"repetition_penalty: counts must be integers, not {counts.dtype}")

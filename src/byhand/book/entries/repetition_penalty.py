@@ -6,18 +6,12 @@ from byhand.book.words.language import Words
 from byhand.engine.terms import Term, ratio, total
 
 
-def _always_divided(term: Term, at: Asked) -> Term:
-    if term.op != "product":
-        return term
-    z, r = term.parts
-    return ratio(z, r)
+def _always_divided(term: Term, at: Asked) -> Term | None:
+    return ratio(term.parts[0], term.parts[1]) if term.op == "product" else None
 
 
-def _subtracted(term: Term, at: Asked) -> Term:
-    if term.op == "sum":
-        return term
-    z, r = term.parts
-    return total((z, negated(r, at)))
+def _subtracted(term: Term, at: Asked) -> Term | None:
+    return total((term.parts[0], negated(term.parts[1], at))) if len(term.parts) == 2 else None
 
 
 entry = Entry(

@@ -40,6 +40,7 @@ class Prompt:
         at_most(self)
         if self.samples > 1 and self.drawing.greedy:
             raise ConfigError(f"samples is {self.samples}, but at temperature 0 all are the same text. Leave it out.")
+        replace(self.drawing, seed=self.drawing.seed + self.samples - 1)  # it checks the last seed
         for stop in self.stop:
             if not 0 < len(text_bytes(stop, "stop")) <= LONGEST_STOP:
                 raise ConfigError(f"stop is {brief(stop)}, but must have 1 to {LONGEST_STOP:,} bytes.")

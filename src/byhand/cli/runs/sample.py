@@ -9,7 +9,7 @@ from typing import Literal
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs.prompts import Prompt, content, prompts_given, prompts_of
-from byhand.cli.runs.texts import Given, show_lines, show_texts
+from byhand.cli.runs.texts import EncodedPrompt, show_lines, show_texts
 from byhand.cli.terminal.say import say
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
@@ -74,10 +74,10 @@ def main(arguments: list[str]) -> int:
     if not allowed.any():
         raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
     ends = frozenset() if options.ignore_eos else loaded.ends
-    all_given: list[Given] = []
+    all_given: list[EncodedPrompt] = []
     for place, prompt in prompts.items():
         text = prompt.prompt[0].encode() if options.prompts else content(prompt)
-        all_given.append(Given.of(place, prompt, text, tokenizer, vocab_size, ends))
+        all_given.append(EncodedPrompt.of(place, prompt, text, tokenizer, vocab_size, ends))
     engine = Engine(
         model,
         min(options.streams, count),

@@ -22,7 +22,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Given:
+class EncodedPrompt:
     """A prompt with its tokens.
 
     place   what messages call it
@@ -38,15 +38,12 @@ class Given:
     @classmethod
     def of(
         cls, place: str, prompt: Prompt, content: bytes, tokenizer: Tokenizer, vocab_size: int, ends: frozenset[int]
-    ) -> Given:
+    ) -> EncodedPrompt:
         """Encode a prompt; for an empty one a newline. `ends` are the ids that end every text."""
         tokens = tokenizer.encode(content)
         if not tokens:
-            tokens = (
-                [min(START, vocab_size - 1)]
-                if isinstance(tokenizer, ByteTokenizer)
-                else tokenizer.encode(b"\n") or [START]
-            )
+            newline = [min(START, vocab_size - 1)]  # a byte model's vocabulary may end before it
+            tokens = newline if isinstance(tokenizer, ByteTokenizer) else tokenizer.encode(b"\n") or newline
         special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
         named = {special[text] for text in prompt.stop if text in special}
         return cls(place, prompt, content, tokens, ends | named)
@@ -58,21 +55,21 @@ class Given:
             cut = counted(count - context, tokenizer.unit)
             say(f"{self.place}: its first {cut} of {count:,} are cut, as the model reads at most {context:,}")
 
-    def texts(self, tokenizer: Tokenizer, allowed: Any, scored: bool) -> Iterator[Text]:
+    def texts(self, tokenizer: Tokenizer, allowed: Any, scored: bool) -> Iterator[Continuation]:
         """Yield its continuations, with consecutive seeds."""
         prompt, stops = self.prompt, [text_bytes(text, "stop") for text in self.prompt.stop]
         for i in range(prompt.samples):
             drawing = replace(prompt.drawing, seed=prompt.drawing.seed + i)
             until = StopText(tokenizer.decode, stops) if stops else None
             stream = Stream(self.tokens, prompt.max_new_tokens, drawing, allowed, self.stop, scored, until)
-            yield Text(self, stream, tokenizer)
+            yield Continuation(self, stream, tokenizer)
 
 
 @dataclass
-class Text:
+class Continuation:
     """A continuation of a prompt, and how much of it was shown."""
 
-    given: Given
+    given: EncodedPrompt
     stream: Stream
     tokenizer: Tokenizer
     known: int = 0  # tokens, or bytes if it has stop texts
@@ -96,7 +93,7 @@ class Text:
         return {"prompt": prompt, "text": self.more(), "ids": self.stream.drawn, **scores}
 
 
-def show_lines(engine: Engine, texts: Iterable[Text]) -> None:
+def show_lines(engine: Engine, texts: Iterable[Continuation]) -> None:
     """Print one line of JSON for each text, in their order, as soon as it and those before it have ended."""
     for text in _followed(engine, texts):
         if text.stream.status not in LIVE:
@@ -105,7 +102,7 @@ def show_lines(engine: Engine, texts: Iterable[Text]) -> None:
             sys.stdout.flush()
 
 
-def show_texts(engine: Engine, texts: Iterable[Text], count: int) -> None:
+def show_texts(engine: Engine, texts: Iterable[Continuation], count: int) -> None:
     """Print each text after its prompt, as it is drawn; several one after the other, each below its seed."""
     written = on_terminal if sys.stdout.isatty() else str
     shown, number = None, 0
@@ -122,9 +119,9 @@ def show_texts(engine: Engine, texts: Iterable[Text], count: int) -> None:
         sys.stdout.flush()
 
 
-def _followed(engine: Engine, texts: Iterable[Text]) -> Iterator[Text]:
+def _followed(engine: Engine, texts: Iterable[Continuation]) -> Iterator[Continuation]:
     """Continue texts, and yield the first that has not ended whenever it may have grown, and when it has ended."""
-    waiting = deque[Text]()
+    waiting = deque[Continuation]()
 
     def streams() -> Iterator[Stream]:
         for text in texts:
