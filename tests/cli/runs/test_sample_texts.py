@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from byhand.cli.runs.prompts import Prompt
+from byhand.cli.runs.texts import EncodedPrompt
 from byhand.config import ModelConfig, TrainConfig
+from byhand.tokenizers.byte import BYTES
 from cli.inside import byhand, write_run
 from cli.process import error_line
 
@@ -54,6 +57,20 @@ def test_a_text_ends_before_the_first_stop_text(folder):
     assert said(folder, "--stop", stop)[0] == whole["text"][:cut] + "\n"
     line = json.dumps({"prompt": "", "stop": ["never there", stop]}).encode()
     assert json.loads(said(folder, "--prompts", "-", stdin=line)[0])["text"] == whole["text"][:cut]
+
+
+@pytest.mark.parametrize("stops", [(), ("€b", "never")])
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_character_is_held_back_until_it_is_whole(stops, count):
+    ids = list("€a".encode())[:count]
+    given = EncodedPrompt.of("prompt", Prompt(max_new_tokens=count, stop=stops), b"x", BYTES, 256, frozenset())
+    (text,) = given.texts(BYTES, None, False)
+    text.stream.status, shown = "running", []
+    for token in ids:
+        text.stream.take([token])
+        shown.append(text.more())
+    held = "" if stops else "€"  # the beginning of a stop text
+    assert shown == (["", "\ufffd"] if count == 2 else ["", "", held, "a" if held else "€a"])
 
 
 def test_what_is_left_of_a_stop_text_at_the_end_is_shown(folder):

@@ -78,6 +78,8 @@ def main(arguments: list[str]) -> int:
     for place, prompt in prompts.items():
         text = prompt.prompt[0].encode() if options.prompts else content(prompt)
         all_given.append(EncodedPrompt.of(place, prompt, text, tokenizer, vocab_size, ends))
+    for each in all_given:
+        each.say_what_is_cut(tokenizer, model.config.seq_len)
     engine = Engine(
         model,
         min(options.streams, count),
@@ -87,8 +89,6 @@ def main(arguments: list[str]) -> int:
     )
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
-    for each in all_given:
-        each.say_what_is_cut(tokenizer, model.config.seq_len)
     shared = None if allowed.all() else allowed
     texts = (text for each in all_given for text in each.texts(tokenizer, shared, options.logprobs))
     if options.prompts or options.json:
