@@ -137,7 +137,8 @@ def test_a_checkpoint_holds_what_its_rules_say_and_cannot_be_saved_without(name,
     shapes = state_shapes(config.optim, declared(MODEL))
     assert due(config)[OPTIMIZER] == shapes
     content = np.fromfile(tmp_path / "step-00000004" / OPTIMIZER, np.uint8)
-    assert tensors(content, shapes, "float32").keys() == shapes.keys()
+    read = tensors(lambda begin, size: content[begin : begin + size].copy(), len(content), shapes, "float32")
+    assert read.keys() == shapes.keys()
     for kind, arrays in made.checkpoint().moments.items():
         lacking = {**made.checkpoint().moments, kind: dict(list(arrays.items())[1:])}
         with pytest.raises(CheckpointError, match=rf"could not be read again: it lacks {kind}\..*; it was not saved"):

@@ -54,12 +54,15 @@ class Evaluation:
     bytes: int = 0
 
 
-def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: str = "auto") -> Evaluation:
+def evaluate(
+    model: TinyGPT, text: Corpus, stride: int | None = None, runtime: str = "auto", moves: bool = False
+) -> Evaluation:
     """Slide a window of seq_len over the text; the first predicts all its tokens, each further one its last `stride`.
 
     So every token has at least seq_len - stride tokens of context (fewer only at the start of the text). The default,
     seq_len / 2, costs two passes over the text; stride 1 gives each token all the window allows and costs seq_len.
     runtime auto takes the fastest one that can compute the model and that is worth loading for this text.
+    moves: nobody needs the model afterwards, so that its arrays may stay where the runtime has moved them.
     Raises NonFiniteError if the loss is NaN or infinite, DataError if the text is of another vocabulary.
     """
     text.tokenizer.require_vocabulary(model.config.vocab_size)
@@ -76,16 +79,16 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
     predicted = len(text) - 1
     passes = _passes(predicted, window, stride)
     work = step_flops(model.config, 1) / 3 * max(1, predicted / stride)
-    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work)
-    arrays = {name: p.data for name, p in model.parameters().items()}
+    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves)
+    arrays = {} if moves else {name: p.data for name, p in model.parameters().items()}
     try:
         session, choice = begin(request, lambda chosen: _ready(chosen.session(model, None, request), passes))
         total, report = 0.0, _progress(text.name, predicted)
         for blocks in passes:
             total += math.fsum(_losses(session, text, blocks, report))
     finally:
-        for name, p in model.parameters().items():
-            p.data = arrays[name]  # a session may have moved them
+        for name, data in arrays.items():
+            model.parameters()[name].data = data  # a session may have moved them
     loss = total / predicted
     if not math.isfinite(loss):
         raise NonFiniteError(

@@ -54,7 +54,7 @@ def test_runs_and_checkpoints_are_no_text_and_files_of_the_same_names_are(tmp_pa
     (run / "metrics.jsonl").write_text("no")
     best = tmp_path / "best"
     best.mkdir()
-    (best / "manifest.json").write_bytes(manifest(entries({"model.safetensors": b""})))
+    (best / "manifest.json").write_bytes(manifest(entries({"model.safetensors": [b""]})))
     (best / "model.safetensors").write_text("no")
     assert open_text(str(tmp_path)).content[:].tobytes() == b"1\0002\0"
 

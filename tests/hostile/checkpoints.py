@@ -160,7 +160,7 @@ def _independently(path: Path, whole: str) -> dict[str, np.ndarray]:
 
 def _seal(files: dict[str, bytes]) -> None:
     files[MANIFEST] = sealed.manifest(
-        sealed.entries({name: content for name, content in files.items() if name != MANIFEST})
+        sealed.entries({name: [content] for name, content in files.items() if name != MANIFEST})
     )
 
 

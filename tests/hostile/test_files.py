@@ -58,7 +58,7 @@ def forged(part, **changes):
     values = json.loads(files[part])
     (values["model"] if part == CONFIG else values).update(changes)
     files[part] = json.dumps(values).encode()
-    files[MANIFEST] = sealed.manifest(sealed.entries({name: files[name] for name in (*FILES, TOKENIZER)}))
+    files[MANIFEST] = sealed.manifest(sealed.entries({name: [files[name]] for name in (*FILES, TOKENIZER)}))
     return files
 
 
@@ -101,7 +101,7 @@ def test_deep_and_long_json_is_refused(tmp_path, bounded, name, content):
     header = (len(content).to_bytes(8, "little") if name in (MODEL, OPTIMIZER) else b"") + content
     files[name] = header
     if name != MANIFEST:
-        files[MANIFEST] = sealed.manifest(sealed.entries({n: files[n] for n in (*FILES, TOKENIZER)}))
+        files[MANIFEST] = sealed.manifest(sealed.entries({n: [files[n]] for n in (*FILES, TOKENIZER)}))
     write(tmp_path, files)
     refused(tmp_path)
 
@@ -162,9 +162,9 @@ def test_a_model_beyond_memory_is_not_read(tmp_path, bounded):
 def test_models_are_read_without_their_moments(tmp_path, monkeypatch):
     path = write(tmp_path, checkpoints.pristine())
     read = []
-    original = sealed.Sealed.read
+    original = sealed.Sealed.reading
     monkeypatch.setattr(
-        sealed.Sealed, "read", lambda self, name, most: read.append(name) or original(self, name, most)
+        sealed.Sealed, "reading", lambda self, name, most: read.append(name) or original(self, name, most)
     )
     model = checkpoint.load_model(tmp_path)
     assert OPTIMIZER not in read

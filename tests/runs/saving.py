@@ -79,7 +79,7 @@ def expect(loaded, saved):
 def reseal(path, files=None):
     """Write the manifest anew, of these files or of all: only its parts can tell that a checkpoint is wrong."""
     names = files or [p.name for p in path.iterdir() if p.name != MANIFEST]
-    entries = sealed.entries({name: (path / name).read_bytes() for name in names})
+    entries = sealed.entries({name: [(path / name).read_bytes()] for name in names})
     (path / MANIFEST).write_bytes(sealed.manifest(entries))
 
 

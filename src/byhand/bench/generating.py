@@ -56,7 +56,7 @@ def with_transformers(shape: Shape, tokens: int, batch: int) -> Callable[[], Any
         vocab_size=shape.vocab_size, n_positions=tokens + 1, n_embd=shape.d_model, n_layer=shape.n_layers,
         n_head=shape.n_heads, bos_token_id=0, eos_token_id=None, pad_token_id=0,
     )  # fmt: skip
-    model = GPT2LMHeadModel(config).eval()
+    model: Any = GPT2LMHeadModel(config).eval()
     prompt = torch.ones((batch, 1), dtype=torch.long)
 
     def run() -> Any:

@@ -9,7 +9,8 @@ import errno
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,14 @@ import numpy as np
 from byhand.errors import CheckpointError, UnknownCheckpointError, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.run_folder import MANIFEST
-from byhand.files.weights import read_array
+from byhand.files.weights import PIECE, read_array
 
 NAME = re.compile(r"[\w-][\w.-]{0,99}")
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.EFBIG)  # of a file that is another thing now
 FORMAT = {"format": "byhand-checkpoint", "version": 1}
+
+
+Content = Sequence[bytes | memoryview]  # of a file, in blocks
 
 
 def as_json(value: Any) -> bytes:
@@ -31,9 +35,15 @@ def as_json(value: Any) -> bytes:
     return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
-def entries(contents: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+def entries(contents: Mapping[str, Content]) -> dict[str, dict[str, Any]]:
     """Return the manifest's entries of files."""
-    return {name: {"bytes": len(c), "sha256": sha256(c).hexdigest()} for name, c in contents.items()}
+    found = {}
+    for name, content in contents.items():
+        digest = sha256()
+        for block in content:
+            digest.update(block)
+        found[name] = {"bytes": sum(map(len, content)), "sha256": digest.hexdigest()}
+    return found
 
 
 def manifest(files: Mapping[str, dict[str, Any]]) -> bytes:
@@ -86,21 +96,51 @@ class Sealed:
         """Return how many bytes a file has."""
         return self._entries[name][0]
 
-    def read(self, name: str, most: int) -> np.ndarray:
-        """Return a file's bytes, uint8 (N,); CheckpointError if they are not as written, or more than `most`."""
+    def read(self, name: str, most: int) -> bytes:
+        """Return a file's bytes; CheckpointError if they are not as written, or more than `most`."""
+        with self.reading(name, most) as (read, size):
+            return read(0, size).tobytes()
+
+    @contextmanager
+    def reading(self, name: str, most: int) -> Iterator[tuple[Callable[[int, int], np.ndarray], int]]:
+        """Give a function that reads a file's bytes from its beginning to its end, each once, and its size.
+
+        CheckpointError if they are not as written, or more than `most`: also where a ValueError ends the reading,
+        which then is only what followed from that.
+        """
         size, digest = self._entries[name]
         if size > most:
             raise CheckpointError(f"{self.path} is damaged: {name} has {size:,} bytes, more than its kind has.")
+        seen, found = 0, sha256()
         try:
             with os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file:
                 if os.fstat(file.fileno()).st_size != size:
                     raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
-                content = read_array(file, size)
+
+                def read(begin: int, count: int) -> np.ndarray:
+                    nonlocal seen
+                    assert begin == seen, f"{name} is read out of order"
+                    content = read_array(file, count)
+                    found.update(content.data)
+                    seen += len(content)
+                    if len(content) != count:
+                        raise ValueError("it ends early")
+                    return content
+
+                why: ValueError | None = None
+                try:
+                    yield read, size
+                except ValueError as error:
+                    why = error
+                while seen < size and (rest := read_array(file, min(PIECE, size - seen))).size:
+                    found.update(rest.data)
+                    seen += len(rest)
         except OSError as error:
             raise self._unreadable(error, name) from None
-        if len(content) != size or sha256(content.data).hexdigest() != digest:
+        if seen != size or found.hexdigest() != digest:
             raise CheckpointError(f"{self.path} is damaged: {name} does not have the SHA-256 of its manifest.")
-        return content
+        if why:
+            raise why
 
     def _unreadable(self, error: OSError, name: str) -> CheckpointError:
         name = Path(str(error.filename or name)).name

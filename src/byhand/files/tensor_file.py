@@ -1,14 +1,16 @@
-"""Reading a safetensors file: its header is checked before anything is allocated.
+"""Reading and writing a safetensors file, one array at a time: memory never holds a file beside its arrays.
 
-A header must agree with the names, shapes and type that are known beforehand; the arrays are views of the content.
+A header must agree with the names, shapes and type that are known beforehand, and is checked before anything is
+allocated.
 
 Source      https://github.com/huggingface/safetensors#format
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -16,13 +18,15 @@ from byhand.errors import brief
 from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import parse_json
 from byhand.files.weights import Stored
-from byhand.formats.registry import FORMATS, called
+from byhand.formats.registry import FORMATS, Format, called
 
 LENGTH = 8  # bytes: the length of the header
+ALIGNMENT = 8  # of the first array
 MOST_AXES = 8
 KNOWN = called("safetensors")
 OF_A_TENSOR, BESIDES = 512, 1024  # bytes of a header, more than any of ours has
 MOST_OF_PARTS = 1 << 24  # bytes of a header of parts
+Read = Callable[[int, int], np.ndarray]  # bytes of a file, uint8: where they begin, how many
 
 
 def sizes(shapes: Mapping[str, tuple[int, ...]], dtype: str) -> tuple[int, int]:
@@ -31,27 +35,51 @@ def sizes(shapes: Mapping[str, tuple[int, ...]], dtype: str) -> tuple[int, int]:
     return data, data + BESIDES + OF_A_TENSOR * len(shapes)
 
 
-def tensors(content: np.ndarray, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:
+def head(arrays: Mapping[str, tuple[Format, tuple[int, ...]]], metadata: Mapping[str, str] | None = None) -> bytes:
+    """Return what stands in a file before its arrays, in the order in which they follow.
+
+    arrays  format and shape by name
+    """
+    entries: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
+    place = 0
+    for name, (kind, shape) in arrays.items():
+        begin, place = place, place + kind.bytes(math.prod(shape))
+        entries[name] = {"dtype": kind.symbol, "shape": shape, "data_offsets": [begin, place]}
+    written = json.dumps(entries, separators=(",", ":"), ensure_ascii=False).encode()
+    written += b" " * (-len(written) % ALIGNMENT)
+    return len(written).to_bytes(LENGTH, "little") + written
+
+
+def blocks(arrays: Mapping[str, np.ndarray]) -> Iterable[bytes | memoryview]:
+    """Return a file of arrays as blocks: its head, then each array's memory, in place where it is contiguous."""
+    ordered = sorted(arrays.items())
+    yield head({name: (FORMATS[str(array.dtype)], array.shape) for name, array in ordered})
+    for _, array in ordered:
+        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def tensors(read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:
     """Return the arrays of a file, exactly those of `shapes`, all finite; ValueError says what differs.
 
-    content  uint8 (N,), writable if the arrays should be
+    read  gives the bytes of the file from its beginning to its end, each once, as writable uint8 (N,)
+    size  of the file, bytes
     """
-    found = _header(content, BESIDES + OF_A_TENSOR * len(shapes))
+    found = header(read, size, BESIDES + OF_A_TENSOR * len(shapes))
     for missing in sorted(shapes.keys() - found.keys())[:1]:
         raise ValueError(f"it lacks {missing}")
     for extra in sorted(found.keys() - shapes.keys())[:1]:
         raise ValueError(f"it has {extra[:80]!r}, which the model does not know")
-    return _arrays(content, found, shapes, dtype)
+    return _arrays(read, found, shapes, dtype)
 
 
-def parts(content: np.ndarray, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:
+def parts(read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:
     """Return the parts that a file has of arrays of these shapes (see `parts.py`); ValueError says what is wrong."""
-    found = _header(content, MOST_OF_PARTS)
-    return _arrays(content, found, {key: shape_of(place_of(key, shapes)[1]) for key in found}, dtype)
+    found = header(read, size, MOST_OF_PARTS)
+    return _arrays(read, found, {key: shape_of(place_of(key, shapes)[1]) for key in found}, dtype)
 
 
 def _arrays(
-    content: np.ndarray, found: Mapping[str, Stored], shapes: Mapping[str, tuple[int, ...]], dtype: str
+    read: Read, found: Mapping[str, Stored], shapes: Mapping[str, tuple[int, ...]], dtype: str
 ) -> dict[str, np.ndarray]:
     """Return the arrays of a file; ValueError unless their types and shapes are due."""
     for name, shape in shapes.items():
@@ -59,27 +87,21 @@ def _arrays(
             raise ValueError(f"{name} is {kind.symbol!r}, but the config says {dtype}")
         if found[name].shape != shape:
             raise ValueError(f"{name} has shape {found[name].shape}, but the config says {shape}")
-    return {name: _array(name, content, found[name], dtype) for name in shapes}
+    in_order = sorted(found.items(), key=lambda item: item[1].begin)
+    arrays = {name: _array(name, read(stored.begin, stored.size), stored, dtype) for name, stored in in_order}
+    return {name: arrays[name] for name in shapes}
 
 
-def _array(name: str, content: np.ndarray, stored: Stored, dtype: str) -> np.ndarray:
-    data = content[stored.begin : stored.begin + stored.size]
-    if data.ctypes.data % np.dtype(dtype).alignment:
-        data = data.copy()
+def _array(name: str, data: np.ndarray, stored: Stored, dtype: str) -> np.ndarray:
     array = data.view(np.dtype(dtype).newbyteorder("<")).reshape(stored.shape).astype(dtype, copy=False)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity")
     return array
 
 
-def _header(content: np.ndarray, most: int) -> dict[str, Stored]:
-    return header(lambda begin, size: content[begin : begin + size], len(content), most)
-
-
-def header(read: Callable[[int, int], np.ndarray], size: int, most: int) -> dict[str, Stored]:
+def header(read: Read, size: int, most: int) -> dict[str, Stored]:
     """Return what a file holds by name; ValueError unless its arrays cover it without gap or overlap.
 
-    read  gives bytes of the file, uint8: where they begin, how many
     size  of the file, bytes
     most  bytes that the header may have
     """

@@ -6,6 +6,7 @@ A reader states each array's format, shape and place first; nothing is allocated
 from __future__ import annotations
 
 import math
+import mmap
 import os
 from dataclasses import dataclass
 from io import RawIOBase
@@ -17,6 +18,7 @@ from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular
 from byhand.formats.registry import Format
 
+OWN_PAGES = 1 << 20  # bytes from which an array gets pages of its own
 PIECE = 1 << 22  # bytes of a file that are unpacked at a time
 
 
@@ -93,10 +95,15 @@ class OpenFile:
 
 def read_array(file: RawIOBase, size: int) -> np.ndarray:
     """Return the next `size` bytes of an unbuffered file, uint8 (size,); fewer where it ends."""
-    content, done = np.empty(size, np.uint8), 0
+    content, done = _empty(size), 0
     while got := file.readinto(content.data[done : done + (1 << 30)]):
         done += got
     return content[:done]
+
+
+def _empty(size: int) -> np.ndarray:
+    """Return memory, uint8 (size,), which the system gets back as soon as nobody uses it: malloc may keep it."""
+    return np.empty(size, np.uint8) if size < OWN_PAGES else np.frombuffer(mmap.mmap(-1, size), np.uint8)
 
 
 def _stamp(descriptor: int) -> tuple[int, int, int]:

@@ -28,18 +28,27 @@ class Engine:
     """A model's decoder and the streams in it.
 
     slots    streams that are continued side by side; others wait
-    runtime, weights, threads, blas, cache: see `Request`
+    runtime, weights, threads, blas, cache, moves: see `Request`
     """
 
     def __init__(
         self, model: Any, slots: int = 1, *, runtime: str = "auto", weights: Weights = "float32", threads: int = 0,
-        blas: str = "auto", cache: bool = True,
+        blas: str = "auto", cache: bool = True, moves: bool = False,
     ) -> None:  # fmt: skip
         if not isinstance(slots, int) or slots < 1:
             raise ConfigError(f"slots is {slots!r}, but must be an integer of 1 or more.")
         self._config = model.config
         request = Request(
-            "generate", model.config, runtime, str(model.dtype), threads, blas, weights, cache, streams=slots
+            "generate",
+            model.config,
+            runtime,
+            str(model.dtype),
+            threads,
+            blas,
+            weights,
+            cache,
+            streams=slots,
+            moves=moves,
         )
         found: tuple[Decoder, Choice] = begin(request, lambda chosen: chosen.decoder(model, request))
         self.decoder, self.choice = found

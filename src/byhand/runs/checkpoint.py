@@ -23,7 +23,7 @@ from byhand.errors import ByhandError, CheckpointError, UnknownCheckpointError, 
 from byhand.files import run_folder
 from byhand.files.reading import read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over, set_aside
-from byhand.files.sealed import entries, manifest
+from byhand.files.sealed import Content, entries, manifest
 from byhand.files.writing import TEMPORARY, remedy, replace, sync_folder, write_new
 from byhand.model import TinyGPT
 from byhand.runs.contents import OURS, Checkpoint, contents
@@ -85,11 +85,11 @@ class Writing:
             self.temporary.mkdir()
         return True
 
-    def write(self, own: Mapping[str, bytes]) -> None:
+    def write(self, own: Mapping[str, Content]) -> None:
         """Write files of this process."""
         with _explained(self.run, self.final):
             for name, content in own.items():
-                write_new(self.temporary / name, [content])
+                write_new(self.temporary / name, content)
             sync_folder(self.temporary)
 
     def finish(self) -> None:

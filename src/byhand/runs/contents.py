@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save as write_safetensors
 
 from byhand.config import TrainConfig, to_dict
 from byhand.errors import ByhandError, CheckpointError, brief
 from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import SMALL, parse_json
 from byhand.files.run_folder import MANIFEST, MODEL
-from byhand.files.sealed import as_json
+from byhand.files.sealed import Content, as_json
+from byhand.files.tensor_file import blocks
 from byhand.layers.parameter import flat
 from byhand.model import TinyGPT, declared
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
@@ -80,6 +80,10 @@ class Checkpoint:
         except ByhandError as error:
             raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
 
+    def forget(self) -> None:
+        """Drop the arrays: whoever has taken the model then holds the only ones, and may move them."""
+        self.parameters, self.moments, self.averages = {}, {}, {}
+
 
 def part_name(whole: str, index: int, count: int) -> str:
     """Return the file's name of the part that one of several processes writes."""
@@ -127,18 +131,19 @@ def _require_due(
         raise CheckpointError(f"{whole} could not be read again: {brief(error, 200)}; it was not saved.") from None
 
 
-def contents(checkpoint: Checkpoint, index: int = 0, count: int = 1) -> dict[str, bytes]:
+def contents(checkpoint: Checkpoint, index: int = 0, count: int = 1) -> dict[str, Content]:
     """Return the files that one of `count` processes writes, but for the manifest."""
     kinds = {MODEL: checkpoint.parameters, OPTIMIZER: flat(checkpoint.moments), AVERAGE: checkpoint.averages}
-    found = {}
+    found: dict[str, Content] = {}
     for whole, shapes in due(checkpoint.config).items():
         _require_due(whole, kinds[whole], shapes, checkpoint, parts=count > 1)
-        found[part_name(whole, index, count)] = write_safetensors(_contiguous(kinds[whole]))
+        found[part_name(whole, index, count)] = list(blocks(kinds[whole]))
     checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
     if index == 0:
-        found |= {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}
+        small = {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}
         if not isinstance(checkpoint.tokenizer, ByteTokenizer):
-            found[TOKENIZER] = stored(checkpoint.tokenizer)
+            small[TOKENIZER] = stored(checkpoint.tokenizer)
+        found |= {name: [content] for name, content in small.items()}
     return found
 
 
@@ -155,8 +160,3 @@ def _state(checkpoint: Checkpoint) -> bytes:
     if len(written) > SMALL:
         raise CheckpointError(f"the trainer's state has {len(written):,} bytes, more than the {SMALL:,} it may have.")
     return written
-
-
-def _contiguous(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Copy views into row-major arrays: the NumPy writer of safetensors stores a transposed view scrambled."""
-    return {name: np.ascontiguousarray(a) for name, a in arrays.items()}

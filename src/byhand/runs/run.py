@@ -84,7 +84,10 @@ class Run:
         """Return the model and its data, ready to compute; CheckpointError if the text is not that of the run."""
         assert self.text
         record = identity(self.text, self.folder)
-        return Trainer(self.config, *self.parts(record), self.start, {"text": record, **self.history})
+        made = Trainer(self.config, *self.parts(record), self.start, {"text": record, **self.history})
+        if self.start:
+            self.start.forget()  # the trainer's are the only ones
+        return made
 
     @property
     def history(self) -> dict[str, Any]:

@@ -109,8 +109,8 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
 def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:
     """Return the config and the trainer's state."""
     try:
-        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
-        state = parse_json(sealed.read(STATE, SMALL).tobytes())
+        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL)), CONFIG)
+        state = parse_json(sealed.read(STATE, SMALL))
         step, text = state["step"], state["text"]
     except CheckpointError:
         raise
@@ -131,11 +131,13 @@ def _arrays(
     most, name = sizes(shapes, dtype)[1], files[0]
     try:
         if len(files) == 1:
-            return tensors(sealed.read(name, most), shapes, dtype)
+            with sealed.reading(name, most) as content:
+                return tensors(*content, shapes, dtype)
         assembly = Assembly(shapes, dtype)
         for name in files:
-            for key, part in parts(sealed.read(name, most + MOST_OF_PARTS), shapes, dtype).items():
-                assembly.put(key, part)
+            with sealed.reading(name, most + MOST_OF_PARTS) as content:
+                for key, part in parts(*content, shapes, dtype).items():
+                    assembly.put(key, part)
         assembly.require_whole()
     except ValueError as error:
         raise CheckpointError(f"{sealed.path} is damaged: {name}: {brief(error, 200)}.") from None
@@ -146,7 +148,7 @@ def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
     """Return the tokenizer of a checkpoint; without a file of it, tokens are bytes."""
     if TOKENIZER not in sealed.names:
         return BYTES
-    content = sealed.read(TOKENIZER, LARGEST_TOKENIZER).tobytes()
+    content = sealed.read(TOKENIZER, LARGEST_TOKENIZER)
     try:
         tokenizer = restored(content)
         tokenizer.require_vocabulary(vocab_size)

@@ -41,6 +41,7 @@ class Request:
     mesh        devices along each axis, such as data=2,tensor=4; "": one device
     recompute   what the backward pass recomputes instead of keeping it: nothing, cheap (all but products), blocks
     hosts       number of processes that compute together, each on its host
+    moves       the model's arrays are for this alone: a runtime that keeps weights in another form may take them away
     listed      the calls must be listed and timed one by one, as `byhand plan` does
     """
 
@@ -57,6 +58,7 @@ class Request:
     mesh: str = ""
     recompute: Recompute = "nothing"
     hosts: int = 1
+    moves: bool = False
     listed: bool = False
 
 

@@ -254,7 +254,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, text, arguments, exp
     (tmp_path / "steps.toml").write_text("steps = 4\n")
     (tmp_path / "one.txt").write_text("x")
     (tmp_path / "run" / "step-00000001").mkdir(parents=True)
-    (tmp_path / "run" / "step-00000001" / "manifest.json").write_bytes(manifest(entries({"model.safetensors": b""})))
+    (tmp_path / "run" / "step-00000001" / "manifest.json").write_bytes(
+        manifest(entries({"model.safetensors": [b""]}))
+    )
     data = [] if "--data" in arguments else ["--data", text]
     line = error_line(inside.byhand("train", *data, *arguments, cwd=tmp_path))
     assert re.search(expected, line), line

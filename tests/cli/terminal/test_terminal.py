@@ -76,7 +76,9 @@ def test_a_checkpoint_of_others_steers_no_terminal(tmp_path):
     contents = {p.name: p.read_bytes() for p in step.iterdir() if p.name != "manifest.json"}
     contents["trainer_state.json"] = (json.dumps(state, indent=2, sort_keys=True) + "\n").encode()
     (step / "trainer_state.json").write_bytes(contents["trainer_state.json"])
-    (step / "manifest.json").write_bytes(sealed.manifest(sealed.entries(contents)))
+    (step / "manifest.json").write_bytes(
+        sealed.manifest(sealed.entries({name: [content] for name, content in contents.items()}))
+    )
     done = byhand("info", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert rb"\x1b[31m" in done.stdout

@@ -104,7 +104,7 @@ def test_narrow_weights_are_the_rounded_model(weights, settings, streams):
     prompts = np.random.default_rng(2).integers(0, 33, (streams, 6))
     decoder = LoopsDecoder(gpt, slots=streams, threads=2, weights=weights)
     assert {c.kernel for c in decoder.decoding.calls if "row_product" in c.kernel} == {kernel_of("row_product", kind)}
-    packed = [c.operands["packed"].words for c in decoder.decoding.builder.preparations]
+    packed = [buffer.words for buffer in decoder.decoding.builder.packed.values()]
     assert sum(packed) < 0.7 * sum(a.size for n, a in arrays.items() if a.ndim > 1 and n not in ("wte", "wpe"))
     together = texts(decoder, prompts, 1)
     logits = expected.forward_logits(prompts).data[:, -1]

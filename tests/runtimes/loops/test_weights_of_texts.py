@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from byhand.engine.graph.outline import Outline
 from byhand.generation import Engine, Stream
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
@@ -30,7 +31,36 @@ def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place)
     fresh, kept = LoopsDecoder(gpt, weights=weights), engine.decoder
     texts(fresh, [[1, 2, 3]], 1)
     np.testing.assert_array_equal(logits_of(kept), logits_of(fresh))
-    for call in kept.decoding.builder.preparations:
-        packed = call.operands["packed"]
-        mine, theirs = (d.decoding.shares[0].array(packed) for d in (kept, fresh))
-        np.testing.assert_array_equal(mine, theirs)
+    for which, buffer in kept.decoding.builder.packed.items():
+        mine, theirs = kept.decoding, fresh.decoding
+        theirs = theirs.shares[0].array(theirs.builder.packed[which])
+        np.testing.assert_array_equal(mine.shares[0].array(buffer), theirs)
+
+
+@pytest.mark.parametrize("weights", [kind.name for kind in PACKED])
+def test_a_model_that_is_the_engines_alone_gives_its_arrays_away(weights):
+    """Also where an interrupt comes between two of them, and in another text with prompts of another length."""
+    prompts = [[1, 2, 3], list(range(9))]
+    due = [texts(LoopsDecoder(of.__wrapped__(), weights=weights), [prompt], 20)[:, 0].tolist() for prompt in prompts]
+    gpt = of.__wrapped__()
+    engine = Engine(gpt, weights=weights, runtime="loops", moves=True)
+    runner, run = engine.decoder._runner, engine.decoder._runner.run
+    runs = []
+
+    def interrupted(*arguments):
+        runs.append(1)
+        if len(runs) == 3:
+            raise KeyboardInterrupt
+        run(*arguments)
+
+    runner.run = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        list(engine.finish([stream := Stream([1, 2, 3], 20, GREEDY)]))
+    assert any(isinstance(p.data, Outline) for p in gpt.parameters().values())
+    assert not all(isinstance(p.data, Outline) for p in gpt.parameters().values())
+    runner.run = run
+    while stream.status != "finished":
+        engine.step()  # it has waited in the engine
+    (other,) = engine.finish([Stream(prompts[1], 20, GREEDY)])
+    assert [stream.drawn, other.drawn] == due
+    assert all(isinstance(p.data, Outline) for p in gpt.parameters().values())

@@ -48,8 +48,9 @@ def main(arguments: list[str]) -> int:
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
+    loaded.forget()
     text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)
-    result = evaluate(model, text, options.stride, options.runtime)
+    result = evaluate(model, text, options.stride, options.runtime, moves=True)
     if result.why:
         say(f"runtime {result.runtime}: {result.why}")
     if options.json:

@@ -68,6 +68,7 @@ def main(arguments: list[str]) -> int:
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
+    loaded.forget()
     tokenizer = loaded.tokenizer
     vocab_size = model.config.vocab_size
     allowed = tokenizer.printable(vocab_size, options.ascii_only)
@@ -86,6 +87,7 @@ def main(arguments: list[str]) -> int:
         runtime=options.runtime,
         weights=options.weights,
         cache=not options.no_cache,
+        moves=True,
     )
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")

@@ -5,18 +5,15 @@ Source      https://github.com/huggingface/safetensors#format
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
-from byhand.files.tensor_file import LENGTH, header
+from byhand.files.tensor_file import head, header
 from byhand.files.weights import OpenFile, Stored
 from byhand.formats.registry import FLOAT32
 from byhand.interop.tensors import Arrays, TensorPart, to_theirs
@@ -25,23 +22,15 @@ WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SHARD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.safetensors")
 MOST = 1 << 24  # bytes of a header or an index: that of 1,000 blocks has 2 million
 SHARDS = 1000
-ALIGNMENT = 8  # of the first number
 
 
 def content(parts: Mapping[str, TensorPart], arrays: Arrays) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of a model.safetensors, one tensor at a time: the library's writer needs all of them at once.
+    """Yield the bytes of a model.safetensors, one tensor at a time.
 
     parts  by name: what makes the tensor
     """
     ordered = sorted(parts.items())
-    entries: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    place = 0
-    for name, part in ordered:
-        begin, place = place, place + FLOAT32.bytes(math.prod(part.shape))
-        entries[name] = {"dtype": FLOAT32.symbol, "shape": part.shape, "data_offsets": [begin, place]}
-    head = json.dumps(entries, separators=(",", ":")).encode()
-    head += b" " * (-len(head) % ALIGNMENT)
-    yield len(head).to_bytes(LENGTH, "little") + head
+    yield head({name: (FLOAT32, part.shape) for name, part in ordered}, {"format": "pt"})
     for _, array in to_theirs(arrays, (part for _, part in ordered)):
         yield FLOAT32.packed(array).data
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from byhand.engine import Node, Variable
 from byhand.engine.graph.outline import Outline
@@ -17,6 +17,21 @@ from byhand.engine.graph.record import Graph, key
 from byhand.errors import ConfigError
 from byhand.formats.registry import FLOAT32, Format
 from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, PythonStep, barrier, buffers_of
+
+
+class Preparation(NamedTuple):
+    """A call that packs some outputs of a weight, before a plan's first run; they lie in `staging` as float32.
+
+    name     of the parameter
+    outputs  the first, and behind the last
+    axis     of the parameter that counts outputs
+    """
+
+    name: str
+    outputs: tuple[int, int]
+    axis: int
+    staging: Buffer
+    call: Call
 
 
 @dataclass
@@ -36,7 +51,8 @@ class Builder:
     inputs: dict[str, Buffer] = field(default_factory=dict)
     cached: int = 0  # positions that a KV cache keeps; 0: there is none
     weights: Format = FLOAT32  # that decoding multiplies with, rounded to it already
-    preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan's first run
+    packed: dict[tuple[str, bool], Buffer] | None = None  # weights of generation as it reads them, by `weight_of`
+    preparations: list[Preparation] = field(default_factory=list)
     trains: bool = False  # the backward pass follows
     decodes: bool = False  # threads divide the work of a token, and meet after each group
 
@@ -159,9 +175,12 @@ class Builder:
         """Append a barrier: after it, arrays that threads wrote in parts are complete."""
         self.calls.append(barrier())
 
-    def prepare(self, kernel: str, **operands: Operand) -> None:
-        """Append a call that runs once, before the plan's first run."""
-        self.preparations.append(Call(kernel, None, 0, operands, buffers_of(operands)))
+    def prepare(self, name: str, outputs: tuple[int, int], axis: int, kernel: str, **operands: Operand) -> None:
+        """Append a preparation; the `weight` among the operands is the staging buffer."""
+        staging = operands["weight"]
+        assert isinstance(staging, Buffer)
+        call = Call(kernel, None, 0, operands, buffers_of(operands))
+        self.preparations.append(Preparation(name, outputs, axis, staging, call))
 
     def emit_python(self, node: Node, flops: int, step: PythonStep, buffers: Iterable[Buffer]) -> None:
         """Append a step in Python that touches these buffers; `flops` are those of its matrix products."""

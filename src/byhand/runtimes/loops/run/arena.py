@@ -25,24 +25,42 @@ class Arena:
         self.parameters = dict(parameters)
         self._optimizer = optimizer
         self.regions = Regions(parameters, shares, training, optimizer)
-        self.memory = _aligned(self.regions.workspace)
-        self.words = self.memory.view(np.int32)
+        self._size = self.regions.workspace
+        self._memory: np.ndarray | None = None
         self._arrays: dict[tuple[int, tuple[int, ...], bool], np.ndarray] = {}
+
+    @property
+    def memory(self) -> np.ndarray:
+        """All of it, made when it is first asked for: the plans made until then say how large it has to be."""
+        if self._memory is None:
+            self._make()
+        assert self._memory is not None
+        return self._memory
+
+    @property
+    def words(self) -> np.ndarray:
+        """The memory as int32."""
+        return self.memory.view(np.int32)
+
+    def reserve(self, workspace: int) -> None:
+        """Make the workspace at least this large; what is there moves, and the views with it."""
+        if self.regions.workspace + workspace > self._size:
+            self._size = self.regions.workspace + workspace
+            if self._memory is not None:
+                self._make()
+
+    def _make(self) -> None:
+        before, self._memory = self._memory, _aligned(self._size)
+        if before is not None:
+            self._memory[: before.size] = before
+        self._arrays.clear()
         self._make_views()
         self.adopt()
 
-    def reserve(self, workspace: int) -> None:
-        """Make the workspace at least this large; everything moves, and the views with it."""
-        if self.regions.workspace + workspace > self.memory.size:
-            memory = _aligned(self.regions.workspace + workspace)
-            memory[: self.memory.size] = self.memory
-            self.memory, self.words = memory, memory.view(np.int32)
-            self._arrays.clear()
-            self._make_views()
-            self.adopt()
-
     def adopt(self) -> None:
         """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena."""
+        if self._memory is None:
+            return self._make()
         for name, tensor in self.parameters.items():
             if tensor.data is not (theta := self._views[name]):
                 theta[...] = tensor.data

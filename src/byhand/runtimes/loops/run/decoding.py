@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Tensor
+from byhand.engine.graph.outline import Outline
 from byhand.equations.min_p import log_ratio
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
@@ -20,11 +21,12 @@ from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.program import controls
+from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Buffer
 from byhand.runtimes.loops.program.regions import padded
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
-from byhand.runtimes.loops.run.generation_plans import GenerationPlan, cache_names, decoding_plan, filling_plan
+from byhand.runtimes.loops.run.generation_plans import Emitted, GenerationPlan, cache_names, decoding, filling, placed
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.share import Share
@@ -36,6 +38,7 @@ LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
 TOGETHER, ALONE = 0, 1
 FIRST_RUN = 4
+ROUNDED = 1 << 18  # numbers that are rounded at once
 IDLE = -1  # position of a slot without a stream
 
 
@@ -47,6 +50,7 @@ class LoopsDecoder(Slots):
     threads  all cores if not given
     weights  the format to which every matrix and table is rounded, so that less is read
     fills    positions of a prompt whose kernels are compiled together with those of a token
+    moves    the model's arrays are this decoder's: it takes them away as it packs them
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class LoopsDecoder(Slots):
         blas: str = "auto",
         weights: Weights = "float32",
         fills: int = 0,
+        moves: bool = False,
     ) -> None:
         self.model = model
         config, parameters = model.config, model.parameters()
@@ -68,7 +73,7 @@ class LoopsDecoder(Slots):
         self.weights = FORMATS[weights]
         if self.weights not in PACKED:
             raise ConfigError(f"the loops runtime reads no weights of {weights}. Use the numpy runtime.")
-        self.arena = Arena({n: Tensor(p.data) for n, p in parameters.items()}, self.threads, training=False)
+        self._moves = moves
         self._inputs = {
             "tokens": Buffer("tokens", (slots, 1), "input", "int32"),
             "position": Buffer("position", (slots,), "own", "int32"),
@@ -82,38 +87,50 @@ class LoopsDecoder(Slots):
             for names, shape in zip(cache_names(model), model.cache_shapes(), strict=True)
             for name in names
         }
+        decodes = decoding(model, self._inputs, self._caches, self.weights, self.threads)
+        fill = self._emitted(fills or 1, decodes.builder)
+        kept = {*decodes.parameters, *fill.parameters}
+        nothing = {n: Tensor(np.broadcast_to(np.float32(0), p.shape)) for n, p in parameters.items() if n in kept}
+        self.arena = Arena(nothing, self.threads, training=False)
         settings = controls.SETTINGS * slots
         self._runner = Runner(self.arena, self.threads, self.blas, settings + 3 * LONGEST_RUN * slots)
         # in the controls: settings by stream; uniform numbers, logits and sums by step and stream
         self._settings = self._runner.controls[:settings].reshape(slots, controls.SETTINGS)
         self._numbers = self._runner.controls[settings:].reshape(3, LONGEST_RUN, slots)
-        self.decoding = decoding_plan(model, self.arena, self._inputs, self._caches, self.weights)
-        self._filling: dict[int, GenerationPlan] = {fills: self._filled(fills)} if fills else {}
+        self.decoding = placed(decodes, self.arena)
+        self._filling: dict[int, GenerationPlan] = {}
+        if fills:
+            self._filling[fills] = placed(fill, self.arena, self.decoding.end)
         self._load(self.decoding, *self._filling.values())
-        self._packed = False
         self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
         self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
         self._positions = np.full(slots, IDLE, np.int64)  # of the token that each stream reads next
         self._run_length = FIRST_RUN
 
     def _refresh(self) -> None:
-        """Take over the model's weights if they changed, and pack them as loops read them.
-
-        Arrays can be changed in place, so all are compared: packing would take several times as long.
-        """
-        changed = not self._packed
-        self._packed = False
+        """Take over the model's weights, and pack them as loops read them; nobody says whether they have changed."""
+        runner, shares = self._runner, self.decoding.shares
+        runner.begin()
         for name, p in self.model.parameters().items():
-            data = self.weights.rounded(p.data) if p.ndim > 1 else p.data
-            mine = self.arena.parameters[name].data
-            if not np.array_equal(mine, data):
-                mine[...] = data
-                changed = True
-        if changed:
-            self._runner.begin()
-            table = self.decoding.preparations
-            self._runner.replay(table, [(0, len(table))], self.decoding.shares[0])
-        self._packed = True
+            if isinstance(p.data, Outline):
+                continue  # it was taken before
+            if name in self.arena.parameters:
+                self._put(self.arena.parameters[name].data, p.data)
+            for each, tables in self.decoding.preparations.get(name, ()):
+                some = p.data[(slice(None),) * each.axis + (slice(*each.outputs),)]
+                self._put(shares[0].array(each.staging).reshape(some.shape), some)
+                runner.run(lambda i, tables=tables: runner.replay(tables[i], [(0, 1)], shares[i]))
+            if self._moves:
+                p.data = Outline(p.shape, np.float32)
+
+    def _put(self, place: np.ndarray, data: np.ndarray) -> None:
+        """Copy a parameter, rounded if it is a matrix or a table; a megabyte at a time, as rounding makes arrays."""
+        if data.ndim == 1 or self.weights.native:
+            place[...] = data
+            return
+        rows = max(1, ROUNDED // max(1, data[:1].size))
+        for first in range(0, len(data), rows):
+            place[first : first + rows] = self.weights.rounded(data[first : first + rows])
 
     def admit(self, slot: int, stream: Stream) -> None:
         """Begin a stream in a free slot: its context is its last seq_len tokens, at positions from 0."""
@@ -178,12 +195,18 @@ class LoopsDecoder(Slots):
         return self._filling[length]
 
     def _filled(self, length: int) -> GenerationPlan:
+        return placed(self._emitted(length, self.decoding.builder), self.arena, self.decoding.end)
+
+    def _emitted(self, length: int, decoder: Builder) -> Emitted:
         inputs = {**self._caches, "slot": Buffer("slot", (1,), "input", "int32")}
-        return filling_plan(self.model, self.arena, inputs, length, self.decoding.end, self.blas.tiles)
+        return filling(self.model, inputs, length, decoder, self.blas.tiles, self.threads)
 
     def _load(self, *plans: GenerationPlan) -> None:
         """Load the kernels of plans; all that are not compiled yet compile together."""
-        ready_for([table for plan in plans for table in (plan.preparations, *plan.tables)])
+        prepared = [
+            table for plan in plans for each in plan.preparations.values() for _, tables in each for table in tables
+        ]
+        ready_for([*prepared, *(table for plan in plans for table in plan.tables)])
 
     def time_calls(self, fills: int, rounds: int) -> np.ndarray:
         """Return the least ms of each call of the first thread, over some fills of the cache with so many positions.

@@ -26,25 +26,39 @@ from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of,
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.pattern.rules import Group, Stage
 from byhand.runtimes.loops.place import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.builder import Builder, Preparation
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Call, Operand, Place, barrier
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.plan import Plan
 from byhand.runtimes.loops.run.share import Share
 
 
+@dataclass
+class Emitted:
+    """A plan's calls for each thread, not placed yet; `result` has the logits, in decoding."""
+
+    builder: Builder
+    calls: list[list[Call]]
+    result: Buffer | None = None
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the parameters that are read as they are, not packed."""
+        return [buffer.name for buffer in _touched(self.builder.calls, "parameter")]
+
+
 @dataclass(kw_only=True)
 class GenerationPlan(Plan):
     """A share for each thread, and `alone`, by which a single thread does the work of all of them.
 
-    preparations  a table of what runs once, before the plan ever does
+    preparations  what packs parts of a parameter, by its name, each with a table for every thread
     result        the logits, in decoding
     end           where the next plan's memory may begin, from the start of the workspace
     """
 
     builder: Builder
     alone: Share
-    preparations: np.ndarray
+    preparations: dict[str, list[tuple[Preparation, list[np.ndarray]]]]
     result: Buffer | None
     end: int
 
@@ -54,14 +68,14 @@ class GenerationPlan(Plan):
         return any(isinstance(part, Call) for part in self.parts(self.alone))
 
 
-def decoding_plan(
-    model: Any, arena: Arena, inputs: Mapping[str, Buffer], caches: dict[str, Buffer], weights: Format
-) -> GenerationPlan:
-    """Return the plan of one token of each stream, sampling included."""
+def decoding(
+    model: Any, inputs: Mapping[str, Buffer], caches: dict[str, Buffer], weights: Format, parts: int
+) -> Emitted:
+    """Return the calls of one token of each stream, sampling included."""
     streams, vocab = inputs["tokens"].shape[0], model.config.vocab_size
     builder = Builder(
         _recorded(model, (streams, 1), model.config.cached), model.parameters(), inputs={**inputs, **caches},
-        cached=model.config.cached, weights=weights, decodes=True,
+        cached=model.config.cached, weights=weights, decodes=True, packed={},
     )  # fmt: skip
     groups = _groups(builder, "decode")
     emit_groups(builder, groups)
@@ -73,27 +87,30 @@ def decoding_plan(
         vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip
     builder.barrier()
-    calls = [
-        [c for call in builder.calls for c in _decoding_calls(call, part, arena.regions.shares)]
-        for part in range(arena.regions.shares)
-    ]
-    return _placed(builder, arena, calls, 0, logits)
+    calls = [[c for call in builder.calls for c in _decoding_calls(call, part, parts)] for part in range(parts)]
+    return Emitted(builder, calls, logits)
 
 
-def filling_plan(
-    model: Any, arena: Arena, inputs: Mapping[str, Buffer], length: int, start: int, tiles: bool
-) -> GenerationPlan:
-    """Return the plan that fills a stream's part of the caches with a prompt: it ends with the last layer's cache."""
+def filling(
+    model: Any, inputs: Mapping[str, Buffer], length: int, decoder: Builder, tiles: bool, parts: int
+) -> Emitted:
+    """Return the calls that fill a stream's part of the caches with a prompt: they end with the last layer's cache.
+
+    decoder  of the plan of one token, whose packed weights these calls read too
+    """
     graph = _recorded(model, (1, length), length)
-    builder = Builder(graph, model.parameters(), tiles=tiles, inputs=dict(inputs), cached=model.config.cached)
+    builder = Builder(
+        graph, model.parameters(), tiles=tiles, inputs=dict(inputs), cached=model.config.cached,
+        weights=decoder.weights, packed=decoder.packed,
+    )  # fmt: skip
     groups = _groups(builder, "fill")
     extending = [i for i, group in enumerate(groups) if any(map(_extends, group.nodes))]
     emit_groups(builder, groups[: 1 + max(extending, default=-1)])
     calls = [
-        [c for call in builder.calls for c in (part_of(call, part, arena.regions.shares), barrier()) if c is not None]
-        for part in range(arena.regions.shares)
+        [c for call in builder.calls for c in (part_of(call, part, parts), barrier()) if c is not None]
+        for part in range(parts)
     ]
-    return _placed(builder, arena, calls, start)
+    return Emitted(builder, calls)
 
 
 def cache_names(model: Any) -> list[tuple[str, str]]:
@@ -197,11 +214,11 @@ def in_turn(shares: list[Share]) -> Share:
     return replace(shares[0], calls=[call for _, call, _ in turns], tables=[np.array([row for *_, row in turns])])
 
 
-def _placed(
-    builder: Builder, arena: Arena, calls: list[list[Call]], start: int, result: Buffer | None = None
-) -> GenerationPlan:
-    """Allocate every buffer from `start` on; "own" ones for each thread."""
-    inputs = (b for b in _touched([*builder.calls, *builder.preparations], "input") if b.offset < 0)
+def placed(emitted: Emitted, arena: Arena, start: int = 0) -> GenerationPlan:
+    """Allocate every buffer from `start` on; "own" ones for each thread, and staging where the next plan begins."""
+    builder, result = emitted.builder, emitted.result
+    staged = [each.call for each in builder.preparations]
+    inputs = (b for b in _touched([*builder.calls, *staged], "input") if b.offset < 0)
     end = place_in_order([*inputs, *(buffer for buffer, _ in builder.constants.values())], start)
     if result is None:
         end = place_by_lifetime(builder.calls, end)
@@ -210,16 +227,22 @@ def _placed(
     own = place_in_order(_touched(builder.calls, "own"))
     regions = arena.regions
     base, parts = regions.workspace, regions.shares
-    starts = {"parameter": 0, "constant": base, "input": base, "value": base}
-    arena.reserve(end + parts * own)
+    starts = {"parameter": 0, "constant": base, "input": base, "value": base, "staging": base}
+    whole = end + parts * own
+    for buffer in (staging := _touched(staged, "staging")):
+        buffer.offset = whole
+    arena.reserve(whole + max((buffer.words for buffer in staging), default=0))
     shares = []
-    for i, each in enumerate(calls):
+    for i, each in enumerate(emitted.calls):
         encoder = RowEncoder(i, starts | {"own": base + end + i * own}, regions.place, parts)
         shares.append(Share(0, each, builder.inputs, arena, encoder, [encoder.table(each)]))
-    preparations = np.concatenate([share.encoder.table(builder.preparations) for share in shares])
+    preparations: dict[str, list[tuple[Preparation, list[np.ndarray]]]] = {}
+    for each in builder.preparations:
+        tables = [share.encoder.table([each.call]) for share in shares]
+        preparations.setdefault(each.name, []).append((each, tables))
     return GenerationPlan(
         shares, list(builder.constants.values()), builder=builder, alone=in_turn(shares),
-        preparations=preparations, result=result, end=end + parts * own,
+        preparations=preparations, result=result, end=whole,
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ class Runner:
         self.times: list[int] | None = None
         products = (blas.product(kind.gemm) for kind in OPERANDS.values())
         self._native = np.array([blas.sgemm, yield_address(), *products], np.int64)
-        self._resources = self._located()
+        self._found: Resources | None = None
         self._team = ThreadTeam(threads)
         weakref.finalize(self, self._team.close)
 
@@ -47,8 +47,9 @@ class Runner:
     def begin(self) -> None:
         """Reset the signals, and find the arena if a plan needed a larger one."""
         self.signals[:] = 0
-        if self._resources.memory is not self.arena.memory:
-            self._resources = self._located()
+        memory = self.arena.memory
+        if self._found is None or self._found.memory is not memory:
+            self._found = Resources(memory, self.arena.words, self.controls, self.signals, self._native)
 
     def run(self, work: Callable[[int], None], give_up: Callable[[int], None] | None = None) -> None:
         """Run work(i) in each thread; give_up(i) keeps the others from waiting for one that failed."""
@@ -87,8 +88,10 @@ class Runner:
             begun.append(perf_counter_ns())
         return int(np.diff(begun).min())
 
-    def _located(self) -> Resources:
-        return Resources(self.arena.memory, self.arena.words, self.controls, self.signals, self._native)
+    @property
+    def _resources(self) -> Resources:
+        assert self._found, "nothing has begun"
+        return self._found
 
     def _give_up(self, i: int) -> None:
         """Let no thread wait at a barrier any more; what they compute from now on is thrown away."""
