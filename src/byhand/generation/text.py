@@ -79,15 +79,18 @@ def generate(
     stream = engine.submit(
         Stream(tokens[0].tolist(), int(max_new_tokens), sampling, allowed, frozenset(stop), scored)
     )
-    return Generation(_drawn(engine, stream), engine.choice.runtime.name, engine.choice.why, stream.logprobs)
+    return Generation(drawn(engine, stream), engine.choice.runtime.name, engine.choice.why, stream.logprobs)
 
 
-def _drawn(engine: Engine, stream: Stream) -> Iterator[int]:
-    """Yield a stream's tokens, run by run."""
+def drawn(engine: Engine, stream: Stream) -> Iterator[int]:
+    """Yield the tokens of a submitted stream, run by run; a caller that leaves the loop cancels it."""
     known = stream.prompt
-    while stream.status in LIVE:
-        engine.step()
-        new = stream.tokens[known:]
-        known += len(new)
-        yield from new
+    try:
+        while stream.status in LIVE:
+            engine.step()
+            new = stream.tokens[known:]
+            known += len(new)
+            yield from new
+    finally:
+        engine.cancel(stream)
     sound(stream)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from byhand.cli.arguments.parsing import read, text_bytes
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs.prompts import Prompt, prompts_of
@@ -17,6 +19,7 @@ from byhand.formats.names import Weights
 from byhand.generation import START, Engine, Stream, generate
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint
+from byhand.runs.contents import Checkpoint
 from byhand.runtimes.registry import offered
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
@@ -74,11 +77,7 @@ def main(arguments: list[str]) -> int:
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     tokenizer = loaded.tokenizer
-    vocab_size = model.config.vocab_size
-    allowed = tokenizer.printable(vocab_size, options.ascii_only)
-    if not allowed.any():
-        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
-    shared = None if allowed.all() else allowed
+    shared = _allowed(tokenizer, model.config.vocab_size, options.ascii_only)
     ends = frozenset() if options.ignore_eos else loaded.ends
     if options.prompts:
         streams = [_stream(tokenizer, *each, shared, ends, options.logprobs) for each in prompts.items()]
@@ -113,6 +112,24 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
     sys.stdout.write("\n")
     return 0
+
+
+def stream_of(options: Options, loaded: Checkpoint, prompt: bytes) -> Stream:
+    """Return the stream that continues a prompt as the options say."""
+    text, tokenizer = options.text, loaded.tokenizer
+    ends = frozenset() if options.ignore_eos else loaded.ends
+    tokens = _begun(tokenizer, prompt) or [START]
+    stop = ends | _stop(tokenizer, text.stop)
+    allowed = _allowed(tokenizer, loaded.config.model.vocab_size, options.ascii_only)
+    return Stream(tokens, text.max_new_tokens, text.drawing.sampling, allowed, stop, options.logprobs)
+
+
+def _allowed(tokenizer: Tokenizer, vocab_size: int, ascii_only: bool) -> np.ndarray | None:
+    """Return which tokens may be drawn; None if all may. ConfigError if none is left."""
+    allowed = tokenizer.printable(vocab_size, ascii_only)
+    if not allowed.any():
+        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
+    return None if allowed.all() else allowed
 
 
 def _begun(tokenizer: Tokenizer, given: bytes) -> list[int]:
