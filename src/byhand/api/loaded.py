@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -81,14 +82,15 @@ class Loaded:
         Raises ConfigError or DataError for settings or a prompt that cannot be, NonFiniteError if the logits are not
         finite.
         """
-        engine, stream = self._begun(prompt, settings)
-        return self.tokenizer.decode(drawn(engine, engine.submit(stream))).decode(errors="replace")
+        return "".join(self.stream(prompt, **settings))
 
     def stream(self, prompt: str | bytes = "", **settings: Any) -> Iterator[str]:
-        """Yield what `generate` returns, piece by piece as it is drawn."""
-        engine, stream = self._begun(prompt, settings)
-        tokens = drawn(engine, engine.submit(stream))
-        return filter(None, self.tokenizer.stream(tokens))
+        """Return what `generate` returns, piece by piece as it is drawn."""
+        return self._pieces(*self._begun(prompt, settings))
+
+    def _pieces(self, engine: Engine, stream: Stream) -> Iterator[str]:
+        with closing(drawn(engine, engine.submit(stream))) as tokens:
+            yield from filter(None, self.tokenizer.stream(tokens))
 
     def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Stream]:
         """Return the engine of these settings, kept from text to text, and a stream for it."""
