@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.choices import Answer, Chooser, answered, choose
+from byhand.choices import Chooser, Scored, answered, choose
 from byhand.config import ModelConfig
 from byhand.corpus.questions import Question, questions_of
 from byhand.errors import ByhandError, NonFiniteError
@@ -81,9 +81,9 @@ def test_rows_are_summed_where_they_are_marked(runtime):
 
 
 def test_the_chosen_ending_by_each_measure():
-    answer = Answer(Question("", ("aaaa", "bb", "é"), 0, ""), [-4.0, -3.0, -2.5], [4, 1, 1])
+    answer = Scored(Question("", ("aaaa", "bb", "é"), 0, ""), [-4.0, -3.0, -2.5], [4, 1, 1])
     assert answer.chosen == (2, 0, 0)
-    answer = Answer(Question("", ("a" * 6, "é" * 4), 0, ""), [-4.0, -4.0], [6, 4])
+    answer = Scored(Question("", ("a" * 6, "é" * 4), 0, ""), [-4.0, -4.0], [6, 4])
     assert answer.chosen == (0, 0, 1)  # of equals the first; é has two bytes
 
 

@@ -62,17 +62,17 @@ class MultipleChoice:
     why: str
 
 
-class Row(NamedTuple):
+class Ending(NamedTuple):
     """An ending behind its context: ids, the number of the ending's tokens, and the answer that it is of."""
 
     ids: list[int]
-    count: int
-    answer: Answer
+    own: int
+    answer: Scored
     ending: int
 
 
 @dataclass
-class Answer:
+class Scored:
     """A question, and of each ending its log-likelihood in nats and its number of tokens."""
 
     question: Question
@@ -98,10 +98,10 @@ class Chooser:
         self.start = list(ends)[:1] or tokenizer.encode("\n")
         self.cut = 0
 
-    def rows(self, question: Question) -> list[Row]:
+    def rows(self, question: Question) -> list[Ending]:
         """Return a question's endings. DataError if one is longer than the model's context."""
-        answer, most = Answer(question, [None] * len(question.endings)), self.config.seq_len
-        rows = list[Row]()
+        answer, most = Scored(question, [None] * len(question.endings)), self.config.seq_len
+        rows = list[Ending]()
         for i, ending in enumerate(question.endings):
             ids, count = self.encoded(question.context, ending)
             if count > most:
@@ -113,7 +113,7 @@ class Chooser:
                     log.info("%s: a context of more than %d tokens loses its beginning", question.where, most)
                 self.cut += 1
             answer.counts.append(count)
-            rows.append(Row(ids[-most - 1 :], count, answer, i))
+            rows.append(Ending(ids[-most - 1 :], count, answer, i))
         return rows
 
     def encoded(self, context: str, ending: str) -> tuple[list[int], int]:
@@ -128,7 +128,7 @@ class Chooser:
         known = min(len(self.tokenizer.encode(before)), len(ids) - 1)  # a token may have swallowed the whole ending
         return ids, len(ids) - known
 
-    def length(self, row: Row) -> int:
+    def length(self, row: Ending) -> int:
         """Return how many positions a row gets: a power of two, or the half between two; no position looks ahead."""
         needed = len(row.ids) - 1
         if not self.config.causal:
@@ -169,9 +169,9 @@ def _told(questions: Iterable[Question], name: str, size: int) -> Iterator[Quest
         report(question.bytes)
 
 
-def answered(session: TrainingSession, questions: Iterable[Question], chooser: Chooser) -> Iterator[Answer]:
+def answered(session: TrainingSession, questions: Iterable[Question], chooser: Chooser) -> Iterator[Scored]:
     """Yield each question's answer, when the last of its endings is computed."""
-    waiting: defaultdict[int, list[Row]] = defaultdict(list)
+    waiting: defaultdict[int, list[Ending]] = defaultdict(list)
     for question in questions:
         for row in chooser.rows(question):
             length = chooser.length(row)
@@ -186,14 +186,14 @@ def _together(length: int) -> int:
     return max(1, min(ROWS, TOKENS // length))
 
 
-def _computed(session: TrainingSession, rows: Sequence[Row], length: int) -> Iterator[Answer]:
+def _computed(session: TrainingSession, rows: Sequence[Ending], length: int) -> Iterator[Scored]:
     """Compute rows at once, as many as always for their length, and yield the answers that are then complete."""
     shape = (_together(length), length)
     tokens, targets, counted = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, bool)
-    for i, (ids, count, *_) in enumerate(rows):
+    for i, (ids, own, *_) in enumerate(rows):
         end = len(ids) - 1
         tokens[i, :end], targets[i, :end] = ids[:-1], ids[1:]
-        counted[i, end - count : end] = True
+        counted[i, end - own : end] = True
     for row, loss in zip(rows, session.row_losses(tokens, targets, counted), strict=False):
         if not math.isfinite(loss):
             raise NonFiniteError(UNSOUND_LOGITS)

@@ -117,7 +117,7 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path, settings, said):
 
 
 def test_none_is_a_setting_that_is_not_given(tmp_path):
-    assert train(out=tmp_path / "run", steps=1, minutes=None, resume=None, d_ff=None).checkpoint.step == 1
+    assert train(out=tmp_path / "run", steps=1, minutes=None, init_from=None, d_ff=None).checkpoint.step == 1
 
 
 def test_its_signature_and_help_have_every_setting():
