@@ -121,6 +121,23 @@ def test_top_k_draws_from_the_k_likeliest_alone(k):
     assert drawn == set([1, 2, 4, 5, 0][:k])
 
 
+def test_min_p_keeps_those_near_the_likeliest():
+    rng = np.random.default_rng(0)
+    z = np.log([0.5, 0.25, 0.2, 0.05])
+    assert {draw(z, Sampling(min_p=0.45), rng) for _ in range(300)} == {0, 1}
+    assert {draw(z, Sampling(top_p=0.6, min_p=0.3), rng) for _ in range(300)} == {0, 1}
+    assert {draw(z, Sampling(top_p=0.9, min_p=0.6), rng) for _ in range(50)} == {0}
+    assert {draw(z, Sampling(min_p=0.0), rng) for _ in range(600)} == {0, 1, 2, 3}
+
+
+def test_a_penalty_is_on_what_the_text_has_also_where_the_likeliest_is_taken():
+    z = np.array([3.0, 2.0, -1.0, -1.5])
+    greedy = Sampling(0.0, repetition_penalty=2.0)
+    assert [draw(z, greedy, 0.0, tokens=tokens) for tokens in ([], [0], [0, 1], [1, 0, 0])] == [0, 1, 0, 0]
+    only = np.array([False, False, True, True])
+    assert [draw(z, greedy, 0.0, only, tokens) for tokens in ([0], [2], [2, 3])] == [2, 3, 2]
+
+
 def test_top_p_keeps_the_fewest_that_reach_p():
     z = np.log(np.array([0.5, 0.3, 0.15, 0.05]))
     rng = np.random.default_rng(0)
@@ -142,7 +159,18 @@ def test_only_allowed_ids_are_drawn():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"temperature": -1}, {"temperature": float("nan")}, {"top_k": 0}, {"top_p": 0}, {"top_p": 1.1}, {"seed": -1}],
+    [
+        {"temperature": -1},
+        {"temperature": float("nan")},
+        {"top_k": 0},
+        {"top_p": 0},
+        {"top_p": 1.1},
+        {"seed": -1},
+        {"min_p": -0.1},
+        {"min_p": 1.1},
+        {"repetition_penalty": 0},
+        {"repetition_penalty": float("nan")},
+    ],
 )
 def test_settings_that_cannot_work_are_refused(settings):
     with pytest.raises(ConfigError):

@@ -9,7 +9,7 @@ from dataclasses import fields
 from functools import cache
 from inspect import get_annotations
 from types import CodeType, UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from byhand.errors import ConfigError
 
@@ -21,7 +21,7 @@ MOST = {  # more than any machine of today can use: refused before anything is b
     "top_k": 1 << 20,
     **dict.fromkeys(("d_model", "n_heads", "n_kv_heads"), 1 << 17),
     **dict.fromkeys(("n_layers", "threads"), 1024),
-    "keep": 10**6,
+    **dict.fromkeys(("keep", "samples"), 10**6),
     **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval", "max_new_tokens"), 10**12),
     "seed": 2**63 - 1,
 }
@@ -61,6 +61,7 @@ def check_types(config: Any) -> None:
     """Check every field against its annotation, so that a TOML string never reaches the arithmetic."""
     for name, hint in _hints(type(config)).items():
         value = getattr(config, name)
+        hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
         kinds = tuple(get_origin(k) or k for k in (get_args(hint) if get_origin(hint) is UnionType else (hint,)))
         if get_origin(hint) is Literal:
             if value not in get_args(hint):

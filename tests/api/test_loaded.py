@@ -61,6 +61,14 @@ def test_weights_that_change_count_for_the_next_text(trained):
     assert changed != before
 
 
+def test_a_text_ends_before_a_stop_text(trained):
+    settings = {"max_new_tokens": 40, "seed": 5, "runtime": "numpy", "ascii_only": True}
+    whole = trained.generate("the ", **settings)
+    stop = whole[10:12]
+    assert trained.generate("the ", stop=stop, **settings) == whole[: whole.index(stop)]
+    assert "".join(trained.stream("the ", stop=["\0", stop], **settings)) == whole[: whole.index(stop)]
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

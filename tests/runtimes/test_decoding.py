@@ -113,6 +113,8 @@ def test_whatever_fills_the_cache_the_text_is_the_same(settings, way):
     [
         Sampling(1.0), Sampling(0.7, top_k=1), Sampling(0.8, top_k=5, seed=4), Sampling(0.8, top_p=0.7),
         Sampling(1.3, top_k=9, top_p=0.5), Sampling(1.0, top_k=400, top_p=1.0), Sampling(0.9, 8, 0.95, 7),
+        Sampling(0.9, min_p=0.15, repetition_penalty=1.3), Sampling(1.2, 9, 0.9, 3, 0.1, 0.8),
+        Sampling(0.0, repetition_penalty=1.6),
     ],
     ids=str,
 )  # fmt: skip

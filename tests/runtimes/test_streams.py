@@ -9,7 +9,7 @@ import pytest
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError, DataError, NonFiniteError
-from byhand.generation import Engine, Sampling, Stream, generate
+from byhand.generation import Engine, Sampling, StopText, Stream, generate
 from byhand.model import TinyGPT
 from byhand.runtimes.protocol import Request
 from runtimes.registered import NAMES, REFERENCE, SUITED, able
@@ -31,7 +31,7 @@ def streams():
     settings = [
         (Sampling(0.0), None), (Sampling(0.9, seed=3), None), (Sampling(1.2, top_k=5, seed=4), ALLOWED),
         (Sampling(0.8, top_p=0.8, seed=3), None), (Sampling(0.0), ALLOWED), (Sampling(1.0, 7, 0.9, 11), None),
-        (Sampling(0.9, seed=3), None), (Sampling(2.0, seed=1), None),
+        (Sampling(0.9, seed=3), None), (Sampling(2.0, seed=1, min_p=0.05, repetition_penalty=1.3), None),
     ]  # fmt: skip
     lengths = [3, 1, 14, 10, 9, 2, 5, 25]
     counts = [30, 7, 1, 12, 25, 31, 4, 16]
@@ -121,6 +121,18 @@ def test_stop_tokens_and_log_probabilities_are_each_streams_own(kind, runtime):
             kept = z if stream.allowed is None else z[stream.allowed]
             expected = z[stream.drawn[i]] - kept.max() - np.log(np.exp(kept - kept.max()).sum())
             assert logprob == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize("runtime", NAMES)
+def test_stop_texts_are_each_streams_own(runtime):
+    """Bytes of tokens are their ids: a stop text is three tokens of the first stream; the others go on."""
+    given, expected = streams(), alone("learned")
+    stop = expected[0][9:12]
+    first = next(i for i in range(30) if expected[0][i : i + 3] == stop)
+    given[0].until = StopText(bytes, [b"\xff", bytes(stop)])
+    found = [s.drawn for s in engine("learned", runtime, 3).finish(given)]
+    assert found == [expected[0][:first], *expected[1:]]
+    assert list(given[0].until.text) == given[0].drawn
 
 
 @pytest.mark.parametrize("runtime", NAMES)

@@ -8,16 +8,23 @@ import pytest
 import byhand as bh
 from byhand.engine.operations import operate
 from byhand.errors import ExplainError, NonFiniteError
-from byhand.runtimes.sampling import Sampling, draw, probabilities
+from byhand.runtimes.sampling import Sampling, draw, penalised, probabilities
 from byhand.tracing import Questions
 from byhand.tracing.sampling import draw_answer, sampling_trace
 from model_cases import parameters
 
 CONFIG = bh.ModelConfig(vocab_size=9, seq_len=4, d_model=4, n_layers=1, n_heads=2)
 SETTINGS = [
-    Sampling(), Sampling(0.7, seed=3), Sampling(2.0, top_k=3, seed=4), Sampling(1.0, top_p=0.6, seed=5),
-    Sampling(0.9, 5, 0.8, 6), Sampling(0),
-]  # fmt: skip
+    Sampling(),
+    Sampling(0.7, seed=3),
+    Sampling(2.0, top_k=3, seed=4),
+    Sampling(1.0, top_p=0.6, seed=5),
+    Sampling(0.9, 5, 0.8, 6),
+    Sampling(0),
+    Sampling(0.8, min_p=0.2, repetition_penalty=1.3, seed=7),
+    Sampling(0, repetition_penalty=3.0),
+]
+TOKENS = [*range(40), 7, 7]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -25,13 +32,14 @@ SETTINGS = [
 def test_the_token_is_the_one_that_is_drawn(sampling, dtype):
     for seed in range(20):
         logits = np.random.default_rng(seed).normal(0, 2, 50).astype(dtype)
-        trace = sampling_trace(logits, sampling)
+        trace = sampling_trace(logits, sampling, TOKENS)
         answer = draw_answer(trace, sampling)
-        assert answer.value == draw(logits, sampling, np.random.default_rng(sampling.seed))
+        assert answer.value == draw(logits, sampling, np.random.default_rng(sampling.seed), tokens=TOKENS)
         tree = answer.as_json()["terms"]
         assert operate(tree["op"], [part["value"] for part in tree["parts"]]) == answer.value
         if not sampling.greedy:
-            assert trace.result.data.tobytes() == probabilities(logits, sampling).tobytes()
+            kept = penalised(bh.Tensor(logits), sampling, TOKENS).data
+            assert trace.result.data.tobytes() == probabilities(kept, sampling).tobytes()
             assert [part["source"]["index"] for part in tree["parts"][1:]] == [[v] for v in range(50)]
 
 
@@ -54,6 +62,19 @@ def test_every_step_before_the_draw_is_answered():
     assert int(token.value) in kept
     with pytest.raises(ExplainError, match=r"next\.token has shape"):
         questions.answer("next.token", (0,))
+
+
+def test_the_penalty_is_answered_with_what_the_prompt_has():
+    model = bh.TinyGPT(CONFIG, arrays=parameters(CONFIG))
+    questions = Questions(model, [[1, 2, 2]], None, sampling=Sampling(0, repetition_penalty=4.0))
+    logits = questions.trace.tensor("logits").data[0, -1]
+    assert questions.array("next.counts").tolist() == [0, 1, 2, 0, 0, 0, 0, 0, 0]
+    for v in range(9):
+        answer = questions.answer("next.penalised", (v,))
+        factor = 1 if v not in (1, 2) else 0.25 if logits[v] > 0 else 4
+        assert answer.value == pytest.approx(float(logits[v]) * factor)
+        assert answer.equations == ("repetition_penalty",)
+    assert questions.answer("next.token", ()).value == int(np.argmax(questions.array("next.penalised")))
 
 
 def test_logits_that_are_not_finite_draw_nothing():

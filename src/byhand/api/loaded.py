@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ from typing import Any
 from byhand.api.settings import documented, named
 from byhand.cli.exchange import export as export_command
 from byhand.cli.runs import sample
+from byhand.cli.runs.texts import Continuation
 from byhand.config import TrainConfig
 from byhand.files import run_folder
-from byhand.generation import Engine, Stream
-from byhand.generation.text import drawn
+from byhand.generation import Engine
+from byhand.generation.engine import LIVE, sound
 from byhand.interop import exchange
 from byhand.model import TinyGPT
 from byhand.quantities import counted
@@ -24,7 +24,16 @@ from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
 AnyPath = str | os.PathLike[str]
-OF_SAMPLE = {"run", "prompt", "prompts", "streams", "last", "json", "logprobs"}  # flags that only a command has
+OF_SAMPLE = {
+    "run",
+    "prompt",
+    "prompts",
+    "samples",
+    "streams",
+    "last",
+    "json",
+    "logprobs",
+}  # flags that only a command has
 
 
 class Loaded:
@@ -88,20 +97,31 @@ class Loaded:
         """Return what `generate` returns, piece by piece as it is drawn."""
         return self._pieces(*self._begun(prompt, settings))
 
-    def _pieces(self, engine: Engine, stream: Stream) -> Iterator[str]:
-        with closing(drawn(engine, engine.submit(stream))) as tokens:
-            yield from filter(None, self.tokenizer.stream(tokens))
+    def _pieces(self, engine: Engine, text: Continuation) -> Iterator[str]:
+        stream = engine.submit(text.stream)
+        try:
+            while stream.status in LIVE:
+                engine.step()
+                if piece := text.more():
+                    yield piece
+        finally:
+            engine.cancel(stream)
+        if piece := text.more():  # the steps of others ended it
+            yield piece
+        sound(stream)
 
-    def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Stream]:
-        """Return the engine of these settings, kept from text to text, and a stream for it."""
-        given = named(sample.Options, "generate", settings, OF_SAMPLE)
-        asked = given.over(sample.Options(self.path))
-        stream = sample.stream_of(asked, self.checkpoint, utf8(prompt) if isinstance(prompt, str) else prompt)
+    def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Continuation]:
+        """Return the engine of these settings, kept from text to text, and a text for it."""
+        asked = named(sample.Options, "generate", settings, OF_SAMPLE).over(sample.Options(self.path))
+        content = utf8(prompt) if isinstance(prompt, str) else prompt
+        given = sample.encoded(asked, self.checkpoint, "the prompt", asked.text, content)
+        given.say_what_is_cut(self.tokenizer, self.model.config.seq_len)
+        (text,) = given.texts(self.tokenizer, sample.drawable(asked, self.checkpoint), False)
         how = (asked.runtime, asked.weights, not asked.no_cache)
         if how not in self._engines:
             runtime, weights, cache = how
             self._engines[how] = Engine(self.model, runtime=runtime, weights=weights, cache=cache)
-        return self._engines[how], stream
+        return self._engines[how], text
 
 
 for method in (Loaded.generate, Loaded.stream):

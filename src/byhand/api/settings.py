@@ -42,7 +42,9 @@ def named(
             raise ConfigError(f"{function} has no setting {quoted(name)}. {suggestion(name, known)}")
     given = {name: value for name, value in values.items() if value is not None}
     for name, value in given.items():
-        if known[name].kind is Path and isinstance(value, str | os.PathLike):
+        if known[name].repeated and isinstance(value, str):
+            given[name] = (value,)
+        elif known[name].kind is Path and isinstance(value, str | os.PathLike):
             given[name] = known[name].value(os.fspath(value))
         elif known[name].many and not isinstance(value, str):
             given[name] = tuple(map(os.fspath, [value] if isinstance(value, os.PathLike) else value))

@@ -1,7 +1,7 @@
 """Engine: streams are admitted to slots, advance together, and leave; the one loop of generation.
 
-Each stream has its own length, seed, temperature, top-k, top-p, stop tokens and log-probabilities, and gets the text
-that it would get alone. Streams join and leave between any two tokens: `submit` and `cancel` act before the next
+Each stream has its own length, `Sampling`, stop tokens and texts, and log-probabilities, and gets the text that it
+would get alone. Streams join and leave between any two tokens: `submit` and `cancel` act before the next
 step.
 """
 
@@ -126,6 +126,13 @@ class Engine:
 
         Raises NonFiniteError at a stream whose logits were not finite.
         """
+        return (sound(stream) for stream in self.follow(streams) if stream.status not in LIVE)
+
+    def follow(self, streams: Iterable[Stream]) -> Iterator[Stream]:
+        """Continue streams as `finish` does, and yield the first that has not ended after each step too.
+
+        So each is yielded several times while it grows, and once when it has ended.
+        """
         given, order = iter(streams), deque[Stream]()
         more = True  # streams are given that were not submitted yet
         while more or order:
@@ -134,9 +141,11 @@ class Engine:
                 if more := stream is not None:
                     order.append(self.submit(stream))
             while order and order[0].status not in LIVE:
-                yield sound(order.popleft())
+                yield order.popleft()
             if more or order:
                 self.step()
+            if order and order[0].status in LIVE:
+                yield order[0]
 
 
 def sound(stream: Stream) -> Stream:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from byhand.engine import Tensor, no_grad
+from byhand.engine.context import full_name
+from byhand.equations.min_p import min_p
+from byhand.equations.repetition_penalty import repetition_penalty
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
@@ -15,6 +19,7 @@ from byhand.equations.top_p import top_p
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 
 COLDEST = 1e-6  # below it, division by the temperature leaves only the likeliest token in float32
+PENALTIES = 0.01, 100  # a factor within this range makes no sound logit infinite
 
 
 @dataclass(frozen=True)
@@ -22,14 +27,28 @@ class Sampling:
     """How the next token is drawn. Temperature 0 (below 1e-6) takes the likeliest; of equals, the smallest id."""
 
     temperature: float = 1.0
+    """Above 1 flatter, below 1 sharper, 0 always the likeliest."""
     top_k: int | None = None
+    """Draw from the k likeliest only; of equally likely ones the smaller id comes first."""
     top_p: float | None = None
+    """Draw from the fewest tokens whose probabilities sum to p or more."""
     seed: int = 1
+    """Same seed, same text."""
+    min_p: float | None = None
+    """Draw only from tokens with at least this fraction of the likeliest one's probability, such as 0.05."""
+    repetition_penalty: float = 1.0
+    """Divide the positive logits of tokens in the prompt and the text so far by this, and multiply negative ones:
+    above 1, such as 1.1, against repetition."""
 
     @property
     def greedy(self) -> bool:
         """Whether a token takes no random number."""
         return self.temperature < COLDEST
+
+    @property
+    def penalises(self) -> bool:
+        """Whether it matters which tokens the text has."""
+        return self.repetition_penalty != 1
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -40,37 +59,57 @@ class Sampling:
             raise ConfigError(f"top_k is {self.top_k}, but must be at least 1. Use 40.")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ConfigError(f"top_p is {self.top_p}, but must be above 0 and at most 1. Use 0.95.")
+        if self.min_p is not None and not 0 <= self.min_p <= 1:
+            raise ConfigError(f"min_p is {self.min_p}, but must be between 0 and 1. Use 0.05.")
+        r, (low, high) = self.repetition_penalty, PENALTIES
+        if not low <= r <= high:
+            raise ConfigError(f"repetition_penalty is {r}, but must be between {low} and {high}. Use 1.1.")
 
 
 def probabilities(logits: Any, sampling: Sampling) -> Any:
-    """Return the probabilities (..., V) to draw with. Any array framework."""
+    """Return the probabilities (..., V) to draw with, from logits after `penalised`. Any array framework."""
     with no_grad():
         return distribution(Tensor(logits), sampling).data
 
 
+def penalised(z: Tensor, sampling: Sampling, tokens: Sequence[int]) -> Tensor:
+    """Apply the repetition penalty, if there is one, to the logits (V,) after these tokens."""
+    if not sampling.penalises:
+        return z
+    counts = Tensor(np.bincount(np.asarray(tokens, int), minlength=len(z.data)), name=full_name("counts"))
+    return repetition_penalty(z, counts, r=sampling.repetition_penalty, name="penalised")
+
+
 def distribution(z: Tensor, sampling: Sampling) -> Tensor:
-    """Apply temperature, then top-k, then top-p, then softmax to logits (..., V)."""
+    """Apply temperature, then top-k, then top-p, then min-p, then softmax to logits (..., V)."""
     z = temperature(z, tau=sampling.temperature, name="scaled")
     if sampling.top_k is not None:
         z = top_k(z, k=sampling.top_k, name="top_k")
     if sampling.top_p is not None:
         z = top_p(z, p=sampling.top_p, name="top_p")
+    if sampling.min_p is not None:
+        z = min_p(z, p=sampling.min_p, name="min_p")
     return softmax(z, name="p")
 
 
 def log_probability(logits: np.ndarray, token: int, allowed: np.ndarray | None = None) -> float:
-    """Return ln p(token) in nats: the model's own among what is allowed, before temperature, top-k and top-p."""
+    """Return ln p(token) in nats: the model's own among what is allowed, before any setting of `Sampling`."""
     z = np.asarray(logits if allowed is None else logits[allowed], np.float64)
     most = z.max()
     return float(logits[token] - most - np.log(np.exp(z - most).sum()))
 
 
 def draw(
-    logits: np.ndarray, sampling: Sampling, rng: np.random.Generator | float, allowed: np.ndarray | None = None
+    logits: np.ndarray,
+    sampling: Sampling,
+    rng: np.random.Generator | float,
+    allowed: np.ndarray | None = None,
+    tokens: Sequence[int] = (),
 ) -> int:
     """Return one token id drawn from logits (V,) by the inverse CDF of its `probabilities`.
 
-    rng  a generator, or the number in [0, 1) that it would give
+    rng     a generator, or the number in [0, 1) that it would give
+    tokens  the text so far, for the repetition penalty
 
     Raises NonFiniteError if a logit is NaN or infinite, or if all are -inf.
     """
@@ -78,6 +117,8 @@ def draw(
         if not np.any(allowed):
             raise ConfigError("no token is allowed. Allow at least one.")
         logits = np.where(allowed, logits, -np.inf)
+    with no_grad():
+        logits = penalised(Tensor(logits), sampling, tokens).data
     if not np.isfinite(np.max(logits)):  # NaN wins every maximum
         raise NonFiniteError(UNSOUND_LOGITS)
     if sampling.greedy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -21,6 +21,7 @@ class Stream:
     count     tokens to draw at most
     allowed   booleans (V,): which ids may be drawn; None allows all
     stop      ids that end it; the one drawn is not kept
+    until     called with each token when it is appended; None, or how many of the drawn ones stay, as it ends there
     scored    whether `logprobs` are kept: of each drawn token, in nats (`sampling.log_probability`)
     status    queued: in an engine; failed: logits were not finite; interrupted: by an error, after its window slid
     """
@@ -31,6 +32,7 @@ class Stream:
     allowed: np.ndarray | None = None
     stop: frozenset[int] = frozenset()
     scored: bool = False
+    until: Callable[[int], int | None] | None = None
     logprobs: list[float] = field(default_factory=list)
     status: Literal["waiting", "queued", "running", "finished", "failed", "interrupted"] = "waiting"
 
@@ -63,7 +65,8 @@ class Stream:
     def take(self, ids: Sequence[int], logprobs: Sequence[float] = ()) -> None:
         """Append drawn ids up to the one that ends it; -1 says that logits were not finite."""
         self._uniforms = self._uniforms[len(ids) :]
-        if not self.stop and not self.scored and len(ids) < self.left and min(ids) >= 0:  # most runs
+        plain = not self.stop and not self.scored and self.until is None
+        if plain and len(ids) < self.left and min(ids) >= 0:  # most runs
             self.tokens += ids
             return
         for i, token in enumerate(ids):
@@ -73,6 +76,10 @@ class Stream:
             self.tokens.append(token)
             if self.scored:
                 self.logprobs.append(float(logprobs[i]))
+            if self.until and (kept := self.until(token)) is not None:
+                del self.tokens[self.prompt + kept :], self.logprobs[kept:]
+                self.status = "finished"
+                return
             if self.left == 0:
                 self.status = "finished"
                 return
@@ -81,7 +88,7 @@ class Stream:
         """Draw the next token from logits (V,)."""
         try:
             (uniform,) = [0.0] if self.sampling.greedy else self.uniforms(1)
-            token = draw(logits, self.sampling, uniform, self.allowed)
+            token = draw(logits, self.sampling, uniform, self.allowed, self.tokens)
         except NonFiniteError:
             return self.take([-1])
         return self.take([token], [log_probability(logits, token, self.allowed)] if self.scored else ())

@@ -6,7 +6,6 @@ counting them turns a loss per token into a loss per byte.
 
 from __future__ import annotations
 
-import codecs
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -83,17 +82,6 @@ class Tokenizer(ABC):
         """The id of the token that ends a document."""
         (token,) = self.encode(self.end_text)
         return token
-
-    def stream(self, tokens: Iterable[int], before: bytes = b"") -> Iterator[str]:
-        """Yield the text of `before`, then what each token adds to it, then the rest.
-
-        Bytes of an unfinished character wait for the rest; invalid ones become �.
-        """
-        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        yield decoder.decode(before)
-        for token in tokens:
-            yield decoder.decode(self.decode((token,)))
-        yield decoder.decode(b"", final=True)
 
     def printable(self, vocab_size: int, ascii_only: bool) -> np.ndarray:
         """Return booleans (V,): the ids with a text, with ascii_only of printable ASCII, tab and newline."""

@@ -44,6 +44,7 @@ class Questions:
         self.optimizer = optimizer or AdamW()
         self.max_grad_norm = max_grad_norm
         self.sampling = sampling or Sampling()
+        self.first_row: list[int] = np.asarray(tokens)[0].tolist()
         self.has_loss = targets is not None
         self.trace = Trace.of(
             (lambda: model.loss(tokens, targets)) if self.has_loss else (lambda: model.forward_logits(tokens))
@@ -91,7 +92,7 @@ class Questions:
     @cached_property
     def next(self) -> Trace:
         """The pass from the last position's logits to the probabilities that the next token is drawn with."""
-        return sampling_trace(self.trace.tensor("logits").data[0, -1], self.sampling)
+        return sampling_trace(self.trace.tensor("logits").data[0, -1], self.sampling, self.first_row)
 
     @cached_property
     def gradients(self) -> Gradients:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,25 +11,30 @@ from byhand.engine import Tensor, scope
 from byhand.engine.rows import joined, over
 from byhand.engine.terms import element, made, number
 from byhand.errors import UNSOUND_LOGITS, NonFiniteError
-from byhand.runtimes.sampling import Sampling, distribution
+from byhand.runtimes.sampling import Sampling, distribution, penalised
 from byhand.tracing.answers import Answer
 from byhand.tracing.elements import origin
 from byhand.tracing.trace import Trace
 
-NEXT = "next"  # scope of the names: next.scaled, next.top_k, next.top_p, next.p, next.token
+NEXT = "next"  # scope of the names: next.penalised, .scaled, .top_k, .top_p, .min_p, .p, .token
 TOKEN = f"{NEXT}.token"
 
 
-def sampling_trace(logits: Any, sampling: Sampling) -> Trace:
-    """Return the trace from the logits (V,) of the next token to the probabilities that it is drawn with.
+def sampling_trace(logits: Any, sampling: Sampling, tokens: Sequence[int] = ()) -> Trace:
+    """Return the trace from the logits (V,) after these tokens to the probabilities that the next is drawn with.
 
-    With temperature 0 no probability is computed: the trace has the logits alone.
+    With temperature 0 no probability is computed: the trace ends with the logits, penalised or not.
     """
     z = Tensor(logits, name=f"{NEXT}.logits")
-    if sampling.greedy:
+    if sampling.greedy and not sampling.penalises:
         return Trace(z, (), {}, {z.name: z}, {id(z): z.name})
+
+    def drawn() -> Tensor:
+        kept = penalised(z, sampling, tokens)
+        return kept if sampling.greedy else distribution(kept, sampling)
+
     with scope(NEXT):
-        return Trace.of(lambda: distribution(z, sampling))
+        return Trace.of(drawn)
 
 
 def draw_answer(trace: Trace, sampling: Sampling) -> Answer:

@@ -16,6 +16,7 @@ LINES = [
     {"prompt": "", "seed": 5},
     {"prompt": "图", "top_k": 3, "max_new_tokens": 4},
     {"prompt": "a\nb", "top_p": 0.5, "temperature": 1.5},
+    {"prompt": "a", "min_p": 0.01, "repetition_penalty": 1.5, "stop": "\u07ff\u07ff"},
 ]
 USUAL = ["--max-new-tokens", 9, "--seed", 2, "--runtime", "numpy"]
 
@@ -43,10 +44,10 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         alone = byhand("sample", "run", *USUAL, *flags, "--json", "--logprobs", cwd=folder)
         expected = json.loads(alone.stdout)
         assert each["logprobs"] == pytest.approx(expected.pop("logprobs"), abs=1e-6)
-        assert {name: each[name] for name in ("prompt", "text")} == expected
+        assert {name: each[name] for name in ("prompt", "text", "ids")} == expected
         assert len(each["ids"]) == len(each["logprobs"]) == line.get("max_new_tokens", 9)
     plain = byhand("sample", "run", "--prompts", "-", *USUAL, cwd=folder, stdin=written(LINES))
-    assert [json.loads(line).keys() for line in plain.stdout.splitlines()] == [{"prompt", "text", "ids"}] * 4
+    assert [json.loads(line).keys() for line in plain.stdout.splitlines()] == [{"prompt", "text", "ids"}] * 5
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (b'{"prompt": "a", "prompt": "b"}', "it is no JSON (the key 'prompt' twice)."),
         (
             b'{"prompt": "a", "topk": 3}',
-            "'topk' is no setting. Use prompt, max_new_tokens, stop, temperature, top_k,",
+            "'topk' is no setting. Use prompt, max_new_tokens, stop, samples, temperature, top_k,",
         ),
         (b'{"prompt": "a", "top_k": true}', "top_k is true, but must be a whole number."),
         (b'{"prompt": "a", "top_k": 0}', "top_k is 0, but must be at least 1. Use 40."),
@@ -67,10 +68,17 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (b'{"prompt": "a", "temperature": "hot"}', "temperature is 'hot', but must be a number, such as 0.8."),
         (b'{"prompt": "a", "temperature": ' + b"9" * 400 + b"}", "but must be a finite number, such as 0.8."),
         (b'{"prompt": "a", "temperature": -1}', "temperature is -1, but must be 0 or more. Use 0.8."),
+        (b'{"prompt": "a", "stop": ""}', "stop is '', but must have 1 to 1,000 bytes."),
+        (b'{"prompt": "a", "stop": ["b", 1]}', "stop is ['b', 1], but must be text in quotes, or a list of such"),
+        (b'{"prompt": "a", "stop": null}', "stop is null, but must be text in quotes, or a list of such texts."),
+        (b'{"prompt": "a", "stop": "\\ud800"}', "it is no JSON"),
+        (b'{"prompt": "a", "min_p": 2}', "min_p is 2, but must be between 0 and 1. Use 0.05."),
         (
-            b'{"prompt": "a", "stop": "<|end|>"}',
-            "stop '<|end|>' is no special token of this run's tokenizer. Leave it",
+            b'{"prompt": "a", "repetition_penalty": 0}',
+            "repetition_penalty is 0, but must be between 0.01 and 100. Use 1.1.",
         ),
+        (b'{"prompt": "a", "samples": 0}', "samples is 0, but must be at least 1. Use 1."),
+        (b'{"prompt": "a", "samples": 2, "temperature": 0}', "samples is 2, but at temperature 0 all are the same"),
         (b'{"prompt": "\\ud800"}', "it is no JSON"),
         (b'{"prompt": "\xff"}', "it is no JSON"),
         (b"[" * 100, "it is no JSON"),
@@ -109,7 +117,7 @@ def test_other_mistakes_are_one_line(folder):
             ["--prompts", "-", "--json"],
             "--json changes nothing with --prompts, which names the texts and prints JSON",
         ),
-        (["--prompt", "a", "--streams", "8"], "--streams changes nothing without --prompts. Leave it out."),
+        (["--prompt", "a", "--streams", "8"], "--streams changes nothing for a single text. Leave it out."),
         (["--logprobs"], "--logprobs changes nothing without --prompts or --json."),
         (["--prompts", "-", "--streams", 0], "streams is 0, but must be between 1 and 1024."),
     ):

@@ -160,16 +160,16 @@ fine_tuning | Fine-tuning methods | 微调方法 | train, load
 beam_search | Beam search | 束搜索 | generate, temperature, top_k
     Keeps the best few continuations at each step.
     每一步保留最好的几个续写。
-    One token is drawn at a time: by temperature, top-k and top-p, or the likeliest at temperature 0.
-    每次只抽一个词元：按温度、top-k、top-p 抽样，温度为 0 时取最可能的。
+    One token is drawn at a time: by temperature, top-k, top-p and min-p, or the likeliest at temperature 0.
+    每次只抽一个词元：按温度、top-k、top-p、min-p 抽样，温度为 0 时取最可能的。
     num_beams, BeamSearchScorer, contrastive search, 集束搜索, 束宽
-repetition_penalty | Repetition penalty | 重复惩罚 | temperature, top_k, top_p
-    Lowers the logits of tokens that were already written.
-    降低已经出现过的词元的 logits。
-    Logits depend on the model, temperature, top-k and top-p.
-    logits 只由模型、温度、top-k 和 top-p 决定。
-    repetition_penalty, frequency_penalty, presence_penalty, no_repeat_ngram_size, min_p, typical_p, logit_bias,
-    频率惩罚, 避免重复
+other_penalties | Other penalties and cuts | 其他惩罚与截断 | repetition_penalty, min_p, top_p
+    Subtract from logits by count, forbid phrases that were already written, or cut by other measures.
+    按出现次数减小 logits、禁止已经出现过的短语，或按其他标准截断。
+    The repetition penalty is a factor, the same however often a token occurred; cuts are top-k, top-p and min-p.
+    重复惩罚是一个系数，与出现次数无关；截断有 top-k、top-p 和 min-p。
+    frequency_penalty, presence_penalty, no_repeat_ngram_size, typical_p, logit_bias, top_n_sigma, mirostat, XTC, DRY,
+    频率惩罚, 存在惩罚
 speculative_decoding | Speculative decoding | 推测解码 | generate, kv_cache
     A small model proposes tokens that a large one checks.
     小模型提议词元，大模型检查。

@@ -104,6 +104,8 @@ sampling | 采样 | generate, temperature, top_k | generation loop, 文本生成
 temperature | 温度 | temperature | divide logits by temp, 温度系数, temp, tau
 top-k sampling | top-k 采样 | top_k | top k logits, keep the largest logits, 前 k 个
 nucleus sampling | 核采样 | top_p | top-p sampling, top-p 采样
+min-p sampling | min-p 采样 | min_p | min_p, min-p 截断
+repetition penalty | 重复惩罚 | repetition_penalty | repeat penalty, 复读惩罚
 prefill | 预填充 | generate | first pass over the prompt, 提示词, prompt
 KV cache | 键值缓存 | kv_cache, generate | key-value cache, KV 缓存, incremental decoding
 # Arrays

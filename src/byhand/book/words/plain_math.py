@@ -14,8 +14,9 @@ WIDE = "\0"  # between formulas, which become lines
 SIGNS = {
     "alpha": "α", "beta": "β", "epsilon": "ε", "lambda": "λ", "mu": "μ", "sigma": "σ", "tau": "τ", "theta": "θ",
     "pi": "π", "infty": "∞", "partial": "∂", "sum": "Σ", "cdot": "·", "odot": "⊙", "times": "×", "circ": "∘",
-    "le": "≤", "leftarrow": "←", "top": "ᵀ", "max": "max", "log": "log", "exp": "exp", "tanh": "tanh", "quad": WIDE,
-    "left": "", "right": "", "in": "∈", "cos": "cos", "sin": "sin", "lfloor": "⌊", "rfloor": "⌋",
+    "le": "≤", "ge": "≥", "leftarrow": "←", "top": "ᵀ", "max": "max", "log": "log", "ln": "ln", "exp": "exp",
+    "tanh": "tanh", "quad": WIDE, "left": "", "right": "", "in": "∈", "cos": "cos", "sin": "sin",
+    "lfloor": "⌊", "rfloor": "⌋",
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
 IN_LATEX = {r"\text{otherwise}": r"\text{其余情形}", r"\text{ is kept}": r"\text{ 被保留}"}

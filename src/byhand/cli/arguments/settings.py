@@ -19,6 +19,7 @@ from byhand.errors import ByhandError
 Record = TypeVar("Record")
 Value = TypeVar("Value")
 Positional = Annotated[Value, "positional"]
+Repeated = Annotated[tuple[Value, ...], "repeated"]  # a flag that may be given several times
 Switch = Annotated[bool, "switch"]  # a flag without a second one, --no-...
 METAVARS = {int: "INT", float: "FLOAT", str: "STR"}
 MARK = "\0"  # before a word that argparse must not take for a flag
@@ -35,6 +36,7 @@ class Setting:
     """A field: its flag, its kind (a type, or a tuple of choices), and how it is written.
 
     many       it takes any number of words
+    repeated   it may be given several times, with a word each
     negatable  a boolean with a second flag, --no-...
     optional   it may stand without a value, and then has that of an empty word
     """
@@ -51,6 +53,7 @@ class Setting:
         self.kind: Any = parts if get_origin(plain) is Literal else parts[0] if parts else plain
         self.many = any(get_origin(part) is tuple for part in (plain, *parts))
         self.positional = "positional" in markers
+        self.repeated = "repeated" in markers
         self.optional = next((m for m in markers if isinstance(m, ValueOptional)), None)
         self.negatable = self.kind is bool and "switch" not in markers
         choices = f"{{{','.join(map(str, self.kind))}}}" if isinstance(self.kind, tuple) else ""
@@ -62,6 +65,8 @@ class Setting:
         if self.kind is bool:
             action = BooleanOptionalAction if self.negatable else "store_true"
             return {"dest": self.name, "action": action, "default": SUPPRESS}
+        if self.repeated:
+            return {"dest": self.name, "type": self.value, "action": "append", "metavar": self.metavar}
         nargs = "*" if self.many else "?" if self.optional else None
         return {"dest": self.name, "type": self.value, "nargs": nargs, "metavar": self.metavar}
 

@@ -36,15 +36,24 @@ from byhand.tracing.updates import PARTS
 
 DEEPEST = 100  # only models with hundreds of layers compute a number in more steps
 LONGEST = 300  # characters of a target
-OF_NEXT = ("next.logits", "next.scaled", "next.top_k", "next.top_p", "next.p")
+OF_NEXT = (
+    "next.logits",
+    "next.counts",
+    "next.penalised",
+    "next.scaled",
+    "next.top_k",
+    "next.top_p",
+    "next.min_p",
+    "next.p",
+)
 OF_A_NUMBER = {"grad", "depth", "terms", "plot", "json", *settings(Drawing)}  # flags that need a target
 VOCABULARY = {"wte": 0, **dict.fromkeys(("logits", "lm_head.w", "lm_head.b", *OF_NEXT), -1)}  # the axis of tokens
 UPDATES = Words(
     "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步更新后的 PARAMETER.m、.v、.theta、.update"
 )
 DRAW = Words(
-    "and how the next token is drawn: next.scaled, .top_k, .top_p, .p, .token",
-    "以及下一个词元怎样抽取：next.scaled、.top_k、.top_p、.p、.token",
+    "and how the next token is drawn: next.penalised, .scaled, .top_k, .top_p, .min_p, .p, .token",
+    "以及下一个词元怎样抽取：next.penalised、.scaled、.top_k、.top_p、.min_p、.p、.token",
 )
 POSITIONS = Words(
     "positions: {T} for a value; {shorter} for the loss, a gradient or an update, as without --targets the last "
@@ -122,7 +131,7 @@ def main(arguments: list[str]) -> int:
         say(loaded.of_average if average else "weights of the last step, from which training goes on")
     with np.errstate(all="ignore"):
         model, clip = loaded.model(average), loaded.config.optim.grad_clip
-        explainer = Explainer(model, tokens, targets, optimizer(loaded), clip, options.drawing.sampling)
+        explainer = Explainer(model, tokens, targets, optimizer(loaded), clip, options.drawing)
         unsound = non_finite_value(explainer.trace.result)
         if not unsound and (grad or of_the_update):
             unsound = non_finite_gradient(explainer.gradients.steps)

@@ -3,39 +3,73 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from byhand.cli.arguments.drawing import Drawing
-from byhand.cli.arguments.settings import overridden, settings
+from byhand.cli.arguments.parsing import text_bytes
+from byhand.cli.arguments.settings import Repeated, overridden, settings
 from byhand.cli.terminal.shown import quoted
-from byhand.config_checks import at_least, at_most, check_types
-from byhand.errors import ByhandError, DataError, reason
+from byhand.config_checks import at_least, at_most, brief, check_types
+from byhand.errors import ByhandError, ConfigError, DataError, reason
 from byhand.files.reading import parse_json, read_regular
 
-LONGEST = 1 << 24  # bytes of all prompts
+LONGEST = 1 << 24  # bytes of a prompt, or of all that a file has; the model reads at most its context
+LONGEST_STOP = 1000
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A text, and how it is continued."""
 
-    prompt: str = ""
-    """Text to continue; - reads it from standard input."""
+    prompt: Repeated[str] = ()
+    """Text to continue; - reads it from standard input, less one newline at its end. Repeat it for several texts."""
     max_new_tokens: int = 300
     """How many tokens to write: bytes, unless the run has another tokenizer."""
-    stop: str = ""
-    """End the text at this special token of the run's tokenizer, such as <|endoftext|>."""
+    stop: Repeated[str] = ()
+    """End the text before this one, or at this special token of the run's tokenizer. Repeat it for several."""
+    samples: int = 1
+    """How many continuations, with the seeds from --seed on."""
     drawing: Drawing = field(default_factory=Drawing)
 
     def __post_init__(self) -> None:
         check_types(self)
         at_least(self, 0, "max_new_tokens")
+        at_least(self, 1, "samples")
         at_most(self)
+        if self.samples > 1 and self.drawing.greedy:
+            raise ConfigError(f"samples is {self.samples}, but at temperature 0 all are the same text. Leave it out.")
+        replace(self.drawing, seed=self.drawing.seed + self.samples - 1)  # it checks the last seed
+        for stop in self.stop:
+            if not 0 < len(text_bytes(stop, "stop")) <= LONGEST_STOP:
+                raise ConfigError(f"stop is {brief(stop)}, but must have 1 to {LONGEST_STOP:,} bytes.")
+
+
+def prompts_given(usual: Prompt) -> dict[str, Prompt]:
+    """Return the prompts of a command line, by the place of each for messages."""
+    if usual.prompt.count("-") > 1:
+        raise ConfigError("--prompt - is given twice, but standard input can be read once. Leave one out.")
+    texts = usual.prompt or ("",)
+    return {
+        f"prompt {number}" if len(texts) > 1 else "prompt": replace(usual, prompt=(text,))
+        for number, text in enumerate(texts, 1)
+    }
+
+
+def content(prompt: Prompt) -> bytes:
+    """Return the text of a command line's prompt."""
+    (text,) = prompt.prompt
+    if text != "-":
+        return text_bytes(text, "--prompt")
+    read = sys.stdin.buffer.read(LONGEST + 1)
+    if len(read) > LONGEST:
+        raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
+    return read[:-2] if read.endswith(b"\r\n") else read.removesuffix(b"\n")  # what `echo` adds
 
 
 def prompts_of(path: str, usual: Prompt) -> dict[str, Prompt]:
-    """Return the prompts of a file, or of standard input for -, by the place of each for errors.
+    """Return the prompts of a file, or of standard input for -, by the place of each for messages.
 
     usual  has what a line does not set
     Raises DataError, with the line's number.
@@ -79,5 +113,14 @@ def _prompt(line: bytes, usual: Prompt) -> Prompt:
     known = settings(Prompt)
     if unknown := [name for name in value if name not in known]:
         raise DataError(f"{quoted(unknown[0])} is no setting. Use {', '.join(known)}.")
-    value["prompt"].encode()  # half a surrogate pair is a ValueError
-    return overridden(usual, value)
+    return overridden(usual, {n: _texts(n, v) if known[n].repeated else v for n, v in value.items()})
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    """Return the texts of a setting that may be repeated: a string, or a list of them."""
+    texts = value if isinstance(value, list) else [value]
+    for text in texts:
+        if not isinstance(text, str):
+            raise DataError(f"{name} is {brief(value)}, but must be text in quotes, or a list of such texts.")
+        text.encode()  # half a surrogate pair is a ValueError
+    return tuple(texts)

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from byhand.cli.arguments.parsing import read, text_bytes
+from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
-from byhand.cli.runs.prompts import Prompt, prompts_of
-from byhand.cli.terminal.say import say, show_json
-from byhand.cli.terminal.shown import on_terminal, quoted
-from byhand.errors import ConfigError, DataError
+from byhand.cli.runs.prompts import Prompt, content, prompts_given, prompts_of
+from byhand.cli.runs.texts import EncodedPrompt, show_lines, show_texts
+from byhand.cli.terminal.say import say
+from byhand.errors import ConfigError
 from byhand.formats.names import Weights
-from byhand.generation import START, Engine, Stream, generate
-from byhand.model import TinyGPT
+from byhand.generation import Engine
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.runtimes.registry import offered
-from byhand.tokenizers.bpe import BytePairTokenizer
-from byhand.tokenizers.byte import ByteTokenizer
-from byhand.tokenizers.tokenizer import Tokenizer
 
-LONGEST = 1 << 24  # bytes of a prompt; the model reads at most its context
 MOST_STREAMS = 1024
 
 
@@ -38,9 +32,9 @@ class Options:
     text: Prompt = field(default_factory=Prompt)
     prompts: str = ""
     """Continue each line of this file (-: standard input), JSON such as {"prompt": "To be"}, and print JSON lines. A
-    line may set max_new_tokens, temperature, top_k, top_p, seed and stop for itself."""
+    line may set max_new_tokens, stop (text or a list), samples, and how tokens are drawn for itself."""
     streams: int = 8
-    """With --prompts, how many texts are continued side by side; each is the text that it would be alone."""
+    """How many of several texts are continued side by side; each is the text that it would be alone."""
     ascii_only: Switch = False
     """Draw only printable ASCII, tab and newline."""
     no_cache: Switch = False
@@ -54,9 +48,9 @@ class Options:
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False
-    """Print one JSON object at the end instead of streaming."""
+    """Print a line of JSON for each text that has ended, with the ids of its tokens, instead of streaming."""
     logprobs: Switch = False
-    """With --json or --prompts: print ln p of each token too, before temperature, top-k and top-p."""
+    """With --json or --prompts: print ln p of each token too, as the model has it before any setting of sampling."""
 
 
 def main(arguments: list[str]) -> int:
@@ -65,118 +59,52 @@ def main(arguments: list[str]) -> int:
     options = given.over()
     if options.prompts:
         given.refuse(("prompt", "json"), "with --prompts, which names the texts and prints JSON lines")
-    else:
-        given.refuse(("streams",), "without --prompts")
-    if not (options.prompts or options.json):
+    elif not options.json:
         given.refuse(("logprobs",), "without --prompts or --json")
     if not 1 <= options.streams <= MOST_STREAMS:
         raise ConfigError(f"streams is {options.streams}, but must be between 1 and {MOST_STREAMS}. Use 8.")
-    prompts = prompts_of(options.prompts, options.text) if options.prompts else {}
+    prompts = prompts_of(options.prompts, options.text) if options.prompts else prompts_given(options.text)
+    count = sum(prompt.samples for prompt in prompts.values())
+    if count == 1 and not options.prompts:
+        given.refuse(("streams",), "for a single text")
     loaded = checkpoint.load(options.run, moments=False)
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
-    tokenizer = loaded.tokenizer
-    shared = _allowed(tokenizer, model.config.vocab_size, options.ascii_only)
-    ends = frozenset() if options.ignore_eos else loaded.ends
-    if options.prompts:
-        streams = [_stream(tokenizer, *each, shared, ends, options.logprobs) for each in prompts.items()]
-        _continue_all(options, model, tokenizer, list(zip(prompts.values(), streams, strict=True)))
-        return 0
-    text = options.text
-    prompt = sys.stdin.buffer.read(LONGEST + 1) if text.prompt == "-" else text_bytes(text.prompt, "--prompt")
-    if len(prompt) > LONGEST:
-        raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
-    tokens = generate(
-        model,
-        _begun(tokenizer, prompt),
-        text.max_new_tokens,
-        text.drawing.sampling,
-        allowed=shared,
-        stop=ends | _stop(tokenizer, text.stop),
-        scored=options.logprobs,
-        use_cache=not options.no_cache,
-        runtime=options.runtime,
-        weights=options.weights,
-    )
-    if tokens.why:
-        say(f"runtime {tokens.runtime}: {tokens.why}")
-    if options.json:
-        said = tokenizer.decode(tokens).decode(errors="replace")
-        scores = {"logprobs": tokens.logprobs} if options.logprobs else {}
-        show_json({"prompt": prompt.decode(errors="replace"), "text": said, **scores})
-        return 0
-    written = on_terminal if sys.stdout.isatty() else str
-    for part in tokenizer.stream(tokens, prompt):
-        sys.stdout.write(written(part))
-        sys.stdout.flush()
-    sys.stdout.write("\n")
-    return 0
-
-
-def stream_of(options: Options, loaded: Checkpoint, prompt: bytes) -> Stream:
-    """Return the stream that continues a prompt as the options say."""
-    text, tokenizer = options.text, loaded.tokenizer
-    ends = frozenset() if options.ignore_eos else loaded.ends
-    tokens = _begun(tokenizer, prompt) or [START]
-    stop = ends | _stop(tokenizer, text.stop)
-    allowed = _allowed(tokenizer, loaded.config.model.vocab_size, options.ascii_only)
-    return Stream(tokens, text.max_new_tokens, text.drawing.sampling, allowed, stop, options.logprobs)
-
-
-def _allowed(tokenizer: Tokenizer, vocab_size: int, ascii_only: bool) -> np.ndarray | None:
-    """Return which tokens may be drawn; None if all may. ConfigError if none is left."""
-    allowed = tokenizer.printable(vocab_size, ascii_only)
-    if not allowed.any():
-        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
-    return None if allowed.all() else allowed
-
-
-def _begun(tokenizer: Tokenizer, given: bytes) -> list[int]:
-    """Return a prompt's ids; for an empty one a newline's."""
-    prompt = tokenizer.encode(given)
-    if not (prompt or isinstance(tokenizer, ByteTokenizer)):  # `generate` knows the newline of bytes alone
-        prompt = tokenizer.encode(b"\n")
-    return prompt
-
-
-def _stream(
-    tokenizer: Tokenizer, place: str, prompt: Prompt, allowed: Any, ends: frozenset[int], scored: bool
-) -> Stream:
-    """Return the stream of one line; DataError with its place if its stop token is none."""
-    try:
-        stop = ends | _stop(tokenizer, prompt.stop)
-    except ConfigError as error:
-        raise DataError(f"{place}: {error}") from None
-    tokens = _begun(tokenizer, prompt.prompt.encode()) or [START]
-    return Stream(tokens, prompt.max_new_tokens, prompt.drawing.sampling, allowed, stop, scored)
-
-
-def _continue_all(options: Options, model: TinyGPT, tokenizer: Tokenizer, given: list[tuple[Prompt, Stream]]) -> None:
-    """Print one line of JSON for each prompt, in their order, as soon as it and those before it have ended."""
+    tokenizer, allowed = loaded.tokenizer, drawable(options, loaded)
+    all_given: list[EncodedPrompt] = []
+    for place, prompt in prompts.items():
+        text = prompt.prompt[0].encode() if options.prompts else content(prompt)
+        all_given.append(encoded(options, loaded, place, prompt, text))
     engine = Engine(
         model,
-        min(options.streams, len(given)),
+        min(options.streams, count),
         runtime=options.runtime,
         weights=options.weights,
         cache=not options.no_cache,
     )
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
-    ended = engine.finish(stream for _, stream in given)
-    for (prompt, _), stream in zip(given, ended, strict=True):
-        text = tokenizer.decode(stream.drawn).decode(errors="replace")
-        scores = {"logprobs": stream.logprobs} if options.logprobs else {}
-        show_json({"prompt": prompt.prompt, "text": text, "ids": stream.drawn, **scores})
-        sys.stdout.flush()
+    for each in all_given:
+        each.say_what_is_cut(tokenizer, model.config.seq_len)
+    texts = (text for each in all_given for text in each.texts(tokenizer, allowed, options.logprobs))
+    if options.prompts or options.json:
+        show_lines(engine, texts)
+    else:
+        show_texts(engine, texts, count)
+    return 0
 
 
-def _stop(tokenizer: Tokenizer, text: str) -> frozenset[int]:
-    """Return the id of the special token that ends a text, if one is asked for. ConfigError if it is none."""
-    special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
-    if not text:
-        return frozenset()
-    if text not in special:
-        known = f"Use one of {', '.join(list(special)[:5])}." if special else "Leave it out."
-        raise ConfigError(f"stop {quoted(text)} is no special token of this run's tokenizer. {known}")
-    return frozenset({special[text]})
+def drawable(options: Options, loaded: Checkpoint) -> np.ndarray | None:
+    """Return which ids may be drawn; None if all may. ConfigError if none is left."""
+    vocab_size = loaded.config.model.vocab_size
+    allowed = loaded.tokenizer.printable(vocab_size, options.ascii_only)
+    if not allowed.any():
+        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
+    return None if allowed.all() else allowed
+
+
+def encoded(options: Options, loaded: Checkpoint, place: str, prompt: Prompt, content: bytes) -> EncodedPrompt:
+    """Return a prompt with its tokens, and with what ends its texts."""
+    ends = frozenset() if options.ignore_eos else loaded.ends
+    return EncodedPrompt.of(place, prompt, content, loaded.tokenizer, loaded.config.model.vocab_size, ends)

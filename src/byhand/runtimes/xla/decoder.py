@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from jax import lax
 from byhand.engine import Tensor
 from byhand.engine.context import interpreting
 from byhand.equations.extend_cache import extend_cache
+from byhand.equations.min_p import log_ratio
 from byhand.equations.softmax import softmax
 from byhand.equations.top_k import ranks
 from byhand.formats.registry import FORMATS
@@ -142,7 +143,7 @@ class XlaDecoder(Slots):
         self,
         parameters: Any,
         state: State,
-        kind: tuple[bool, bool, bool],
+        kind: Kind,
         settings: Any,
         lengths: Any,
         u: Any,
@@ -151,18 +152,22 @@ class XlaDecoder(Slots):
         """Draw n tokens, each from the logits after the one before; stop after one whose logits are not finite."""
 
         def going(carry: Any) -> Any:
-            i, *_, sound = carry
+            i, *_, sound, _ = carry
             return (i < n) & sound
 
         def token(carry: Any) -> Any:
-            i, (caches, logits), ids, scores, _ = carry
-            drawn_ids, score, sound = drawn(logits, u[i], kind, settings)
+            i, (caches, logits), ids, scores, _, occurred = carry
+            given = settings | {"occurred": occurred}
+            drawn_ids, score, sound = drawn(logits, u[i], kind, given)
+            if kind.penalises:
+                occurred = occurred.at[jnp.arange(len(drawn_ids)), drawn_ids].set(True)
             caches, after = self._forward(parameters, jnp.maximum(drawn_ids, 0)[:, None], caches, lengths + i, 0)
             ids, scores = ids.at[i].set(drawn_ids), scores.at[i].set(score)
-            return i + 1, (caches, after), ids, scores, sound
+            return i + 1, (caches, after), ids, scores, sound, occurred
 
         empty = jnp.zeros(u.shape, jnp.int32), jnp.zeros(u.shape, jnp.float32)
-        made, state, ids, scores, _ = lax.while_loop(going, token, (jnp.int32(0), state, *empty, jnp.bool_(True)))
+        begun = jnp.int32(0), state, *empty, jnp.bool_(True), settings.get("occurred", ())
+        made, state, ids, scores, *_ = lax.while_loop(going, token, begun)
         return state, ids, scores, made
 
     def _prefilled(self, parameters: Any, tokens: Any, length: Any) -> State:
@@ -203,14 +208,28 @@ def _inserted(state: State, made: State, slot: Any, length: Any) -> State:
     return caches, lax.dynamic_update_slice_in_dim(logits, after, slot, axis=0)
 
 
-@dataclass(frozen=True)
-class Draws:
-    """How each slot's token is drawn: arrays, and what the program must be able to do.
+class Kind(NamedTuple):
+    """What the program must be able to do: whether some stream asks for it.
 
-    kind  whether some stream cuts by top-k or top-p, allows not all ids, asks for log-probabilities
+    cuts       by top-k or top-p
+    bans       some ids
+    scored     with log-probabilities
+    floors     by min-p
+    penalises  repetition
     """
 
-    kind: tuple[bool, bool, bool]
+    cuts: bool
+    bans: bool
+    scored: bool
+    floors: bool
+    penalises: bool
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How each slot's token is drawn: arrays, and what the program must be able to do."""
+
+    kind: Kind
     arrays: dict[str, Any]
 
     @classmethod
@@ -231,21 +250,33 @@ class Draws:
             everything = np.ones(vocab_size, bool)
             allowed = (everything if s is None or s.allowed is None else s.allowed for s in streams)
             arrays["allowed"] = np.stack([np.asarray(a, bool) for a in allowed])
-        return cls((cuts, bans, any(stream.scored for stream in running)), arrays)
+        if floors := any(s.min_p for s in each):
+            arrays["log_p"] = np.array([log_ratio(s.min_p or 0) for s in each], np.float32)
+        if penalises := any(s.penalises for s in each):
+            arrays["r"] = np.array([s.repetition_penalty for s in each], np.float32)
+            arrays["occurred"] = np.zeros((len(streams), vocab_size), bool)
+            for row, stream in zip(arrays["occurred"], streams, strict=True):
+                row[stream.tokens if stream and stream.sampling.penalises else []] = True
+        return cls(Kind(cuts, bans, any(stream.scored for stream in running), floors, penalises), arrays)
 
 
-def drawn(logits: Any, u: Any, kind: tuple[bool, bool, bool], settings: dict[str, Any]) -> tuple[Any, Any, Any]:
+def drawn(logits: Any, u: Any, kind: Kind, settings: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Return for each row of logits (B, V) and number u (B,) an id, its log-probability, and whether all are sound.
 
     The same inverse CDF as `runtimes.sampling.draw`, on the device, each row with settings of its own; -1 where the
     logits of a stream are not finite.
     """
-    cuts, bans, scored = kind
-    if bans:
+    if kind.bans:
         logits = jnp.where(settings["allowed"], logits, -jnp.inf)
     bad = settings["runs"] & ~jnp.isfinite(jnp.max(logits, axis=-1))
-    z = logits / settings["tau"][:, None]
-    if cuts:
+    z = logits
+    if kind.penalises:
+        r = settings["r"][:, None]
+        z = jnp.where(settings["occurred"], jnp.where(z > 0, z / r, z * r), z)
+    likeliest = jnp.argmax(z, axis=-1)
+    z = z / settings["tau"][:, None]
+    least = jnp.max(z, axis=-1) + settings["log_p"] if kind.floors else None
+    if kind.cuts:
         rank = ranks(z)
         z = jnp.where(rank < settings["k"][:, None], z, -jnp.inf)
         order = jnp.argsort(rank, axis=-1)
@@ -253,12 +284,14 @@ def drawn(logits: Any, u: Any, kind: tuple[bool, bool, bool], settings: dict[str
         before = jnp.cumsum(by_rank, axis=-1) - by_rank
         kept = (before < settings["p"][:, None]) | (jnp.arange(z.shape[-1]) == 0)
         z = jnp.where(jnp.take_along_axis(kept, rank, axis=-1), z, -jnp.inf)
+    if least is not None:
+        z = jnp.where(z >= least[:, None], z, -jnp.inf)
     cumulative = jnp.cumsum(softmax.forward(z)[0], axis=-1)
     most = cumulative[:, -1:]
     below = jnp.minimum(u[:, None] * most, jnp.nextafter(most, jnp.zeros_like(most)))
     sampled = jnp.sum(cumulative <= below, axis=-1)
-    ids = jnp.where(settings["greedy"], jnp.argmax(logits, axis=-1), sampled).astype(jnp.int32)
+    ids = jnp.where(settings["greedy"], likeliest, sampled).astype(jnp.int32)
     scores = jnp.zeros(ids.shape, jnp.float32)
-    if scored:
+    if kind.scored:
         scores = jnp.take_along_axis(jax.nn.log_softmax(logits, axis=-1), ids[:, None], axis=-1)[:, 0]
     return jnp.where(bad, -1, ids), scores, ~jnp.any(bad)

@@ -20,6 +20,8 @@ from byhand.book.pages.blocks.markdown import (
 from byhand.book.pictures.passes import attention_of
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
+from byhand.equations.min_p import min_p
+from byhand.equations.repetition_penalty import repetition_penalty
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
@@ -50,9 +52,11 @@ _COLUMNS = "|".join(f"z = {z:g}" for z in LOGITS)
 
 @table_block(f"Setting|{_COLUMNS}", f"设置|{_COLUMNS}")
 def sampling() -> Rows:
-    """The probabilities of four logits under temperature, top-k and top-p."""
+    """The probabilities of four logits under each setting; the penalty is on the first token and the last."""
     cases = {f"temperature={t:g}": temperature.forward(LOGITS, tau=t)[0] for t in (0.5, 1.0, 2.0)}
     cases |= {"top_k=2": top_k.forward(LOGITS, k=2)[0], "top_p=0.9": top_p.forward(LOGITS, p=0.9)[0]}
+    cases["min_p=0.2"] = min_p.forward(LOGITS, p=0.2)[0]
+    cases["repetition_penalty=2"] = repetition_penalty.forward(LOGITS, np.array([1, 0, 0, 2]), r=2.0)[0]
     for name, z in cases.items():
         yield f"`{name}`", *map(decimals, softmax.forward(z)[0])
 

@@ -83,6 +83,16 @@ PAPERS = {
         "The Curious Case of Neural Text Degeneration",
         "https://arxiv.org/abs/1904.09751",
     ),
+    "min_p": (
+        "Nguyen et al. 2024",
+        "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs",
+        "https://arxiv.org/abs/2407.01082",
+    ),
+    "ctrl": (
+        "Keskar et al. 2019",
+        "CTRL: A Conditional Transformer Language Model for Controllable Generation",
+        "https://arxiv.org/abs/1909.05858",
+    ),
     "top_k": (
         "Fan, Lewis & Dauphin 2018",
         "Hierarchical Neural Story Generation",

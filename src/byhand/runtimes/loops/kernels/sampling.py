@@ -1,4 +1,4 @@
-"""Kernel of sampling: temperature, top-k, top-p and the inverse CDF, as `byhand.runtimes.sampling.draw` does it.
+"""Kernel of sampling: what `byhand.runtimes.sampling.draw` does, from the repetition penalty to the inverse CDF.
 
 Streams are shared by the threads, and every thread keeps count of position and step for itself, so that
 threads share no counters.
@@ -12,24 +12,36 @@ from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
-from byhand.runtimes.loops.program.controls import LATE, SCORED, SETTINGS, STOPPED, TEMPERATURE, TOP_K, TOP_P
+from byhand.runtimes.loops.program.controls import (
+    LATE,
+    MIN_P,
+    PENALTY,
+    SCORED,
+    SETTINGS,
+    STOPPED,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+)  # fmt: skip
 
 F = np.float32
+LOWEST = F(np.finfo(F).min)
 
 
 @kernel
-def sample(memory, words, controls, signals, logits, allowed, tokens, position, steps, drawn, order, rows, longest,
-           vocab, part, parts):  # fmt: skip
+def sample(memory, words, controls, signals, logits, allowed, occurred, tokens, position, steps, drawn, order, rows,
+           longest, vocab, part, parts):  # fmt: skip
     """Draw the next token of each of this thread's streams, as its settings say.
 
     The first thread sets the stop flag when long waits recur (one is usual, until every thread is awake): all read it
     after the next barrier. So does a thread that finds a logit that is NaN or infinite, or all logits -inf:
     it draws -1, which no reader takes for a token.
 
-    allowed  booleans (rows, V)
-    steps    how many this run has made
-    order    scratch for two permutations of the vocabulary and a row of logits
-    longest  most steps of a run
+    allowed   booleans (rows, V)
+    occurred  booleans (rows, V), of streams with a penalty: which tokens the text has
+    steps     how many this run has made
+    order     scratch for two permutations of the vocabulary and a row of logits
+    longest   most steps of a run
     """
     step = words[steps]
     words[steps] += 1
@@ -56,17 +68,22 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
         if controls[own + SCORED] != 0.0:
             for i in range(vocab):
                 as_given[i] = z[i]
+        largest_given = most
+        if controls[own + PENALTY] != 1.0:
+            most = _penalise(z, vector(memory, occurred + b * vocab, vocab), F(controls[own + PENALTY]))
         token = _drawn(
             z, most, controls[own + TEMPERATURE], int(controls[own + TOP_K]), controls[own + TOP_P],
-            controls[numbers], *orders,
+            F(controls[own + MIN_P]), controls[numbers], *orders,
         )  # fmt: skip
+        if controls[own + PENALTY] != 1.0:
+            vector(memory, occurred + b * vocab, vocab)[token] = F(1)
         words[tokens + b] = token
         words[drawn + step * rows + b] = token
         if controls[own + SCORED] != 0.0:
             total = 0.0
             for i in range(vocab):
-                total += exp(as_given[i] - most) if as_given[i] > F(-np.inf) else F(0)
-            controls[numbers + longest * rows] = as_given[token] - most
+                total += exp(as_given[i] - largest_given) if as_given[i] > F(-np.inf) else F(0)
+            controls[numbers + longest * rows] = as_given[token] - largest_given
             controls[numbers + 2 * longest * rows] = total
     for b in range(rows):
         if words[position + b] >= 0:
@@ -74,7 +91,18 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
 
 
 @compiled
-def _drawn(z, most, temperature, top_k, top_p, uniform, order, scratch):
+def _penalise(z, occurred, penalty):
+    """Scale the logits of what has occurred, and return the largest of all."""
+    most = F(-np.inf)
+    for i in range(z.shape[0]):
+        if occurred[i] != F(0):
+            z[i] = z[i] / penalty if z[i] > F(0) else z[i] * penalty
+        most = max(most, z[i])
+    return most
+
+
+@compiled
+def _drawn(z, most, temperature, top_k, top_p, log_min_p, uniform, order, scratch):
     """Return one id drawn from logits, the largest of which is `most`; the logits are used up."""
     vocab = z.shape[0]
     if temperature == 0.0:
@@ -85,22 +113,26 @@ def _drawn(z, most, temperature, top_k, top_p, uniform, order, scratch):
     for i in range(vocab):
         z[i] /= F(temperature)
     m = most / F(temperature)
+    least = max(m + log_min_p, LOWEST)  # not -inf, as what is banned has no probability
     total = 0.0
     if 0 < top_k < vocab or top_p < 1.0:
         _sort(z, order, scratch)
         count = top_k if 0 < top_k < vocab else vocab
+        likely = 0  # of the sorted logits, by min-p
+        while likely < count and z[order[likely]] >= least:
+            likely += 1
         for i in range(vocab):
             z[order[i]] = exp(z[order[i]] - m) if i < count and z[order[i]] > F(-np.inf) else F(0)
             total += z[order[i]]
         before = 0.0
         for i in range(vocab):
             mass = z[order[i]] / total
-            if i > 0 and before >= top_p:
+            if i > 0 and (before >= top_p or i >= likely):
                 z[order[i]] = F(0)
             before += mass
     else:
         for i in range(vocab):
-            z[i] = exp(z[i] - m) if z[i] > F(-np.inf) else F(0)
+            z[i] = exp(z[i] - m) if z[i] >= least else F(0)
     total = 0.0
     for i in range(vocab):
         total += z[i]

@@ -11,9 +11,9 @@ Controls of training, float64
     CONTROLS                   from here on two for each share, its loss and its sum of squares; then, for each
                                group of parameters that are updated alike, rate, decay and its kernel's settings
 
-Controls of generation: for each stream TEMPERATURE, TOP_K (0: all), TOP_P (1: all) and SCORED (not 0: its
-log-probabilities are asked for); then, each for every step and stream, a uniform number, and of a drawn token its
-logit less the largest and the sum of exponentials (out).
+Controls of generation: for each stream TEMPERATURE, TOP_K (0: all), TOP_P (1: all), MIN_P (its logarithm; -inf:
+all), PENALTY (1: none) and SCORED (not 0: its log-probabilities are asked for); then, each for every step and stream,
+a uniform number, and of a drawn token its logit less the largest and the sum of exponentials (out).
 
 Signals, int64
 
@@ -26,7 +26,7 @@ Signals, int64
 from __future__ import annotations
 
 WEIGHT, MAX_NORM, NORM, GIVEN_UP, APPLIED, AVERAGING, CONTROLS = range(7)
-TEMPERATURE, TOP_K, TOP_P, SCORED, SETTINGS = range(5)
+TEMPERATURE, TOP_K, TOP_P, MIN_P, PENALTY, SCORED, SETTINGS = range(7)
 RELEASED, ARRIVALS, LATE, STOPPED = range(4)
 BARRIERS = 2  # in the update: before gradients are summed, and before they are applied
 

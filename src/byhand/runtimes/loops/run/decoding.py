@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Tensor
+from byhand.equations.min_p import log_ratio
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
@@ -74,6 +75,7 @@ class LoopsDecoder(Slots):
             "steps": Buffer("steps", (1,), "own", "int32"),
             "drawn": Buffer("drawn", (LONGEST_RUN, slots), "input", "int32"),
             "allowed": Buffer("allowed", (slots, config.vocab_size), "input"),
+            "occurred": Buffer("occurred", (slots, config.vocab_size), "input"),
         }
         self._caches = {
             name: Buffer(name, (slots, *shape, padded(config.cached)), "input")
@@ -123,10 +125,16 @@ class LoopsDecoder(Slots):
         self._settings[slot, controls.TEMPERATURE] = 0.0 if sampling.greedy else sampling.temperature
         self._settings[slot, controls.TOP_K] = sampling.top_k or 0
         self._settings[slot, controls.TOP_P] = 1.0 if sampling.top_p is None else sampling.top_p
+        self._settings[slot, controls.MIN_P] = log_ratio(sampling.min_p or 0)
+        self._settings[slot, controls.PENALTY] = sampling.repetition_penalty
         self._settings[slot, controls.SCORED] = stream.scored
         self._fill(slot, stream.tokens[-self.model.config.seq_len :])
         share = self.decoding.shares[0]
         share.array(self._inputs["allowed"])[slot] = 1.0 if allowed is None else allowed
+        if sampling.penalises:
+            occurred = share.array(self._inputs["occurred"])[slot]
+            occurred[:] = 0.0
+            occurred[stream.tokens] = 1.0
         super().admit(slot, stream)
 
     def free(self, slot: int) -> None:

@@ -67,8 +67,8 @@ def decoding_plan(
     emit_groups(builder, groups)
     logits = builder.result(builder.graph.nodes[-1])
     builder.emit(
-        "sample", None, 0, logits=logits, allowed=inputs["allowed"], tokens=inputs["tokens"],
-        position=inputs["position"], steps=inputs["steps"], drawn=inputs["drawn"],
+        "sample", None, 0, logits=logits, allowed=inputs["allowed"], occurred=inputs["occurred"],
+        tokens=inputs["tokens"], position=inputs["position"], steps=inputs["steps"], drawn=inputs["drawn"],
         order=Buffer("order", (3, vocab), "own", "int32"), rows=streams, longest=inputs["drawn"].shape[0],
         vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip

@@ -1,0 +1,134 @@
+"""The texts that `byhand sample` continues: each prompt's tokens and streams, and how they are shown."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from byhand.cli.arguments.parsing import text_bytes
+from byhand.cli.runs.prompts import Prompt
+from byhand.cli.terminal.say import say, show, show_json
+from byhand.cli.terminal.shown import on_terminal
+from byhand.generation import START, Engine, StopText, Stream
+from byhand.generation.engine import LIVE, sound
+from byhand.quantities import counted
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class EncodedPrompt:
+    """A prompt with its tokens.
+
+    place   what messages call it
+    stop    ids that end its texts
+    """
+
+    place: str
+    prompt: Prompt
+    content: bytes
+    tokens: list[int]
+    stop: frozenset[int]
+
+    @classmethod
+    def of(
+        cls, place: str, prompt: Prompt, content: bytes, tokenizer: Tokenizer, vocab_size: int, ends: frozenset[int]
+    ) -> EncodedPrompt:
+        """Encode a prompt; for an empty one a newline. `ends` are the ids that end every text."""
+        tokens = tokenizer.encode(content)
+        if not tokens:
+            newline = [min(START, vocab_size - 1)]  # a byte model's vocabulary may end before it
+            tokens = newline if isinstance(tokenizer, ByteTokenizer) else tokenizer.encode(b"\n") or newline
+        special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
+        named = {special[text] for text in prompt.stop if text in special}
+        return cls(place, prompt, content, tokens, ends | named)
+
+    def say_what_is_cut(self, tokenizer: Tokenizer, context: int) -> None:
+        """Say how much of the prompt the model does not read."""
+        count = len(self.tokens)
+        if count > context:
+            cut = counted(count - context, tokenizer.unit)
+            say(f"{self.place}: its first {cut} of {count:,} are cut, as the model reads at most {context:,}")
+
+    def texts(self, tokenizer: Tokenizer, allowed: Any, scored: bool) -> Iterator[Continuation]:
+        """Yield its continuations, with consecutive seeds."""
+        prompt, stops = self.prompt, [text_bytes(text, "stop") for text in self.prompt.stop]
+        for i in range(prompt.samples):
+            drawing = replace(prompt.drawing, seed=prompt.drawing.seed + i)
+            until = StopText(tokenizer.decode, stops) if stops else None
+            stream = Stream(self.tokens, prompt.max_new_tokens, drawing, allowed, self.stop, scored, until)
+            yield Continuation(self, stream, tokenizer)
+
+
+@dataclass
+class Continuation:
+    """A continuation of a prompt, and how much of it was shown."""
+
+    given: EncodedPrompt
+    stream: Stream
+    tokenizer: Tokenizer
+    known: int = 0  # tokens, or bytes if it has stop texts
+    decoder: Any = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace"))
+
+    def more(self) -> str:
+        """Return what the text has gained and keeps. Bytes of an unfinished character wait for the rest."""
+        stream, ended = self.stream, self.stream.status not in LIVE
+        if isinstance(stream.until, StopText):
+            end = len(stream.until.text) if ended else stream.until.settled
+            new, self.known = stream.until.text[self.known : end], end
+        else:
+            begin = stream.prompt + self.known
+            new, self.known = self.tokenizer.decode(stream.tokens[begin:]), len(stream.tokens) - stream.prompt
+        return self.decoder.decode(new, final=ended)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the text that has ended, as `--json` and `--prompts` print it."""
+        scores = {"logprobs": self.stream.logprobs} if self.stream.scored else {}
+        prompt = self.given.content.decode(errors="replace")
+        return {"prompt": prompt, "text": self.more(), "ids": self.stream.drawn, **scores}
+
+
+def show_lines(engine: Engine, texts: Iterable[Continuation]) -> None:
+    """Print one line of JSON for each text, in their order, as soon as it and those before it have ended."""
+    for text in _followed(engine, texts):
+        if text.stream.status not in LIVE:
+            sound(text.stream)
+            show_json(text.as_json())
+            sys.stdout.flush()
+
+
+def show_texts(engine: Engine, texts: Iterable[Continuation], count: int) -> None:
+    """Print each text after its prompt, as it is drawn; several one after the other, each below its seed."""
+    written = on_terminal if sys.stdout.isatty() else str
+    shown, number = None, 0
+    for text in _followed(engine, texts):
+        if text is not shown:
+            shown, number = text, number + 1
+            if count > 1:
+                show(f"--- {number} of {count}, seed {text.stream.sampling.seed} ---")
+            sys.stdout.write(written(text.decoder.decode(text.given.content)))
+        sys.stdout.write(written(text.more()))
+        if text.stream.status not in LIVE:
+            sound(text.stream)
+            sys.stdout.write("\n")
+        sys.stdout.flush()
+
+
+def _followed(engine: Engine, texts: Iterable[Continuation]) -> Iterator[Continuation]:
+    """Continue texts, and yield the first that has not ended whenever it may have grown, and when it has ended."""
+    waiting = deque[Continuation]()
+
+    def streams() -> Iterator[Stream]:
+        for text in texts:
+            waiting.append(text)
+            yield text.stream
+
+    for stream in engine.follow(streams()):
+        yield waiting[0]
+        if stream.status not in LIVE:
+            waiting.popleft()

@@ -1,0 +1,39 @@
+"""Stop texts: where a text ends that is written token by token, whatever tokens or bytes a stop text spans."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+
+
+class StopText:
+    """A stream's text up to the first stop text; its `Stream.until`, which is called with each token.
+
+    The first is the one that is complete first, and of several complete at the same byte the longest: so the text
+    does not depend on how tokens divide it.
+
+    decode  bytes of ids, such as `Tokenizer.decode`
+    stops   bytes, none of them empty
+    text    what was written, without the stop text
+    """
+
+    def __init__(self, decode: Callable[[tuple[int]], bytes], stops: Iterable[bytes]) -> None:
+        self._decode, self._stops = decode, tuple(stops)
+        self._begins: list[int] = []  # of each token in the text
+        self.text = bytearray()
+
+    def __call__(self, token: int) -> int | None:
+        """Write a token; return None, or at the end of the text how many tokens it has a part of."""
+        self._begins.append(len(self.text))
+        for byte in self._decode((token,)):
+            self.text.append(byte)
+            if found := [len(stop) for stop in self._stops if self.text.endswith(stop)]:
+                del self.text[-max(found) :]
+                return bisect_left(self._begins, len(self.text))
+        return None
+
+    @property
+    def settled(self) -> int:
+        """How many bytes of the text stay, whatever follows: a stop text may have begun after them."""
+        begun = (n for stop in self._stops for n in range(1, len(stop)) if self.text.endswith(stop[:n]))
+        return len(self.text) - max(begun, default=0)
