@@ -10,7 +10,7 @@ from byhand.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ["README.md", "README.zh-CN.md"]
-GUIDES = ["docs/guides/training-and-generation.md", "docs/guides/training-and-generation.zh-CN.md"]
+GUIDES = [f"docs/guides/{name}{lang}.md" for name in ("training-and-generation", "python") for lang in ("", ".zh-CN")]
 
 
 @pytest.mark.parametrize("name", READMES + GUIDES)

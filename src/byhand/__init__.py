@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from byhand.version import __version__
 
 _NAMES = {
+    "byhand.api.loaded": ("Loaded", "export", "load"),
+    "byhand.api.training": ("train",),
     "byhand.config": ("ModelConfig", "DataConfig", "OptimConfig", "TrainConfig"),
     "byhand.errors": ("ByhandError", "ShapeError"),
     "byhand.engine": ("Tensor", "Equation", "no_grad", "scope", "gradcheck"),
@@ -24,6 +26,10 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from byhand.api.loaded import Loaded as Loaded
+    from byhand.api.loaded import export as export
+    from byhand.api.loaded import load as load
+    from byhand.api.training import train as train
     from byhand.book.explain.explainer import explain as explain
     from byhand.config import DataConfig as DataConfig
     from byhand.config import ModelConfig as ModelConfig

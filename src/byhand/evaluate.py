@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,8 +17,8 @@ from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
 from byhand.model import TinyGPT
 from byhand.quantities import counted, duration
-from byhand.runtimes.protocol import Request, TrainingSession
-from byhand.runtimes.registry import begin
+from byhand.runtimes.protocol import Request, Runtime, TrainingSession
+from byhand.runtimes.registry import Choice, begin
 
 log = logging.getLogger(__name__)
 EVERY, LINES = 2.0, 20  # seconds between two lines of progress, at least; about how many lines, at most
@@ -80,15 +81,11 @@ def evaluate(
     passes = _passes(predicted, window, stride)
     work = step_flops(model.config, 1) / 3 * max(1, predicted / stride)
     request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves)
-    arrays = {} if moves else {name: p.data for name, p in model.parameters().items()}
-    try:
-        session, choice = begin(request, lambda chosen: _ready(chosen.session(model, None, request), passes))
-        total, report = 0.0, _progress(text.name, predicted)
+    shapes = sorted({(len(block.starts), block.length) for blocks in passes for block in blocks})
+    with evaluating(model, request, lambda session: session.prepare([], shapes)) as (session, choice):
+        total, report = 0.0, progress(text.name, predicted)
         for blocks in passes:
             total += math.fsum(_losses(session, text, blocks, report))
-    finally:
-        for name, data in arrays.items():
-            model.parameters()[name].data = data  # a session may have moved them
     loss = total / predicted
     if not math.isfinite(loss):
         raise NonFiniteError(
@@ -100,6 +97,25 @@ def evaluate(
         raise DataError(f"no token of {text.name} after the first stands for a byte. Use another text.")
     bpb = bits_per_byte(loss, stood_for / predicted)
     return Evaluation(loss, bpb, predicted, stride, choice.runtime.name, choice.why, stood_for)
+
+
+@contextmanager
+def evaluating(
+    model: TinyGPT, request: Request, prepare: Callable[[TrainingSession], object]
+) -> Iterator[tuple[TrainingSession, Choice]]:
+    """Return a session for the `with` block, and the choice of its runtime: one that `prepare` does not fail with."""
+    arrays = {} if request.moves else {name: p.data for name, p in model.parameters().items()}
+
+    def ready(chosen: Runtime) -> TrainingSession:
+        session = chosen.session(model, None, request)
+        prepare(session)
+        return session
+
+    try:
+        yield begin(request, ready)
+    finally:
+        for name, data in arrays.items():
+            model.parameters()[name].data = data  # a session may have moved them
 
 
 def _passes(predicted: int, window: int, stride: int) -> list[list[Windows]]:
@@ -115,11 +131,6 @@ def _passes(predicted: int, window: int, stride: int) -> list[list[Windows]]:
     return [*passes, [Windows(np.array([predicted - window]), window, left)]] if left else passes
 
 
-def _ready(session: TrainingSession, passes: list[list[Windows]]) -> TrainingSession:
-    session.prepare([], sorted({(len(block.starts), block.length) for blocks in passes for block in blocks}))
-    return session
-
-
 def _losses(
     session: TrainingSession, text: Corpus, blocks: list[Windows], report: Callable[[int], None]
 ) -> Iterator[float]:
@@ -131,7 +142,7 @@ def _losses(
         report(predicted)
 
 
-def _progress(name: str, tokens: int) -> Callable[[int], None]:
+def progress(name: str, tokens: int) -> Callable[[int], None]:
     """Return a function that takes the number of tokens just predicted, and logs the share and the time left."""
     begun, done, due = time.monotonic(), 0, EVERY
 

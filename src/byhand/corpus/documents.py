@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from byhand.config_checks import AUTO, BYTES, require_encoding
-from byhand.corpus.fields import of_lines, of_rows
+from byhand.corpus.fields import lines, of_lines, of_rows
 from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular
 
@@ -141,6 +141,17 @@ class Reading:
         """Return the byte order mark that a text begins with, and its encoding."""
         mark, encoding = next(((m, e) for m, e in MARKS if first.startswith(m)), (b"", "utf-8"))
         return (mark, encoding) if self.encoding == AUTO else (b"", codecs.lookup(self.encoding).name)
+
+
+def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield each line that is not blank, with its place as in a.jsonl:3, of a file that may be compressed."""
+    name = str(path)
+    with _reporting(name), _opened(path) as (file, kind):
+        if kind == "parquet":
+            raise DataError(f"{name} is a parquet file. Write its rows as JSON lines.")
+        for number, line in enumerate(lines(_blocks(file), name), 1):
+            if line := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
+                yield f"{name}:{number}", line
 
 
 def _suffix(path: Path) -> str:

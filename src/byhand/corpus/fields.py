@@ -17,7 +17,7 @@ TEXTS = ("string", "large_string", "string_view")  # types of parquet
 
 def of_lines(blocks: Iterable[bytes], field: str, name: str) -> Iterator[Iterable[bytes]]:
     """Yield the texts of JSON lines, whose UTF-8 comes in blocks."""
-    for number, line in enumerate(_lines(blocks, name), 1):
+    for number, line in enumerate(lines(blocks, name), 1):
         if line.strip():
             yield [_of_object(line, field, f"{name}:{number}")]
 
@@ -48,7 +48,7 @@ def of_rows(file: BinaryIO, field: str, name: str) -> Iterator[Iterable[bytes]]:
         raise DataError(f"cannot read {name} as parquet: {brief(error, 200)}. Make it again.") from None
 
 
-def _lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
+def lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of a text that comes in blocks."""
     held, size, number = list[bytes](), 0, 1
     for block in blocks:

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,11 +20,14 @@ from byhand.corpus.sources import cached_download, download_folder, files_of, li
 from byhand.corpus.text_file import TextFile, blocks
 from byhand.errors import DataError
 from byhand.quantities import counted
+from byhand.tokenizers.tokenizer import utf8
 
 log = logging.getLogger(__name__)
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 STDIN, LIBRARY, SHAKESPEARE = "-", "python-stdlib", "shakespeare"
+MEMORY = "text from memory"
+Texts = str | bytes | Iterable[str | bytes]  # one, or several documents
 NAMED = 5  # skipped files whose names are said
 
 
@@ -94,10 +97,29 @@ def open_text(
         if len(files) == 1 and files.get(path := next(iter(files))) and not held and reading.plain(path):
             return on_disk(path, name)
         found = _documents(files, reading)
-    own = _documents(held, reading) if held else None
-    made = prepared(found, name, val.share, own)
+    made = prepared(found, name, val.share, _documents(held, reading) if held else None)
     _say(name, made, validation is not None)
     return Text(made.content, name, None, made.documents > 1, made.training)
+
+
+def in_memory(texts: Texts, reading: Reading, val: Validation) -> Text:
+    """Return the text of a program that holds it: one, or several documents. DataError if there is nothing to read.
+
+    reading  of the files that validation takes
+    """
+    held, several = files_of(val.sources), [texts] if isinstance(texts, str | bytes) else texts
+    found = (Document([_bytes(text, number)], f"text {number}") for number, text in enumerate(several, 1))
+    made = prepared(found, MEMORY, val.share, _documents(held, reading) if held else None)
+    _say(MEMORY, made, True)
+    return Text(made.content, MEMORY, None, made.documents > 1, made.training)
+
+
+def _bytes(text: object, number: int) -> bytes:
+    if not isinstance(text, str | bytes):
+        raise DataError(
+            f"text {number} is of type {type(text).__name__}. Give each text as str, or as UTF-8 in bytes."
+        )
+    return utf8(text) if isinstance(text, str) else text
 
 
 def on_disk(path: Path, name: str, documents: bool = False, training: int = 0) -> Text:

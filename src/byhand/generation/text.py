@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from typing import get_args
 
 import numpy as np
@@ -81,15 +81,19 @@ def generate(
     stream = engine.submit(
         Stream(tokens[0].tolist(), int(max_new_tokens), sampling, allowed, frozenset(stop), scored)
     )
-    return Generation(_drawn(engine, stream), engine.choice.runtime.name, engine.choice.why, stream.logprobs)
+    return Generation(drawn(engine, stream), engine.choice.runtime.name, engine.choice.why, stream.logprobs)
 
 
-def _drawn(engine: Engine, stream: Stream) -> Iterator[int]:
-    """Yield a stream's tokens, run by run."""
+def drawn(engine: Engine, stream: Stream) -> Generator[int]:
+    """Yield the tokens of a submitted stream, run by run; a caller that leaves the loop cancels it."""
     known = stream.prompt
-    while stream.status in LIVE:
-        engine.step()
-        new = stream.tokens[known:]
-        known += len(new)
-        yield from new
+    try:
+        while stream.status in LIVE or known < len(stream.tokens):
+            if known == len(stream.tokens):  # the steps of others may have continued it too
+                engine.step()
+            new = stream.tokens[known:]
+            known += len(new)
+            yield from new
+    finally:
+        engine.cancel(stream)
     sound(stream)

@@ -16,8 +16,10 @@ from byhand.interop.families import family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
 from byhand.interop.hugging_face import folder as hugging_face
+from byhand.interop.hugging_face import tokens
 from byhand.interop.llm_c import checkpoint as llm_c
 from byhand.interop.nanogpt import checkpoint as nanogpt
+from byhand.interop.seed_program import checkpoint as seed_program
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import locked
@@ -28,12 +30,41 @@ READERS: dict[bytes, Callable[[Path], Foreign]] = {  # by a file's first bytes
     gguf.MAGIC: gguf.read,
     llm_c.MAGIC: llm_c.read,
     nanogpt.MAGIC: nanogpt.read,
+    seed_program.MAGIC[:4]: seed_program.read,
 }
 IMPORTED = "imported"  # key of the state: what the first checkpoint was read from
 
 
+def opened(path: Path, tokenizer: str = "") -> Checkpoint:
+    """Return the newest checkpoint of a run, without moments, or the model of another program as one (see `read`).
+
+    tokenizer  of another program's model that comes without
+    """
+    if not run_folder.is_of_byhand(path):
+        return as_checkpoint(*imported(path, tokenizer))
+    if tokenizer:
+        raise ConfigError(f"{path} is a run, which has its tokenizer. Leave out the other one.")
+    return checkpoint.load(path, moments=False)
+
+
+def imported(path: Path, tokenizer: str = "") -> tuple[Foreign, Tokenizer]:
+    """Return a model of another program, and its tokenizer or the one that is named: a file, a folder, or bytes."""
+    given = _named(tokenizer)
+    model = read(path)
+    return model, with_tokenizer(model, given, path)
+
+
+def _named(tokenizer: str) -> Tokenizer | None:
+    if tokenizer in ("", "bytes"):
+        return BYTES if tokenizer else None
+    path = Path(tokenizer)
+    if os.path.isdir(path) and tokens.of_folder(path) is None:
+        raise ConfigError(f"{path} has no tokenizer.json, and no vocab.json with merges.txt. Name another folder.")
+    return tokens.of_path(path)
+
+
 def read(path: Path) -> Foreign:
-    """Return the model of a folder of transformers, a GGUF, or a checkpoint of llm.c or nanoGPT.
+    """Return the model of a folder of transformers, a GGUF, or a checkpoint of llm.c, nanoGPT or the seed program.
 
     Raises DataError or ConfigError in one line if it is none of these, is damaged, or cannot be a model of ours.
     """
@@ -68,14 +99,18 @@ def with_tokenizer(model: Foreign, given: Tokenizer | None, path: Path) -> Token
     return tokenizer
 
 
+def as_checkpoint(model: Foreign, tokenizer: Tokenizer) -> Checkpoint:
+    """Return a model as the first checkpoint of a run."""
+    state = {"step": 0, "text": {}, IMPORTED: model.source}
+    return Checkpoint(TrainConfig(model=model.config), model.arrays, {}, state, tokenizer=tokenizer)
+
+
 def save_as_run(model: Foreign, tokenizer: Tokenizer, run: Path) -> Path:
     """Write a model as the first checkpoint of a new run and return the checkpoint's path."""
-    config = TrainConfig(model=model.config)
-    state = {"step": 0, "text": {}, IMPORTED: model.source}
     run_folder.begin(run)
     with locked(run):
         run_folder.require_free(run)
-        return checkpoint.save(run, Checkpoint(config, model.arrays, {}, state, tokenizer=tokenizer))
+        return checkpoint.save(run, as_checkpoint(model, tokenizer))
 
 
 def refusals(config: ModelConfig) -> list[str]:

@@ -22,7 +22,7 @@ from byhand.corpus.dataset import Corpus
 from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
-from byhand.corpus.texts import Text, Validation, open_text
+from byhand.corpus.texts import Text, Texts, Validation, in_memory, open_text
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
 from byhand.files import run_folder
 from byhand.memory import require_memory
@@ -207,12 +207,11 @@ def begin(
         yield Run(folder, config, text, place, start, tokenizer)
 
 
-def open_corpus(config: TrainConfig, tokenizer: Tokenizer) -> tuple[Text, Corpus]:
-    """Return the text that --data names and its tokens, all of which the model knows."""
+def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None = None) -> tuple[Text, Corpus]:
+    """Return the text that --data names, or one of `texts`, and its tokens, all of which the model knows."""
     data = config.data
-    text = open_text(
-        data.sources, Reading(data.text_field, data.encoding), Validation(data.val_fraction, data.val_sources)
-    )
+    reading, val = Reading(data.text_field, data.encoding), Validation(data.val_fraction, data.val_sources)
+    text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
     corpus = corpus_of(text, tokenizer)
     corpus.require_vocabulary(config.model.vocab_size)
     return text, corpus

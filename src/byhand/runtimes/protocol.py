@@ -124,6 +124,10 @@ class TrainingSession(Protocol):
         """
         ...
 
+    def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
+        """Return the sum of the losses of each row's targets that `counted` (B, T) marks, in nats (B,)."""
+        ...
+
     def state(self) -> State:
         """Return the current arrays, and leave them in model and optimizer; all hosts must call it."""
         ...

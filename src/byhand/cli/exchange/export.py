@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ from byhand.errors import ConfigError
 from byhand.formats.names import Quantised
 from byhand.interop import exchange
 from byhand.runs import checkpoint
+from byhand.runs.contents import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,15 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand export")
+    for path in exported(options, lambda: checkpoint.load(options.run, moments=False)):
+        show(f"{shown(str(path), 200)} {path.stat().st_size:,} bytes")
+    return 0
+
+
+def exported(options: Options, load: Callable[[], Checkpoint]) -> list[Path]:
+    """Write what the options say of a checkpoint, which is loaded once they make sense; return the files."""
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out exported.")
     if options.quantize and options.to == "hf":
         raise ConfigError("--quantize is for a GGUF only. Use --to gguf, or leave --quantize out.")
-    loaded = checkpoint.load(options.run, moments=False)
-    for path in exchange.write(loaded, options.to, options.out, options.quantize):
-        show(f"{shown(str(path), 200)} {path.stat().st_size:,} bytes")
-    return 0
+    return exchange.write(load(), options.to, options.out, options.quantize)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,7 @@ from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError
 from byhand.files import run_folder
 from byhand.interop import exchange
-from byhand.interop.hugging_face import tokens
 from byhand.quantities import counted
-from byhand.tokenizers.byte import BYTES
-from byhand.tokenizers.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -26,7 +22,7 @@ class Options:
 
     path: Positional[Path]
     """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3), a GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K,
-    Q6_K), an llm.c model file, or a nanoGPT ckpt.pt."""
+    Q6_K), an llm.c model file, a nanoGPT ckpt.pt, or the .bin of the original program."""
     out: Path
     """The run folder: new or empty."""
     tokenizer: str = ""
@@ -40,9 +36,7 @@ def main(arguments: list[str]) -> int:
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out runs/gpt2.")
     run_folder.require_free(options.out)
-    given = _tokenizer(options.tokenizer)
-    model = exchange.read(options.path)
-    tokenizer = exchange.with_tokenizer(model, given, options.path)
+    model, tokenizer = exchange.imported(options.path, options.tokenizer)
     exchange.save_as_run(model, tokenizer, options.out)
     m, run = model.config, str(options.out)
     say(
@@ -54,14 +48,3 @@ def main(arguments: list[str]) -> int:
     tune = shlex.join(["byhand", "train", "--init-from", run, "--data", "TEXT"])
     show(f"Try: {shown(sample)}\nor:  {shown(tune)}")
     return 0
-
-
-def _tokenizer(named: str) -> Tokenizer | None:
-    if named in ("", "bytes"):
-        return BYTES if named else None
-    path = Path(named)
-    if not os.path.isdir(path):
-        return tokens.of_path(path)
-    if (found := tokens.of_folder(path)) is None:
-        raise ConfigError(f"{path} has no tokenizer.json, and no vocab.json with merges.txt. Name another folder.")
-    return found

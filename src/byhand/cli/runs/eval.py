@@ -6,21 +6,24 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from byhand.cli.arguments.parsing import parse
+from byhand.choices import Chooser, MultipleChoice, choose
+from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
+from byhand.errors import ConfigError
 from byhand.evaluate import evaluate
+from byhand.quantities import counted
 from byhand.runs import checkpoint
 from byhand.runtimes.registry import offered
 
 
 @dataclass(frozen=True)
 class Options:
-    """Predict every token of a text but the first, once, and report the mean loss.
+    """Predict every token of a text but the first, once, and report the mean loss; or answer questions.
 
     Tokens are the bytes of the text, or those of the tokenizer that the run was trained with. If that puts a token
     before each text (BOS), each document begins with it, and the first token of the text is predicted too.
@@ -28,9 +31,14 @@ class Options:
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
-    data: str
+    data: str = ""
     """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like 'books/*.txt', - for standard
     input, python-stdlib, or shakespeare."""
+    choices: Path | None = None
+    """Instead of --data: JSON lines such as {"ctx": "To be, or", "endings": ["not to be", "to bee"], "label": 0}, or
+    as ARC has them. Report how often the right ending is the likeliest."""
+    separator: str = " "
+    """With --choices: what joins context and ending unless there is white space; '' for Chinese."""
     stride: int | None = None
     """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
@@ -44,12 +52,23 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = parse(Options, arguments, "byhand eval")
+    given = read(Options, arguments, "byhand eval")
+    options = given.over()
+    if bool(options.data) == bool(options.choices):
+        raise ConfigError("byhand eval needs --data with a text, or --choices with questions. Give one of them.")
+    if options.choices:
+        given.refuse(("stride", "text_field", "encoding"), "with --choices")
+    else:
+        given.refuse(("separator",), "without --choices")
     loaded = checkpoint.load(options.run, moments=False)
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     loaded.forget()
+    if options.choices:
+        chooser = Chooser(model, loaded.tokenizer, loaded.ends, options.separator)
+        _show_choices(options, choose(model, chooser, options.choices, options.runtime))
+        return 0
     text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)
     result = evaluate(model, text, options.stride, options.runtime, moves=True)
     if result.why:
@@ -65,3 +84,20 @@ def main(arguments: list[str]) -> int:
             f"over {count} (windows of {model.config.seq_len}, stride {result.stride})"
         )
     return 0
+
+
+def _show_choices(options: Options, found: MultipleChoice) -> None:
+    """Print accuracies with their standard errors."""
+    if found.why:
+        say(f"runtime {found.runtime}: {found.why}")
+    if options.json:
+        show_json(asdict(found))
+        return
+    cut = f"; {counted(found.cut, 'context')} cut" if found.cut else ""
+    show(f"{shown(options.choices, 200)}: {counted(found.questions, 'question')}, by chance {found.chance:.1%}{cut}")
+    for how, share, error in (
+        ("likeliest", found.acc, found.acc_stderr),
+        ("per token", found.acc_tokens, found.acc_tokens_stderr),
+        ("per byte", found.acc_bytes, found.acc_bytes_stderr),
+    ):
+        show(f"  {how:<10} {share:6.1%}" + (f" ± {error:.1%}" if error is not None else ""))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs.prompts import Prompt, content, prompts_given, prompts_of
@@ -15,6 +17,7 @@ from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.generation import Engine
 from byhand.runs import checkpoint
+from byhand.runs.contents import Checkpoint
 from byhand.runtimes.registry import offered
 
 MOST_STREAMS = 1024
@@ -69,18 +72,11 @@ def main(arguments: list[str]) -> int:
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     loaded.forget()
-    tokenizer = loaded.tokenizer
-    vocab_size = model.config.vocab_size
-    allowed = tokenizer.printable(vocab_size, options.ascii_only)
-    if not allowed.any():
-        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
-    ends = frozenset() if options.ignore_eos else loaded.ends
+    tokenizer, allowed = loaded.tokenizer, drawable(options, loaded)
     all_given: list[EncodedPrompt] = []
     for place, prompt in prompts.items():
         text = prompt.prompt[0].encode() if options.prompts else content(prompt)
-        all_given.append(EncodedPrompt.of(place, prompt, text, tokenizer, vocab_size, ends))
-    for each in all_given:
-        each.say_what_is_cut(tokenizer, model.config.seq_len)
+        all_given.append(encoded(options, loaded, place, prompt, text))
     engine = Engine(
         model,
         min(options.streams, count),
@@ -91,10 +87,26 @@ def main(arguments: list[str]) -> int:
     )
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
-    shared = None if allowed.all() else allowed
-    texts = (text for each in all_given for text in each.texts(tokenizer, shared, options.logprobs))
+    for each in all_given:
+        each.say_what_is_cut(tokenizer, model.config.seq_len)
+    texts = (text for each in all_given for text in each.texts(tokenizer, allowed, options.logprobs))
     if options.prompts or options.json:
         show_lines(engine, texts)
     else:
         show_texts(engine, texts, count)
     return 0
+
+
+def drawable(options: Options, loaded: Checkpoint) -> np.ndarray | None:
+    """Return which ids may be drawn; None if all may. ConfigError if none is left."""
+    vocab_size = loaded.config.model.vocab_size
+    allowed = loaded.tokenizer.printable(vocab_size, options.ascii_only)
+    if not allowed.any():
+        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
+    return None if allowed.all() else allowed
+
+
+def encoded(options: Options, loaded: Checkpoint, place: str, prompt: Prompt, content: bytes) -> EncodedPrompt:
+    """Return a prompt with its tokens, and with what ends its texts."""
+    ends = frozenset() if options.ignore_eos else loaded.ends
+    return EncodedPrompt.of(place, prompt, content, loaded.tokenizer, loaded.config.model.vocab_size, ends)

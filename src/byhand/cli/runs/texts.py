@@ -39,7 +39,7 @@ class EncodedPrompt:
     def of(
         cls, place: str, prompt: Prompt, content: bytes, tokenizer: Tokenizer, vocab_size: int, ends: frozenset[int]
     ) -> EncodedPrompt:
-        """Encode a prompt with what its tokenizer adds; if that is nothing, a newline. `ends` are the ids that end every text."""
+        """Encode a prompt with what its tokenizer adds; a newline if that is nothing. `ends` end every text."""
         tokens = tokenizer.prompt(content)
         if not tokens:
             newline = [min(START, vocab_size - 1)]  # a byte model's vocabulary may end before it

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
-from contextlib import nullcontext
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,14 @@ from byhand.config import TrainConfig
 from byhand.config_checks import without_effect
 from byhand.corpus.dataset import Corpus
 from byhand.corpus.encoding import corpus_of
-from byhand.corpus.texts import Text
+from byhand.corpus.texts import Text, Texts
 from byhand.errors import ConfigError
 from byhand.files import run_folder
 from byhand.interop.hugging_face.tokens import of_path
 from byhand.memory import require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
-from byhand.runs.run import RESUMABLE, begin, open_corpus, resume
+from byhand.runs.run import RESUMABLE, Run, begin, open_corpus, resume
 from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
@@ -70,7 +70,16 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    given = read(Options, arguments, "byhand train")
+    with opened(read(Options, arguments, "byhand train")) as (run, promise):
+        return train_run(run, promise)
+
+
+@contextmanager
+def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[Run, Promise | None]]:
+    """Begin or resume the run that settings describe, and hold it; with --minutes also what to expect of it.
+
+    texts  from memory, in place of --data
+    """
     config, chosen = _base(given.values)
     decided = chosen | (fixed_by(given.values["preset"]) if "preset" in given.values else set())
     options = given.over(Options(train=config))
@@ -84,31 +93,32 @@ def main(arguments: list[str]) -> int:
     several = joined(options.hosts, name, options.patience, request) if options.hosts else nullcontext()
     with several as group:
         hosts = group.count if group else 1
-        promise = opened = None
+        promise = text = None
         if options.resume:
             _require_resumable(given)
             config, tokenizer = options.train, BYTES
             opening = partial(resume, options.resume, given.values, hosts)
         else:
             config, tokenizer, start = _new_run(options, given, chosen)
-            if options.minutes is not None:
-                config, promise, opened = _planned(config, decided, options, tokenizer)
-            opening = partial(begin, config, options.out, tokenizer, start, opened, hosts)
+            if options.minutes is not None or texts is not None:
+                config, promise, text = _opened_text(config, decided, options, tokenizer, texts)
+            opening = partial(begin, config, options.out, tokenizer, start, text, hosts)
         with opening() if group is None else shared(group, opening, config, given.values, tokenizer) as run:
-            return train_run(run, promise)
+            yield run, promise
 
 
-def _planned(
-    config: TrainConfig, decided: Collection[str], options: Options, tokenizer: Tokenizer
-) -> tuple[TrainConfig, Promise, tuple[Text, Corpus]]:
-    """Return a run that fits into --minutes, what to expect of it, and its text."""
+def _opened_text(
+    config: TrainConfig, decided: Collection[str], options: Options, tokenizer: Tokenizer, texts: Texts | None
+) -> tuple[TrainConfig, Promise | None, tuple[Text, Corpus]]:
+    """Return the settings, with --minutes a run that fits and what to expect of it, and the text, which is open."""
     if options.out:
         run_folder.require_free(options.out)  # refuse before anything is read
-    smallest = candidates(config, decided, config.model.seq_len)[0]
+    smallest = config if options.minutes is None else candidates(config, decided, config.model.seq_len)[0]
     require_memory(smallest, to_train(smallest))
-    text, corpus = open_corpus(config, tokenizer)
-    minutes = options.minutes or 0.0
-    config, promise = planned(config, decided, corpus, minutes, corpus_of(text))
+    text, corpus = open_corpus(config, tokenizer, texts)
+    if options.minutes is None:
+        return config, None, (text, corpus)
+    config, promise = planned(config, decided, corpus, options.minutes, corpus_of(text))
     return config, promise, (text, corpus)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from byhand.cli.runs.minutes import Promise
 from byhand.cli.terminal.interrupts import StopRequest, at_the_end
 from byhand.cli.terminal.progress import Display
-from byhand.cli.terminal.say import say, show
+from byhand.cli.terminal.say import is_silent, say, show
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.dataset import bits_per_byte
 from byhand.files.run_folder import name_of
@@ -28,23 +28,42 @@ def train_run(run: Run, promise: Promise | None = None) -> int:
         if run.start and run.place:
             show(f"{shown(folder, 200)} is complete: {run.start.step} of {run.config.steps} steps.")
         return 0
+    stop = StopRequest()
     with at_the_end(lambda: "before training began: give the same command again"):
-        trainer = run.trainer()
-        if trainer.shows:
-            _say_what_begins(trainer, run)
-        chosen = trainer.choice
-        trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
-        if trainer.choice is not chosen:
-            say(_runtime(trainer))
+        trainer = prepared(run)
+    train(run, trainer, stop, promise)
+    step, steps = trainer.step, trainer.config.steps
+    if trainer.shows and step < steps:
+        again = shlex.join(["byhand", "train", "--resume", str(folder)])
+        show(f"stopped at step {step} of {steps}, saved. Go on with: {shown(again)}")
+    elif trainer.shows:
+        again = shlex.join(["byhand", "sample", str(folder), "--prompt", "The "])
+        show(f"saved {shown(folder, 200)}. Try: {shown(again)}")
+    return 0 if step == steps else stop.exit_code
+
+
+def prepared(run: Run) -> Trainer:
+    """Return the run's trainer, ready to compute, and say what begins."""
+    trainer = run.trainer()
+    if trainer.shows:
+        _say_what_begins(trainer, run)
+    chosen = trainer.choice
+    trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
+    if trainer.choice is not chosen:
+        say(_runtime(trainer))
+    return trainer
+
+
+def train(run: Run, trainer: Trainer, stop: StopRequest, promise: Promise | None = None) -> None:
+    """Train to the end or to the first signal, show the progress, and at the end say how well the run predicts."""
     begun, progress = time.monotonic(), None
-    display = Display(trainer.step) if trainer.shows else None
-    with StopRequest() as stop, display or nullcontext():
+    display = Display(trainer.step) if trainer.shows and not is_silent() else None
+    with stop, display or nullcontext():
         for progress in run.train(trainer, stop, promise.pace if promise else None):
             if display:
                 display.show(progress)
-    if trainer.shows:
-        _say_how_it_ended(trainer, folder, progress, time.monotonic() - begun, promise)
-    return 0 if trainer.step == trainer.config.steps else stop.exit_code
+    if trainer.shows and trainer.step == trainer.config.steps:
+        _say_how_it_ended(trainer, run.folder, progress, time.monotonic() - begun, promise)
 
 
 def _say_what_begins(trainer: Trainer, run: Run) -> None:
@@ -80,11 +99,6 @@ def _say_what_begins(trainer: Trainer, run: Run) -> None:
 def _say_how_it_ended(
     trainer: Trainer, folder: Path, progress: Progress | None, seconds: float, promise: Promise | None
 ) -> None:
-    steps = trainer.config.steps
-    if trainer.step < steps:
-        again = shlex.join(["byhand", "train", "--resume", str(folder)])
-        show(f"stopped at step {trainer.step} of {steps}, saved. Go on with: {shown(again)}")
-        return
     if progress and progress.val_loss is not None:
         if promise:
             show(promise.outcome(progress.val_loss, trainer.config.steps))
@@ -92,11 +106,9 @@ def _say_how_it_ended(
         loss = f"{progress.val_loss:.4f} nats per {trainer.train.unit} = {bits:.4f} bits per byte"
         show(f"done in {duration(seconds)}: validation loss {loss}")
     best = trainer.record.get("best")
-    if best and best["step"] != steps:
+    if best and best["step"] != trainer.config.steps:
         path = folder / name_of(best["step"])
         show(f"the lowest validation loss was {best['val/loss']:.4f}, at step {best['step']}: {shown(path, 200)}")
-    again = shlex.join(["byhand", "sample", str(folder), "--prompt", "The "])
-    show(f"saved {shown(folder, 200)}. Try: {shown(again)}")
 
 
 def _runtime(trainer: Trainer) -> str:

@@ -6,21 +6,48 @@ content, such as the bytes of `byhand tokenizer decode`, goes past them.
 
 import logging
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 from byhand.cli.terminal.shown import escaped, on_terminal, one_line
 
+_program: ContextVar[bool | None] = ContextVar("program", default=None)
+
+
+@contextmanager
+def in_a_program(aloud: bool) -> Iterator[None]:
+    """In the `with` block all goes to standard output, where a notebook shows it, or nowhere."""
+    before, logger = _program.set(aloud), logging.getLogger("byhand")
+    handlers, level = logger.handlers[:], logger.level
+    if aloud:
+        say_what_is_logged()
+    try:
+        yield
+    finally:
+        _program.reset(before)
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+
+
+def is_silent() -> bool:
+    """Return whether nothing is to be shown."""
+    return _program.get() is False
+
 
 def say(*lines: str) -> None:
     """Print each on a line of standard error; ignore a closed pipe or a full disk."""
+    if is_silent():
+        return
     with suppress(OSError, RuntimeError):  # RuntimeError: a signal came while another line was being written
-        print(*map(escaped, lines), sep="\n", file=sys.stderr, flush=True)
+        print(*map(escaped, lines), sep="\n", file=sys.stdout if _program.get() else sys.stderr, flush=True)
 
 
 def show(*lines: object, end: str = "\n", flush: bool = False) -> None:
     """Print to standard output; a line may hold line ends and tabs."""
+    if is_silent():
+        return
     print(*(on_terminal(str(line)) for line in lines), sep="\n", end=end, flush=flush)
 
 

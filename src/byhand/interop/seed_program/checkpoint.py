@@ -26,6 +26,7 @@ from byhand.errors import ByhandError, CheckpointError, DataError, brief, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.weights import OpenFile
 from byhand.files.writing import write_new
+from byhand.interop.foreign import Foreign
 from byhand.interop.seed_program.binary import HEADER, MAGIC, VERSION, WRITING, Reader
 from byhand.interop.seed_program.parameters import require_seed_model
 from byhand.model import TinyGPT, parameter_shapes
@@ -139,6 +140,12 @@ def load(prefix: str) -> SeedCheckpoint:
     except DataError as error:
         raise CheckpointError(str(error)) from None
     return SeedCheckpoint(TinyGPT(config, arrays=arrays), optimizer, settings["step"], settings["has_optim_state"])
+
+
+def read(path: Path) -> Foreign:
+    """Return the model of PREFIX.bin, which PREFIX.json describes."""
+    model = load(str(path.with_suffix(""))).model
+    return Foreign("the original program", model.config, {name: p.data for name, p in model.parameters().items()})
 
 
 def single(value: float) -> float:

@@ -67,6 +67,17 @@ class NumpySession(LocalSession):
             tokens, targets = checked(model, tokens, targets)
             return cross_entropy(model.forward_logits(tokens).data[:, -counted:], targets[:, -counted:]).item()
 
+    def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
+        """Return the sum of the losses of each row's marked targets, a row at a time: its logits may be large."""
+        tokens, targets = checked(self.model, tokens, targets)
+        sums = np.zeros(len(tokens))
+        with no_grad(), np.errstate(all="ignore"):
+            for i, marked in enumerate(counted):
+                if marked.any():
+                    logits = self.model.forward_logits(tokens[i : i + 1]).data[:, marked]
+                    sums[i] = cross_entropy(logits, targets[i : i + 1, marked]).item() * marked.sum()
+        return sums
+
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
         """Do nothing: NumPy computes any shape at once."""
 

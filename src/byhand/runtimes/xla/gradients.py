@@ -53,18 +53,42 @@ def mean_loss(
 ) -> Any:
     """Return the mean loss of the last `counted` targets of each row; only a chunk's logits exist at a time."""
     tokens, targets = batch
+
+    def loss(logits: Tensor, y: Any) -> Any:
+        return cross_entropy(logits, y).data
+
+    return jnp.mean(_of_chunks(loss, layout, parameters, (tokens, targets[:, -counted:]), settings))
+
+
+def row_losses(layout: Layout, parameters: Arrays, batch: tuple[Any, Any], settings: TraceSettings) -> Any:
+    """Return the sum of the losses of each row's targets, (B,), without those that are -1."""
+
+    def loss(logits: Any, y: Any) -> Any:
+        return cross_entropy(Tensor(logits[None]), y[None]).data
+
+    def losses(logits: Tensor, y: Any) -> Any:
+        found = jax.vmap(jax.vmap(loss))(logits.data, jnp.maximum(y, 0))
+        return jnp.sum(jnp.where(y < 0, 0.0, found), axis=1)
+
+    return jnp.sum(_of_chunks(losses, layout, parameters, batch, settings), axis=0)
+
+
+def _of_chunks(
+    loss: Callable[[Tensor, Any], Any], layout: Layout, parameters: Arrays, batch: tuple[Any, Any],
+    settings: TraceSettings,
+) -> Any:  # fmt: skip
+    """Return `loss` of the logits and targets of each chunk, for the last positions that have targets."""
+    tokens, targets = batch
     tree = layout.tree(tensors(layout, layout.outside(parameters)))
 
     def chunk(_: None, part: tuple[Any, Any]) -> tuple[None, Any]:
         x, y = part
-        return None, cross_entropy(layout.layers.finish(tree, Tensor(x)), y).data
+        return None, loss(layout.layers.finish(tree, Tensor(x)), y)
 
     with interpreting(Evaluating(settings)):
-        x = stream(layout, parameters, tokens, _start(tokens, settings))[:, -counted:]
-        _, losses = lax.scan(
-            chunk, None, _chunks(x, targets[:, -counted:], layout.config.vocab_size, settings.logits)
-        )
-    return jnp.mean(losses)
+        x = stream(layout, parameters, tokens, _start(tokens, settings))[:, -targets.shape[1] :]
+        _, found = lax.scan(chunk, None, _chunks(x, targets, layout.config.vocab_size, settings.logits))
+    return found
 
 
 def stream(layout: Layout, parameters: Arrays, tokens: Any, start: Any = None) -> Any:

@@ -18,7 +18,7 @@ from byhand.optim import State, assign
 from byhand.runtimes.protocol import Batch, Request, Shape
 from byhand.runtimes.sessions import checked, checked_step, held, state_of
 from byhand.runtimes.xla import compiling
-from byhand.runtimes.xla.gradients import mean_loss
+from byhand.runtimes.xla.gradients import mean_loss, row_losses
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import TOKENS, Mesh, devices_found, mesh_of
 from byhand.runtimes.xla.step import traced_step
@@ -122,6 +122,15 @@ class XlaSession:
         arrays = (average and self._held.averages) or self._held.parameters
         return float(self._loss((b, t), counted or t)(arrays, [(self._placed(tokens), self._placed(targets))]))
 
+    def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
+        """Return the sum of the losses of each row's marked targets."""
+        tokens, targets = self._fitting(*checked(self.model, tokens, targets))
+        self._settle()
+        self._take_over()
+        batch = [(self._placed(tokens), self._placed(np.where(counted, targets, -1).astype(np.int32)))]
+        sums = self._loss(tokens.shape, None)(self._held.parameters, batch)
+        return np.asarray(sums, np.float64)
+
     def state(self) -> State:
         """Update the arrays of model and optimizer, except those that were replaced; return them."""
         self._settle()
@@ -211,18 +220,20 @@ class XlaSession:
             self._made[key] = self._compiled(what, traced, arguments, donate_argnums=0, out_shardings=places)
         return self._made[key]
 
-    def _loss(self, shape: Shape, counted: int) -> Callable[..., Any]:
-        """Return the loss of a batch of this shape, compiled once."""
+    def _loss(self, shape: Shape, counted: int | None) -> Callable[..., Any]:
+        """Return the loss of a batch of this shape, or with None the sums of its rows, compiled once."""
         if (key := ("loss", shape, counted)) not in self._made:
-            mesh, whole = self.mesh, counted < shape[1]  # the last targets may all be on one device
+            mesh, whole = self.mesh, counted != shape[1]  # the last targets may all be on one device
             settings = self.settings if whole else replace(self.settings, positions=mesh.positions(shape[1]))
 
             def traced(parameters: Arrays, batches: list[Batch]) -> Any:
+                if counted is None:
+                    return row_losses(self.layout, parameters, batches[0], settings)
                 loss = mean_loss(self.layout, parameters, batches[0], counted, settings)
                 return jax.lax.pmean(loss, TOKENS) if mesh.tokens > 1 else loss
 
             spec = mesh.batch_spec(shape, positions=not whole)
-            traced = self.layout.by_tokens(traced, [spec], PartitionSpec())
+            traced = self.layout.by_tokens(traced, [spec], PartitionSpec() if counted else PartitionSpec(spec[0]))
             example = [(self._placed(np.zeros(shape, np.int32)),) * 2]
             self._made[key] = self._compiled(
                 f"loss of {shape[0]} × {shape[1]}", traced, (self._held.parameters, example)

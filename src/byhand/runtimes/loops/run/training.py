@@ -133,6 +133,30 @@ class LoopsSession(LocalSession):
         self._replay(plan, updates=False)
         return self._loss()
 
+    def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
+        """Return the sum of the losses of each row's marked targets; each thread computes a row of its own."""
+        tokens, targets = checked(self.model, tokens, targets)
+        targets, sums = np.where(counted, targets, -1), list[float]()
+        plan, beside = self._rows_plan(tokens.shape[1])
+        self.runner.settle()
+        self.arena.adopt()
+        for first in range(0, len(tokens), beside):
+            rows = np.arange(first, first + beside)
+            wanted = (rows < len(tokens))[:, None]  # the last rows may be fewer than the threads
+            rows = np.minimum(rows, len(tokens) - 1)
+            self._cleared()[controls.WEIGHT] = 1
+            self._put(plan, tokens[rows], np.where(wanted, targets[rows], -1))
+            self._replay(plan, updates=False)
+            sums += [self.runner.controls[controls.loss_slot(share.number)] for share in plan.shares]
+        return np.array(sums[: len(tokens)])
+
+    def _rows_plan(self, length: int) -> tuple[Plan, int]:
+        """Return a plan of which each share has one row, and how many."""
+        plan = self.plan("loss", (self.threads, length))
+        if any(share.batch != 1 for share in plan.shares):
+            plan = self.plan("loss", (1, length))
+        return plan, len(plan.shares)
+
     def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
         """Return the plan of a "train" step, a "loss" or one of the "average" for tokens (B, T); made once."""
         if (kind, shape) not in self._plans:

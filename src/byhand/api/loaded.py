@@ -1,0 +1,156 @@
+"""A model with its tokenizer: text in, text out; from a run, or from files of another program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from byhand.api.settings import documented, named
+from byhand.cli.exchange import export as export_command
+from byhand.cli.runs import sample
+from byhand.cli.runs.texts import Continuation
+from byhand.config import TrainConfig
+from byhand.files import run_folder
+from byhand.generation import Engine
+from byhand.generation.engine import LIVE, sound
+from byhand.interop import exchange
+from byhand.model import TinyGPT
+from byhand.quantities import counted
+from byhand.runs import metrics
+from byhand.runs.contents import Checkpoint
+from byhand.tokenizers.tokenizer import Tokenizer, utf8
+
+AnyPath = str | os.PathLike[str]
+OF_SAMPLE = {
+    "run",
+    "prompt",
+    "prompts",
+    "samples",
+    "streams",
+    "last",
+    "json",
+    "logprobs",
+}  # flags that only a command has
+
+
+class Loaded:
+    """A model with its tokenizer; a path wherever one is asked for, as in `byhand.train(init_from=loaded)`.
+
+    path        the run, or the file or folder of another program
+    checkpoint  the settings, arrays and tokenizer that were read
+    model       its weights may change between two texts: each begins with those of its time
+    """
+
+    def __init__(self, path: Path, checkpoint: Checkpoint, last: bool = False) -> None:
+        self.path = path
+        self.checkpoint = checkpoint
+        self.model: TinyGPT = checkpoint.model(not last)
+        self.tokenizer: Tokenizer = checkpoint.tokenizer
+        self._engines: dict[tuple[Any, ...], Engine] = {}
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        m, count = self.model.config, sum(p.data.size for p in self.model.parameters().values())
+        return (
+            f"<{self.path}: {count:,} parameters, {counted(m.n_layers, 'layer')}, width {m.d_model}, "
+            f"context {m.seq_len}, "
+            f"tokens: {self.tokenizer.kind}>"
+        )
+
+    @property
+    def config(self) -> TrainConfig:
+        """All settings; `config.model` are the model's."""
+        return self.checkpoint.config
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return run_folder.run_of(self.path)
+
+    @cached_property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The numbers of each update up to this checkpoint, as in metrics.jsonl; [] if it is no run."""
+        rows = metrics.read(self.folder) if self.path.is_dir() else []
+        return [row for row in rows if row["step"] <= self.checkpoint.step]
+
+    @property
+    def loss(self) -> float | None:
+        """The last validation loss up to this checkpoint, in nats per token; None if there was none."""
+        return next((row["val/loss"] for row in reversed(self.metrics) if "val/loss" in row), None)
+
+    def generate(self, prompt: str | bytes = "", **settings: Any) -> str:
+        """Return the text that continues the prompt, which is not repeated.
+
+        The first call prepares the runtime; further ones use it again.
+
+        Raises ConfigError or DataError for settings or a prompt that cannot be, NonFiniteError if the logits are not
+        finite.
+        """
+        return "".join(self.stream(prompt, **settings))
+
+    def stream(self, prompt: str | bytes = "", **settings: Any) -> Iterator[str]:
+        """Return what `generate` returns, piece by piece as it is drawn."""
+        return self._pieces(*self._begun(prompt, settings))
+
+    def _pieces(self, engine: Engine, text: Continuation) -> Iterator[str]:
+        stream = engine.submit(text.stream)
+        try:
+            while stream.status in LIVE:
+                engine.step()
+                if piece := text.more():
+                    yield piece
+        finally:
+            engine.cancel(stream)
+        if piece := text.more():  # the steps of others ended it
+            yield piece
+        sound(stream)
+
+    def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Continuation]:
+        """Return the engine of these settings, kept from text to text, and a text for it."""
+        asked = named(sample.Options, "generate", settings, OF_SAMPLE).over(sample.Options(self.path))
+        content = utf8(prompt) if isinstance(prompt, str) else prompt
+        given = sample.encoded(asked, self.checkpoint, "the prompt", asked.text, content)
+        given.say_what_is_cut(self.tokenizer, self.model.config.seq_len)
+        (text,) = given.texts(self.tokenizer, sample.drawable(asked, self.checkpoint), False)
+        how = (asked.runtime, asked.weights, not asked.no_cache)
+        if how not in self._engines:
+            runtime, weights, cache = how
+            self._engines[how] = Engine(self.model, runtime=runtime, weights=weights, cache=cache)
+        return self._engines[how], text
+
+
+for method in (Loaded.generate, Loaded.stream):
+    documented(sample.Options(Path()), OF_SAMPLE)(method)
+
+
+def load(path: AnyPath, *, tokenizer: str = "", last: bool = False) -> Loaded:
+    """Return the model of a run, or of anything that `byhand import` reads.
+
+    path       a run or one of its checkpoints, a Hugging Face folder, a GGUF, a checkpoint of llm.c, nanoGPT or the
+               original program
+    tokenizer  for a model that comes without: a tokenizer.json, a folder with one, or bytes
+    last       the weights of the last step, even if the run averages them
+
+    Raises CheckpointError, DataError or ConfigError in one line if it cannot be read, or is no model of ours.
+    """
+    place = Path(path)
+    return Loaded(place, exchange.opened(place, tokenizer), last)
+
+
+def export(run: Loaded | AnyPath, out: AnyPath, *, to: str = "hf", **settings: Any) -> list[Path]:
+    """Write a model and its tokenizer for other programs into a new or empty folder; return the files.
+
+    run  loaded, or its path
+    to   hf: a folder for transformers; gguf: a file for llama.cpp and its relatives
+
+    Raises ConfigError if the model has no form there, with what to change; DataError if the folder cannot be used.
+    """
+    loaded = run if isinstance(run, Loaded) else load(run)
+    values = {"run": loaded.path, "out": out, "to": to, **settings}
+    options = named(export_command.Options, "export", values).over()
+    return export_command.exported(options, lambda: loaded.checkpoint)

@@ -1,0 +1,201 @@
+r"""Multiple choice: after a context, which of several endings does a model find likeliest?
+
+    s(e) = \sum_{t in e} \ln p(t | every token before it)        in nats, over the ending's tokens alone
+
+The model chooses the ending with the largest s; with the largest s divided by the ending's tokens; or with the
+largest s divided by its bytes. Accuracy p is the share of questions that it answers right, of n, and its standard
+error sqrt(p (1 - p) / (n - 1)).
+
+Context and ending are joined and encoded together, as lm-evaluation-harness does: white space at the end of the
+context goes over to the ending, and the ending's tokens are those behind as many as the context alone has. Without a
+context the ending follows the token that ends a document, or a newline.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from byhand.corpus.questions import Question, questions_of
+from byhand.errors import UNSOUND_LOGITS, DataError, NonFiniteError
+from byhand.evaluate import evaluating, progress
+from byhand.flops import step_flops
+from byhand.model import TinyGPT
+from byhand.runtimes.protocol import Request, TrainingSession
+from byhand.tokenizers.tokenizer import Tokenizer
+
+log = logging.getLogger(__name__)
+ROWS, TOKENS = 16, 2048  # computed at once, at most: endings, and tokens of all
+SHORTEST = 16  # tokens to which a shorter row is padded
+
+
+@dataclass(frozen=True)
+class MultipleChoice:
+    """Accuracies, each with its standard error (None of a single question).
+
+    acc         by the sums of log-probabilities
+    acc_tokens  by their means over the ending's tokens
+    acc_bytes   by the sums divided by the bytes of the ending, as it stands in the file
+    chance      accuracy of a guess
+    cut         endings whose context was longer than the model's, and lost its beginning
+    runtime     name of the runtime that computed it
+    why         why auto took no faster runtime; "" if it did
+    """
+
+    questions: int
+    acc: float
+    acc_stderr: float | None
+    acc_tokens: float
+    acc_tokens_stderr: float | None
+    acc_bytes: float
+    acc_bytes_stderr: float | None
+    chance: float
+    cut: int
+    runtime: str
+    why: str
+
+
+class Ending(NamedTuple):
+    """An ending behind its context: ids, the number of the ending's tokens, and the answer that it is of."""
+
+    ids: list[int]
+    own: int
+    answer: Scored
+    ending: int
+
+
+@dataclass
+class Scored:
+    """A question, and of each ending its log-likelihood in nats and its number of tokens."""
+
+    question: Question
+    sums: list[float | None]
+    counts: list[int] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> tuple[int, int, int]:
+        """Which ending has the largest sum, mean over tokens, and sum by bytes; of equals, the first."""
+        sums = np.array(self.sums)
+        sizes = [len(ending.encode()) for ending in self.question.endings]
+        return tuple(int(np.argmax(sums / by)) for by in (1, self.counts, sizes))  # pyright: ignore
+
+
+class Chooser:
+    """Rows for a model: encoded, cut to its context, and padded so that few shapes serve all.
+
+    cut  rows whose context was too long
+    """
+
+    def __init__(self, model: TinyGPT, tokenizer: Tokenizer, ends: Iterable[int] = (), separator: str = " ") -> None:
+        self.config, self.tokenizer, self.separator = model.config, tokenizer, separator
+        self.start = list(ends)[:1] or tokenizer.encode("\n")
+        self.cut = 0
+
+    def rows(self, question: Question) -> list[Ending]:
+        """Return a question's endings. DataError if one is longer than the model's context."""
+        answer, most = Scored(question, [None] * len(question.endings)), self.config.seq_len
+        rows = list[Ending]()
+        for i, ending in enumerate(question.endings):
+            ids, count = self.encoded(question.context, ending)
+            if count > most:
+                raise DataError(
+                    f"{question.where}: ending {i} has {count} tokens, but the model's seq_len is {most}. Remove it."
+                )
+            if len(ids) > most + 1:
+                if not self.cut:
+                    log.info("%s: a context of more than %d tokens loses its beginning", question.where, most)
+                self.cut += 1
+            answer.counts.append(count)
+            rows.append(Ending(ids[-most - 1 :], count, answer, i))
+        return rows
+
+    def encoded(self, context: str, ending: str) -> tuple[list[int], int]:
+        """Return the ids of a context and an ending, and how many of them are the ending's."""
+        if context and not (context[-1].isspace() or ending[0].isspace()):
+            ending = self.separator + ending
+        begin, before = list(self.tokenizer.conventions.before), context.rstrip()
+        ids = self.tokenizer.encode(context + ending)
+        if not before:
+            return (begin or self.start) + ids, len(ids)
+        known = min(len(self.tokenizer.encode(before)), len(ids) - 1)  # a token may have swallowed the whole ending
+        return begin + ids, len(ids) - known
+
+    def length(self, row: Ending) -> int:
+        """Return how many positions a row gets: a power of two, or the half between two; no position looks ahead."""
+        needed = len(row.ids) - 1
+        if not self.config.causal:
+            return needed
+        power = max(SHORTEST, 1 << (needed - 1).bit_length())
+        return min(self.config.seq_len, power * 3 // 4 if needed <= power * 3 // 4 else power)
+
+
+def choose(model: TinyGPT, chooser: Chooser, path: Path, runtime: str = "auto") -> MultipleChoice:
+    """Answer the questions of a file.
+
+    Raises DataError if it has none, or a line that is none; NonFiniteError if a likelihood is not finite.
+    """
+    name, size = str(path), path.stat().st_size if path.exists() else 0
+    work = step_flops(model.config, 1) / 3 * max(1, size / model.config.seq_len)
+    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work)
+    right, chance = np.zeros(3), 0.0
+    n = 0
+    shortest = min(SHORTEST, model.config.seq_len)
+    with evaluating(model, request, lambda session: list(_computed(session, [], shortest))) as (session, choice):
+        for answer in answered(session, _told(questions_of(path), name, size), chooser):
+            right += np.array(answer.chosen) == answer.question.label
+            chance += 1 / len(answer.question.endings)
+            n += 1
+    if not n:
+        raise DataError(f"{name} holds no question. Write a question a line.")
+    shares = [float(p) for p in right / n]
+    errors = [math.sqrt(p * (1 - p) / (n - 1)) if n > 1 else None for p in shares]
+    told = [value for pair in zip(shares, errors, strict=True) for value in pair]
+    return MultipleChoice(n, *told, chance / n, chooser.cut, choice.runtime.name, choice.why)  # pyright: ignore
+
+
+def _told(questions: Iterable[Question], name: str, size: int) -> Iterator[Question]:
+    """Yield the questions, and tell how much of the file's bytes they were."""
+    report = progress(name, size)
+    for question in questions:
+        yield question
+        report(question.bytes)
+
+
+def answered(session: TrainingSession, questions: Iterable[Question], chooser: Chooser) -> Iterator[Scored]:
+    """Yield each question's answer, when the last of its endings is computed."""
+    waiting: defaultdict[int, list[Ending]] = defaultdict(list)
+    for question in questions:
+        for row in chooser.rows(question):
+            length = chooser.length(row)
+            waiting[length].append(row)
+            if len(waiting[length]) == _together(length):
+                yield from _computed(session, waiting.pop(length), length)
+    for length, rows in waiting.items():
+        yield from _computed(session, rows, length)
+
+
+def _together(length: int) -> int:
+    return max(1, min(ROWS, TOKENS // length))
+
+
+def _computed(session: TrainingSession, rows: Sequence[Ending], length: int) -> Iterator[Scored]:
+    """Compute rows at once, as many as always for their length, and yield the answers that are then complete."""
+    shape = (_together(length), length)
+    tokens, targets, counted = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, bool)
+    for i, (ids, own, *_) in enumerate(rows):
+        end = len(ids) - 1
+        tokens[i, :end], targets[i, :end] = ids[:-1], ids[1:]
+        counted[i, end - own : end] = True
+    for row, loss in zip(rows, session.row_losses(tokens, targets, counted), strict=False):
+        if not math.isfinite(loss):
+            raise NonFiniteError(UNSOUND_LOGITS)
+        row.answer.sums[row.ending] = -float(loss)
+        if None not in row.answer.sums:
+            yield row.answer
