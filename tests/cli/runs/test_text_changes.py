@@ -90,9 +90,9 @@ def test_eval_of_a_text_that_changes_is_one_line(tmp_path, monkeypatch):
 
     evaluate = command.evaluate
 
-    def cut_and_evaluate(*arguments):
+    def cut_and_evaluate(*arguments, **settings):
         os.truncate(text, 100)
-        return evaluate(*arguments)
+        return evaluate(*arguments, **settings)
 
     monkeypatch.setattr(command, "evaluate", cut_and_evaluate)
     assert "changed while it was in use" in error_line(byhand("eval", "run", "--data", "text", cwd=tmp_path))

@@ -6,8 +6,10 @@ see.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 
@@ -56,6 +58,7 @@ class Arena:
         self._arrays.clear()
         self._make_views()
         self.adopt()
+        give_back()
 
     def adopt(self) -> None:
         """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena."""
@@ -97,6 +100,12 @@ class Arena:
             self._views[name] = self.view(place, shape)
             for kind, start in self.regions.kept(name).items():
                 self._kept.setdefault(kind, {})[name] = self.view(start, shape)
+
+
+def give_back() -> None:
+    """Let glibc return the pages of arrays that were freed: it keeps those between arrays that live on."""
+    with suppress(OSError, AttributeError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _aligned(size: int) -> np.ndarray:
