@@ -44,7 +44,7 @@ def pristine(kind: str) -> Files:
         elif kind.startswith("gguf"):
             config = LLAMA if "llama" in kind else GPT2
             run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {"step": 0})
-            exchange.write(run, "gguf", place, "q4_0" if "llama" in kind else "")
+            exchange.write(run, "gguf", place, "q4_0" if "llama" in kind else "float16")
         elif kind == "llm.c":
             from interop.test_llm_c import arrays, written
 

@@ -1,7 +1,7 @@
 """What llama.cpp computes of a model, in NumPy: float64, but for the places where it rounds.
 
-GELU comes from a table in float16. Before a product with quantised weights, activations are rounded to Q8_0: for each
-32 numbers a scale in float16, and whole numbers.
+GELU comes from a table in float16. Before a product, activations are rounded as the weights are; before one with
+quantised weights to Q8_0: for each 32 numbers a scale in float16, and whole numbers.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from byhand.config import ModelConfig
 
 
 def as_llama_cpp_computes(
-    config: ModelConfig, arrays: dict[str, np.ndarray], tokens: list[int], quantize: str = ""
+    config: ModelConfig, arrays: dict[str, np.ndarray], tokens: list[int], dtype: str = "float32"
 ) -> np.ndarray:
     """Return the log-probabilities (V,) after the tokens."""
     p = {name: array.astype(np.float64) for name, array in arrays.items()}
     n, heads, groups, d = len(tokens), config.n_heads, config.kv_heads, config.head_width
 
     def product(x, w, bias=None):
-        packed = quantize and w.shape[0] % 32 == 0
-        y = (_rounded_to_q8_0(x) if packed else x) @ w
+        packed = "q" not in dtype or w.shape[0] % 32 == 0
+        y = (ROUNDED[dtype](x) if packed else x) @ w
         return y if bias is None else y + bias
 
     def norm(x, name):
@@ -81,3 +81,14 @@ def _rounded_to_q8_0(x):
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = np.round(np.where(d == 0, 0, blocks * (np.float32(1) / d))).clip(-127, 127)
     return np.float64(whole * np.float32(np.float16(d))).reshape(x.shape)
+
+
+def _rounded_to_bfloat16(x):
+    bits = np.float32(x).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32).astype(float)
+
+
+ROUNDED = {
+    "float32": np.float64, "float16": lambda x: np.float64(np.float16(x)), "bfloat16": _rounded_to_bfloat16,
+    "q8_0": _rounded_to_q8_0, "q4_0": _rounded_to_q8_0,
+}  # fmt: skip

@@ -14,6 +14,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
 from byhand.config import TrainConfig  # noqa: E402
+from byhand.formats.registry import FORMATS  # noqa: E402
 from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
@@ -37,11 +38,9 @@ def _quiet():
     transformers.logging.disable_progress_bar()
 
 
-def loaded(folder: Path) -> Any:
+def loaded(folder: Path, dtype: Any = torch.float32) -> Any:
     """Return the model that transformers makes of a folder; nothing in it may be missing or left over."""
-    model, info = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, output_loading_info=True, dtype=torch.float32
-    )
+    model, info = transformers.AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True, dtype=dtype)
     assert not any(info[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
     return model.eval()
 
@@ -51,8 +50,8 @@ def their_logits(model: Any, tokens: Any) -> np.ndarray:
         return model(torch.tensor(tokens)).logits.numpy()
 
 
-def written(config, arrays, place: Path) -> Path:
-    exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}), "hf", place)
+def written(config, arrays, place: Path, dtype: str = "float32") -> Path:
+    exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}), "hf", place, dtype)
     return place
 
 
@@ -81,6 +80,18 @@ def test_transformers_loads_what_is_exported_and_writes_the_same_text(case, tmp_
     theirs = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=length, do_sample=False)
     ours = generate(TinyGPT(config, arrays=arrays), tokens[0], length, Sampling(temperature=0.0), runtime="numpy")
     assert theirs[0, len(TEXT) :].tolist() == list(ours)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("case", ["gpt2", "llama", "qwen3"])
+def test_transformers_loads_halves_as_halves_with_the_rounded_weights(case, dtype, tmp_path):
+    config, arrays = WHOLE[case], parameters(WHOLE[case])
+    folder = written(config, arrays, tmp_path / "out", dtype)
+    assert loaded(folder, "auto").dtype == getattr(torch, dtype)
+    rounded = {name: FORMATS[dtype].rounded(array) for name, array in arrays.items()}
+    due = logits(config, rounded, [list(TEXT)], "float32")
+    assert np.abs(their_logits(loaded(folder), [list(TEXT)]) - due).max() <= 1e-4
+    assert np.abs(logits(config, arrays, [list(TEXT)], "float32") - due).max() > 1e-3
 
 
 def test_every_text_of_bytes_has_the_same_ids(tmp_path):

@@ -12,6 +12,7 @@ from byhand.errors import ConfigError, DataError, reason
 from byhand.files import run_folder
 from byhand.files.weights import OpenFile
 from byhand.files.writing import create_all, remedy, remove_left_over
+from byhand.formats.registry import FORMATS
 from byhand.interop.families import family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
@@ -89,16 +90,16 @@ def refusals(config: ModelConfig) -> list[str]:
     return [why.replace("{}", " or ".join(goals)) for why, goals in found.items()]
 
 
-def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Path]:
+def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32") -> list[Path]:
     """Write a run's model, with averaged weights if it has them, into a new or empty folder; return the files.
 
-    goal      "hf" or "gguf"
-    quantize  "q8_0" or "q4_0" of the matrices of a GGUF, "" for float32
+    goal   "hf" or "gguf"
+    dtype  the number format of the weights; of a GGUF the matrices alone have it
 
-    Raises ConfigError if the model has no form there, with what to change.
+    Raises ConfigError if the model has no form there, or a weight none in that format, with what to change.
     """
-    given = run.config.model, run.averages or run.parameters, run.tokenizer
-    contents = gguf.files(*given, quantize) if goal == "gguf" else hugging_face.files(*given)
+    given = run.config.model, run.averages or run.parameters, run.tokenizer, FORMATS[dtype]
+    contents = gguf.files(*given) if goal == "gguf" else hugging_face.files(*given)
     first = next(contents)  # whether it can be represented shows before anything is written
     try:
         out.mkdir(parents=True, exist_ok=True)

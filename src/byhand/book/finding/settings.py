@@ -107,7 +107,7 @@ keep_best | Keep the best checkpoint | 保留最好的检查点 | load_best_mode
 seed | Random seed | 随机种子 | torch.manual_seed, set_seed, random_state, reproducible, reproducibility, 种子,
     可复现, 随机数种子
 dtype | Type of numbers: float32, float64 or bfloat16 | 数值类型 | mixed precision, torch_dtype, autocast, amp, bf16,
-    bfloat16, precision, half precision, 混合精度, 半精度, 精度, 数据类型
+    bfloat16, precision, half precision, --outtype, --quantize, 混合精度, 半精度, 精度, 数据类型
 runtime | Which runtime computes | 由哪个运行时计算 | device, cuda, .to(device), gpu, torch.compile, jit, backend,
     tpu, 显卡, 用 GPU 训练, 编译, 加速训练
 threads | Threads of the CPU | CPU 线程数 | num_threads, torch.set_num_threads, num_workers, 多线程, 线程数

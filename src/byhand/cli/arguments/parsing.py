@@ -40,6 +40,8 @@ ALIASES = {
     "--n-head": "--n-heads",
     "--max-iters": "--steps",
     "--learning-rate": "--lr",
+    "--outtype": "--dtype",  # of llama.cpp's converter
+    "--quantize": "--dtype",  # as it was called here
 }
 
 

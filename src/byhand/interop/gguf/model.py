@@ -14,7 +14,7 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats.registry import FLOAT32, FORMATS, Format
+from byhand.formats.registry import FLOAT32, Format
 from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import tokens
@@ -22,7 +22,7 @@ from byhand.interop.gguf.file import GGUF, MAGIC, content
 from byhand.interop.hugging_face.families import GPT2, LLAMA, QWEN2, QWEN3
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
-from byhand.interop.tensors import Arrays, facts, from_theirs, pieces, require_tensors, to_theirs
+from byhand.interop.tensors import Arrays, facts, from_theirs, pieces, require_room, require_tensors, to_theirs
 from byhand.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["MAGIC", "files", "read"]
@@ -178,27 +178,25 @@ def _whole(value: Any) -> int:
     return value if type(value) is int else 0
 
 
-def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: str = "") -> Iterator[tuple[str, Any]]:
+def files(
+    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32
+) -> Iterator[tuple[str, Any]]:
     """Yield the file that llama.cpp loads. ConfigError if no architecture has this model.
 
-    quantize  "q8_0" or "q4_0": matrices whose rows are multiples of 32; the others, gains and biases stay float32
+    kind  of matrices whose rows are whole blocks; the others, the table of positions, gains and biases stay float32
     """
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family)
-    kind = FORMATS[quantize] if quantize else FLOAT32
     tensors = dict[str, Stored]()
     for piece in pieces(whole, family.tensors):
         packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
         tensors[piece.theirs] = Stored(kind if packed else FLOAT32, piece.shape, 0)  # its place follows
-        if packed and np.abs(full[piece.ours]).max() > kind.largest:
-            raise ConfigError(
-                f"{piece.ours} holds numbers larger than {kind.symbol} can ({kind.largest:,.0f}). "
-                f"Export without --quantize."
-            )
-    if quantize and all(tensor.kind is FLOAT32 for tensor in tensors.values()):
+        if packed:
+            require_room(piece.ours, full[piece.ours], kind)
+    if not any(tensor.kind is kind for tensor in tensors.values()):
         raise ConfigError(
-            f"{quantize} packs rows of {kind.block} numbers, and no matrix of this model has such. "
-            f"Export without --quantize, or train a model with a --d-model that is a multiple of {kind.block}."
+            f"{kind.name} packs rows of {kind.block} numbers, and no matrix of this model has such. "
+            f"Use another --dtype, or train a model with a --d-model that is a multiple of {kind.block}."
         )
     keys = _keys(family, whole, kind) | tokens.as_keys(tokenizer, whole.vocab_size)
     theirs = to_theirs(full, pieces(whole, family.tensors))

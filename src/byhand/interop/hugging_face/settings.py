@@ -37,8 +37,11 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     return family, plain(ModelConfig(**settings))
 
 
-def as_json(family: Family, config: ModelConfig, end: int | None) -> dict[str, Any]:
-    """Return the config.json of a completed model; `end` is the id of the token that ends a text.
+def as_json(family: Family, config: ModelConfig, end: int | None, dtype: str = "float32") -> dict[str, Any]:
+    """Return the config.json of a completed model.
+
+    end    id of the token that ends a text
+    dtype  of the tensors
 
     It has every key of the family: what transformers takes for a missing one may be another model. Raises ConfigError
     for what transformers itself refuses.
@@ -55,7 +58,7 @@ def as_json(family: Family, config: ModelConfig, end: int | None) -> dict[str, A
         "max_window_layers": config.n_layers if window is None else 0,  # the first layer that has it
     }
     found: dict[str, Any] = {
-        "architectures": [family.model], "model_type": family.name, "dtype": "float32", "torch_dtype": "float32",
+        "architectures": [family.model], "model_type": family.name, "dtype": dtype, "torch_dtype": dtype,
         "bos_token_id": end, "eos_token_id": end, family.activation: family.activations[config.activation],
         **{key: values[0] for key, values in family.only.items() if values[0] is not None},
         **keys_of(config, family.keys),

@@ -18,7 +18,7 @@ from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.files.tensor_file import LENGTH, header
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats.registry import FLOAT32
+from byhand.formats.registry import Format
 from byhand.interop.tensors import Arrays, TensorPart, to_theirs
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -28,7 +28,7 @@ SHARDS = 1000
 ALIGNMENT = 8  # of the first number
 
 
-def content(parts: Mapping[str, TensorPart], arrays: Arrays) -> Iterator[bytes | memoryview]:
+def content(parts: Mapping[str, TensorPart], arrays: Arrays, kind: Format) -> Iterator[bytes | memoryview]:
     """Yield the bytes of a model.safetensors, one tensor at a time: the library's writer needs all of them at once.
 
     parts  by name: what makes the tensor
@@ -37,13 +37,13 @@ def content(parts: Mapping[str, TensorPart], arrays: Arrays) -> Iterator[bytes |
     entries: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     place = 0
     for name, part in ordered:
-        begin, place = place, place + FLOAT32.bytes(math.prod(part.shape))
-        entries[name] = {"dtype": FLOAT32.symbol, "shape": part.shape, "data_offsets": [begin, place]}
+        begin, place = place, place + kind.bytes(math.prod(part.shape))
+        entries[name] = {"dtype": kind.symbol, "shape": part.shape, "data_offsets": [begin, place]}
     head = json.dumps(entries, separators=(",", ":")).encode()
     head += b" " * (-len(head) % ALIGNMENT)
     yield len(head).to_bytes(LENGTH, "little") + head
     for _, array in to_theirs(arrays, (part for _, part in ordered)):
-        yield FLOAT32.packed(array).data
+        yield kind.packed(array).data
 
 
 class Weights:
