@@ -26,7 +26,7 @@ class Options:
 
     path: Positional[Path]
     """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3), a GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K,
-    Q6_K), an llm.c model file, or a nanoGPT ckpt.pt."""
+    Q6_K; with byhand[gguf] in any type), an llm.c model file, or a nanoGPT ckpt.pt."""
     out: Path
     """The run folder: new or empty."""
     tokenizer: str = ""
