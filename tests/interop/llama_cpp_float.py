@@ -36,7 +36,7 @@ def as_llama_cpp_computes(
         if config.qk_norm:
             q, k = (_unit(a, config.norm_eps) * p[f"{at}.attn.{g}_gain"] for a, g in ((q, "q"), (k, "k")))
         if config.positions == "rotary":
-            q, k = _turned(q, config.rope_base), _turned(k, config.rope_base)
+            q, k = _turned(q, config), _turned(k, config)
         mixed = []
         for head in range(heads):
             group = head // (heads // groups)
@@ -61,12 +61,30 @@ def _unit(x, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
 
 
-def _turned(x, base):
+def _turned(x, config):
     n, _, d = x.shape
-    angles = np.arange(n)[:, None] * base ** (-2.0 * np.arange(d // 2) / d)
-    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    angles = np.arange(n)[:, None] * np.array([_turn(p, d, config) for p in range(d // 2)])
+    cos, sin = config.turned_size * np.cos(angles)[:, None], config.turned_size * np.sin(angles)[:, None]
     left, right = x[..., : d // 2], x[..., d // 2 :]
     return np.concatenate([left * cos - right * sin, right * cos + left * sin], -1)
+
+
+def _turn(p, d, config):
+    """A pair's angle at position 1: plain, divided, or between these, by the length of its wave or by its number."""
+    base, old, f, kind = config.rope_base, config.rope_original_len, config.rope_factor, config.rope_scaling
+    plain = base ** (-2.0 * p / d)
+    if kind in ("none", "linear"):
+        return plain / (f if kind == "linear" else 1)
+    if kind == "llama3":
+        wave, short, long = 2 * np.pi / plain, old / config.fast_turns, old / config.rope_slow
+        smooth = (old / wave - config.rope_slow) / (config.fast_turns - config.rope_slow)
+        return plain if wave < short else plain / f if wave > long else (1 - smooth) * plain / f + smooth * plain
+    low, high = (
+        d * np.log(old / (n * 2 * np.pi)) / (2 * np.log(base)) for n in (config.fast_turns, config.rope_slow)
+    )
+    low, high = max(0, np.floor(low)), min(d - 1, np.ceil(high))
+    mix = 1 - np.clip((p - low) / max(0.001, high - low), 0, 1)
+    return plain / f * (1 - mix) + plain * mix
 
 
 def _gelu_of_a_table(x):

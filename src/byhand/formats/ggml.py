@@ -6,6 +6,7 @@ library. What a block is, its size and its numbers, only the library says.
 Source      https://github.com/ggml-org/ggml/blob/master/include/ggml.h
 """
 
+# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from functools import cache
