@@ -87,4 +87,4 @@ def test_sizes_are_the_librarys_and_are_checked_before_it_unpacks_anything(tmp_p
 def test_a_library_that_lacks_a_type_should_be_a_newer_one(code, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gguf", doubling([]))
     said = refused(written(tmp_path / "f", code, (2, 32), bytes(48)))
-    assert said.endswith('Use pip install --upgrade "byhand[gguf]".')
+    assert said.endswith('Use pip install "byhand[gguf]" --upgrade.')

@@ -62,6 +62,9 @@ def test_shards_hold_the_same_model(tmp_path):
     (place / "model.safetensors.index.json").write_text(json.dumps(index))
     found = exchange.read(place)
     assert all(np.array_equal(found.arrays[name], array) for name, array in whole.arrays.items())
+    (place / "model-00001-of-00002.safetensors").rename(place / "aside")
+    assert f"{place} lacks model-00001-of-00002.safetensors, which its model.safetensors.index.json" in refused(place)
+    (place / "aside").rename(place / "model-00001-of-00002.safetensors")
     index["weight_map"][names[0]] = "model-00002-of-00002.safetensors"
     (place / "model.safetensors.index.json").write_text(json.dumps(index))
     assert f"differ about '{names[0]}'" in refused(place)
@@ -294,6 +297,10 @@ def test_tensors_that_are_missing_foreign_or_of_another_shape_are_refused(tmp_pa
     assert f"{name} holds NaN or infinity" in refused(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     assert "cannot read" in refused(tmp_path)
+    (tmp_path / "pytorch_model.bin").touch()
+    assert "has its weights in pytorch_model.bin, a pickle, which byhand does not read. Convert it with" in refused(
+        tmp_path
+    )
 
 
 def test_sizes_are_checked_before_anything_is_allocated(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,55 @@ def test_transformers_loads_what_is_exported_and_writes_the_same_text(case, tmp_
     theirs = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=length, do_sample=False)
     ours = generate(TinyGPT(config, arrays=arrays), tokens[0], length, Sampling(temperature=0.0), runtime="numpy")
     assert theirs[0, len(TEXT) :].tolist() == list(ours)
+
+
+SCALED = {
+    "linear": {"factor": 2.5},
+    "llama3": {
+        "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16,
+    },
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 16},
+    "yarn of other turns": {
+        "factor": 4.0, "original_max_position_embeddings": 12, "beta_fast": 3.0, "beta_slow": 0.5,
+        "attention_factor": 1.4,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["rope_parameters", "rope_scaling"])
+@pytest.mark.parametrize("kind", SCALED)
+@pytest.mark.parametrize("of", ["Llama", "Mistral", "Qwen2", "Qwen3"])
+def test_scaled_angles_are_transformers_also_beyond_the_original_context(of, kind, place, tmp_path):
+    turns, theta = {"rope_type": kind.split()[0], **SCALED[kind]}, 50.0
+    config = getattr(transformers, f"{of}Config")(
+        vocab_size=256, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, head_dim=8, max_position_embeddings=64, rope_parameters={**turns, "rope_theta": theta},
+    )  # fmt: skip
+    torch.manual_seed(1)
+    theirs = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for p in theirs.parameters():
+            p.copy_(p.mean() + 0.3 * torch.randn(p.shape))
+    theirs.save_pretrained(tmp_path / "theirs")
+    if place == "rope_scaling":  # as before transformers 5
+        path = tmp_path / "theirs" / "config.json"
+        settings = json.loads(path.read_text())
+        del settings["rope_parameters"]
+        path.write_text(json.dumps({**settings, "rope_theta": theta, "rope_scaling": turns}))
+    found, tokens = exchange.read(tmp_path / "theirs"), [[*TEXT, *TEXT]]
+    assert found.config.rope_scaling == kind.split()[0]
+    due = their_logits(theirs, tokens)
+    assert np.abs(logits(found.config, found.arrays, tokens, "float32") - due).max() <= 1e-4
+    plain = replace(found.config, rope_scaling="none")
+    assert np.abs(logits(plain, found.arrays, tokens, "float32") - due).max() > 1e-2
+    again = loaded(written(found.config, found.arrays, tmp_path / "again"))
+    assert np.abs(their_logits(again, tokens) - due).max() <= 1e-5
+    ids = torch.tensor([list(TEXT)])
+    said = theirs.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=30, do_sample=False)
+    model = TinyGPT(found.config, arrays=found.arrays)
+    for runtime in ("numpy", "loops"):
+        ours = generate(model, list(TEXT), 30, Sampling(temperature=0.0), runtime=runtime)
+        assert said[0, len(TEXT) :].tolist() == list(ours), runtime
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -13,11 +13,10 @@ from functools import cache
 
 import numpy as np
 
-from byhand.errors import DataError
+from byhand.errors import DataError, install
 from byhand.formats.format import Format
 from byhand.formats.registry import called
 
-EXTRA = "byhand[gguf]"
 BY_LIBRARY = {  # types that the library unpacks
     3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 10: "Q2_K", 11: "Q3_K", 13: "Q5_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS",
     19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0",
@@ -42,13 +41,13 @@ def format_of(code: int) -> Format:
     try:
         import gguf
     except ImportError:
-        raise DataError(f'is {name}, which the library gguf unpacks. Use pip install "{EXTRA}".') from None
+        raise DataError(f"is {name}, which the library gguf unpacks. Use {install('gguf')}.") from None
     try:
         kind = gguf.GGMLQuantizationType(code)
         block, size = gguf.GGML_QUANT_SIZES[kind]
         gguf.dequantize(np.zeros((1, size), np.uint8), kind)
     except (ValueError, KeyError, NotImplementedError):  # a release that lacks it
-        raise DataError(f'is {name}, which needs a newer gguf. Use pip install --upgrade "{EXTRA}".') from None
+        raise DataError(f"is {name}, which needs a newer gguf. Use {install('gguf')} --upgrade.") from None
     return Format(
         name=name.lower(), symbol=name, size=size, block=block, codes={"gguf": code},
         unpack=lambda blocks: gguf.dequantize(blocks, kind),

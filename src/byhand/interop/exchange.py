@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
 from byhand.config import ModelConfig, TrainConfig
-from byhand.errors import ConfigError, DataError, reason
+from byhand.errors import ConfigError, DataError, command, reason
 from byhand.files import run_folder
 from byhand.files.weights import OpenFile
 from byhand.files.writing import create_all, remedy, remove_left_over
@@ -30,6 +31,7 @@ READERS: dict[bytes, Callable[[Path], Foreign]] = {  # by a file's first bytes
     llm_c.MAGIC: llm_c.read,
     nanogpt.MAGIC: nanogpt.read,
 }
+HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)  # a model's name there
 IMPORTED = "imported"  # key of the state: what the first checkpoint was read from
 
 
@@ -47,6 +49,12 @@ def read(path: Path) -> Foreign:
         if len(found) > 1:
             raise DataError(f"{path} holds {len(found)} GGUF files. Name one, as in {found[0]}.")
         path = found[0]
+    if HUB.fullmatch(path.as_posix()) and not os.path.lexists(path):
+        get = command("hf", "download", path.as_posix(), "--local-dir", path.name)
+        raise DataError(
+            f"there is no {path} on this machine, and byhand downloads no model. Is it one of the Hugging Face hub? "
+            f"Then get it with `{get}` (pip install huggingface_hub brings hf), and import {path.name}."
+        )
     with OpenFile(path) as file:
         start = file.read(0, min(4, file.size)).tobytes()
     if start not in READERS:

@@ -278,3 +278,22 @@ def test_a_tied_head_has_its_name(place, tmp_path):
     assert done.returncode == 0, done.stderr.decode()
     assert b"transpose" in done.stdout
     assert "wte[5,3]" in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["sample", "bytes-hf"], "Make a run of it with `byhand import bytes-hf --out runs/bytes-hf`, and give"),
+        (["info", "bytes-gguf"], "`byhand import bytes-gguf --out runs/bytes-gguf`"),
+        (["sample", "bytes-gguf/model.gguf"], "`byhand import bytes-gguf/model.gguf --out runs/model`"),
+        (["info", "bytes-hf/model.safetensors"], "`byhand import bytes-hf --out runs/bytes-hf`"),
+        (["train", "--resume", "bytes-hf"], "bytes-hf is a model of another program."),
+        (["train", "--init-from", "bytes-hf", "--data", "text.txt"], "bytes-hf is a model of another program."),
+        (["train", "text.txt"], "'text.txt' is one word too many. Use --data text.txt. See byhand train --help."),
+        (["import", "someone/a-model", "--out", "x"], "`hf download someone/a-model --local-dir a-model`"),
+        (["import", "someone", "--out", "x"], "cannot read someone: No such file"),
+    ],
+)  # fmt: skip
+def test_what_is_no_run_is_refused_with_the_command_that_helps(words, told, place):
+    assert told in error_line(byhand(*words, cwd=place))
+    assert not (place / "x").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, command
 from byhand.files import run_folder
 from byhand.interop import exchange
 from byhand.interop.hugging_face import tokens
@@ -50,8 +49,8 @@ def main(arguments: list[str]) -> int:
         f"({counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}), "
         f"tokens: {tokenizer.kind}"
     )
-    sample = shlex.join(["byhand", "sample", run, "--prompt", "The "])
-    tune = shlex.join(["byhand", "train", "--init-from", run, "--data", "TEXT"])
+    sample = command("byhand", "sample", run, "--prompt", "The ")
+    tune = command("byhand", "train", "--init-from", run, "--data", "TEXT")
     show(f"Try: {shown(sample)}\nor:  {shown(tune)}")
     return 0
 

@@ -28,7 +28,7 @@ class Options:
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
     data: str
-    """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like 'books/*.txt', - for standard
+    """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like "books/*.txt", - for standard
     input, python-stdlib, or shakespeare."""
     stride: int | None = None
     """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""

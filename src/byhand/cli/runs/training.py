@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,6 +12,7 @@ from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.dataset import bits_per_byte
+from byhand.errors import command
 from byhand.files.run_folder import name_of
 from byhand.interop.exchange import refusals
 from byhand.quantities import counted, duration
@@ -82,7 +82,7 @@ def _say_how_it_ended(
 ) -> None:
     steps = trainer.config.steps
     if trainer.step < steps:
-        again = shlex.join(["byhand", "train", "--resume", str(folder)])
+        again = command("byhand", "train", "--resume", folder)
         show(f"stopped at step {trainer.step} of {steps}, saved. Go on with: {shown(again)}")
         return
     if progress and progress.val_loss is not None:
@@ -95,7 +95,7 @@ def _say_how_it_ended(
     if best and best["step"] != steps:
         path = folder / name_of(best["step"])
         show(f"the lowest validation loss was {best['val/loss']:.4f}, at step {best['step']}: {shown(path, 200)}")
-    again = shlex.join(["byhand", "sample", str(folder), "--prompt", "The "])
+    again = command("byhand", "sample", folder, "--prompt", "The ")
     show(f"saved {shown(folder, 200)}. Try: {shown(again)}")
 
 

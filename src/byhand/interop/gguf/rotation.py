@@ -57,7 +57,7 @@ def factors_of(config: ModelConfig) -> np.ndarray | None:
     scaling = config.rotary_scaling
     if scaling is None or scaling.kind != "llama3":
         return None
-    return np.float32(1 / np.array(slowed(config.rope_base, config.rotary_width, scaling)))
+    return np.array([1 / share for share in slowed(config.rope_base, config.rotary_width, scaling)], np.float32)
 
 
 def settings_of(keys: Mapping[str, Any], length: Any) -> dict[str, Any]:
