@@ -26,9 +26,9 @@ class DataConfig:
     """Which text, and how much of it is kept for validation."""
 
     data: str | tuple[str, ...] = "python-stdlib"
-    """Files (text, JSON lines, parquet, also compressed), folders, or patterns like 'books/*.txt'; or one of - for
+    """Files (text, JSON lines, parquet, also compressed), folders, or patterns like "books/*.txt"; or one of - for
     standard input, python-stdlib, and shakespeare."""
-    """文件（文本、JSON Lines、parquet，可压缩）、文件夹，或 'books/*.txt' 这样的模式；也可以是 -（标准输入）、
+    """文件（文本、JSON Lines、parquet，可压缩）、文件夹，或 "books/*.txt" 这样的模式；也可以是 -（标准输入）、
     python-stdlib 或 shakespeare"""
     text_field: str = field(default="", metadata=LATER)
     """The field of JSON lines and parquet that holds the text; text if not given. If given, standard input is JSON

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import fields
@@ -15,7 +16,17 @@ from byhand.errors import ConfigError
 
 MOST = {  # more than any machine of today can use: refused before anything is built
     **dict.fromkeys(
-        ("vocab_size", "seq_len", "d_ff", "d_head", "attention_window", "batch_size", "grad_accum", "eval_windows"),
+        (
+            "vocab_size",
+            "seq_len",
+            "d_ff",
+            "d_head",
+            "attention_window",
+            "batch_size",
+            "grad_accum",
+            "eval_windows",
+            "rope_original_len",
+        ),
         1 << 20,
     ),
     "top_k": 1 << 20,
@@ -27,6 +38,7 @@ MOST = {  # more than any machine of today can use: refused before anything is b
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
 AUTO, BYTES = "auto", "bytes"  # encodings: by the text's mark, or none
+LARGE = 1e6  # above it, and below its inverse, float32 loses the meaning of a setting
 LATER = {"later": True}  # metadata of a setting that older files lack: at its default it is not written
 
 
@@ -45,6 +57,12 @@ def require_encoding(name: str) -> None:
 def needs(name: str, *values: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
     """Return metadata of a setting that changes nothing unless another one has one of these values."""
     return {"needs": (name, values)}
+
+
+def is_idle(config: Any, name: str) -> bool:
+    """Return whether a setting changes nothing beside the others of its config."""
+    other, values = type(config).__dataclass_fields__[name].metadata.get("needs", ("", ()))
+    return bool(other) and (getattr(config, other) not in values or is_idle(config, other))
 
 
 def without_effect(given: Collection[str], *configs: Any) -> Iterator[tuple[str, str, Any]]:
@@ -108,6 +126,29 @@ def at_most(config: Any) -> None:
         value, most = getattr(config, f.name), MOST.get(f.name)
         if most is not None and value is not None and value > most:
             raise ConfigError(f"{f.name} is {brief(value)}, but can be at most {most}. Use a smaller one.")
+
+
+def require_scaling(config: Any) -> None:
+    """Raise ConfigError unless angles of rotation can be scaled as the settings say."""
+    slow, fast, length = config.rope_slow, config.fast_turns, config.rope_original_len
+    if not 0 < slow < fast <= LARGE:
+        raise ConfigError(
+            f"rope_slow is {slow:g} and rope_fast {fast:g}, but they must be above 0, the second one larger, and at "
+            f"most {LARGE:g}. Use rope_slow 1 and leave out rope_fast."
+        )
+    least = math.ceil(2 * math.pi * slow)
+    if config.rope_scaling == "yarn" and length < least:
+        raise ConfigError(
+            f"rope_original_len is {length}, but no pair makes {slow:g} turns in so few positions. "
+            f"Use {least} or more."
+        )
+    if config.rope_factor > LARGE:
+        raise ConfigError(f"rope_factor is {config.rope_factor:g}, but can be at most {LARGE:g}. Use a smaller one.")
+    m = config.rope_attention
+    if m is not None and not 1 / LARGE <= m <= LARGE:
+        raise ConfigError(
+            f"rope_attention is {m:g}, but must be from {1 / LARGE:g} to {LARGE:g}. Leave it out, or use 1."
+        )
 
 
 def usual(config: Any, name: str) -> str:

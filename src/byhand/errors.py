@@ -5,8 +5,11 @@ defect of byhand; `cli/terminal/guard.py` asks for a report.
 """
 
 import os
+import re
 from collections.abc import Collection
 from typing import NoReturn
+
+WINDOWS = os.name == "nt"
 
 
 class ByhandError(Exception):
@@ -86,6 +89,26 @@ def reason(error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return str(error)
     return error.strerror or (os.strerror(error.errno) if error.errno else str(error)) or type(error).__name__
+
+
+def command(*words: object) -> str:
+    """Return a command as people can paste it: in double quotes if need be, which cmd.exe takes off too."""
+    return " ".join(map(_quoted, map(str, words)))
+
+
+def install(extra: str) -> str:
+    """Return the command that installs optional libraries."""
+    return f'pip install "byhand[{extra}]"'
+
+
+def _quoted(word: str) -> str:
+    if re.fullmatch(r"[\w@%+=:,./\\-]+" if WINDOWS else r"[\w@%+=:,./-]+", word, re.ASCII):
+        return word
+    if WINDOWS or not set(word) & set('"$`\\!'):
+        return '"{}"'.format(word.replace('"', '\\"'))
+    from shlex import quote  # POSIX shells read more than spaces in double quotes
+
+    return quote(word)
 
 
 class Former:

@@ -6,15 +6,15 @@ field is its help text; the pages show the one below that, if any, in Chinese.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
-from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs, usual
+from byhand.config_checks import LARGE, LATER, at_least, at_most, brief, check_types, needs, require_scaling, usual
 from byhand.engine.equation import with_role
+from byhand.equations.rotary import SCALINGS, Scaling
 from byhand.errors import ConfigError
-
-LARGE = 1e6  # above it, and below its inverse, float32 loses the meaning of the setting
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,26 @@ class ModelConfig:
     )
     """Which of the R rotated numbers pair up. halves: i and i + R/2 (Hugging Face). neighbours: 2i and 2i + 1."""
     """哪两个数一起旋转。halves：第 i 与 i + R/2 个（Hugging Face）。neighbours：第 2i 与 2i + 1 个（论文）"""
+    rope_scaling: Literal["none", "linear", "llama3", "yarn"] = field(
+        default="none", metadata=LATER | needs("positions", "rotary")
+    )
+    """Slower turns for longer texts than those of the training. linear: of all pairs. llama3, yarn: of slow ones."""
+    """为比训练时更长的文本放慢旋转。linear：各对同样放慢。llama3、yarn：只放慢转得慢的对"""
+    rope_factor: float = field(default=8.0, metadata=LATER | needs("rope_scaling", *SCALINGS))
+    """f: a pair is slowed by at most this factor."""
+    """f：一对数最多放慢到几分之一"""
+    rope_original_len: int = field(default=8192, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
+    """L: context, in tokens, before it was stretched."""
+    """L：拉长之前的上下文长度，以词元计"""
+    rope_slow: float = field(default=1.0, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
+    """Pairs with fewer turns than this in rope_original_len positions are slowed by the whole factor."""
+    """在 rope_original_len 个位置内转动的圈数少于此值的对，按整个倍数放慢"""
+    rope_fast: float | None = field(default=None, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
+    """Pairs with more turns than this stay as they are; 4 with llama3, 32 with yarn if not given."""
+    """转动的圈数多于此值的对不变；不给则 llama3 为 4，yarn 为 32"""
+    rope_attention: float | None = field(default=None, metadata=LATER | needs("rope_scaling", "yarn"))
+    """m: factor of turned queries and keys; 0.1 ln f + 1 if not given."""
+    """m：旋转后的查询和键乘以此数；不给则为 0.1 ln f + 1"""
     qk_norm: bool = field(default=False, metadata=LATER)
     """Normalise every query and key by RMSNorm before their dot product."""
     """点积之前先用均方根归一化处理每个查询和键"""
@@ -104,9 +124,12 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_types(self)
-        for name in ("rope_base", "rope_fraction", "norm_eps", "logit_softcap"):
-            object.__setattr__(self, name, float(getattr(self, name)))  # an integer such as 500000 is as good
-        at_least(self, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads")
+        for f in fields(self):
+            if f.type in ("float", "float | None") and (value := getattr(self, f.name)) is not None:
+                object.__setattr__(self, f.name, float(value))  # an integer such as 500000 is as good
+        at_least(
+            self, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads", "rope_original_len", "rope_factor"
+        )
         given = [
             name for name in ("d_ff", "n_kv_heads", "d_head", "attention_window") if getattr(self, name) is not None
         ]
@@ -145,8 +168,31 @@ class ModelConfig:
                 f"heads of width {self.head_width} have no pair of numbers to rotate with rope_fraction "
                 f"{self.rope_fraction:g}. Use wider heads or positions learned."
             )
+        require_scaling(self)
         if self.attention_window is not None and not self.causal:
             raise ConfigError("attention_window is for causal attention. Leave it out, or set causal.")
+
+    @property
+    def fast_turns(self) -> float:
+        """The turns from which on pairs stay as they are: rope_fast, or 4 with llama3, 32 with yarn."""
+        return (4.0 if self.rope_scaling == "llama3" else 32.0) if self.rope_fast is None else self.rope_fast
+
+    @property
+    def turned_size(self) -> float:
+        """m, the factor of turned queries and keys: rope_attention, or with yarn 0.1 ln f + 1."""
+        if self.rope_scaling != "yarn":
+            return 1.0
+        return 0.1 * math.log(self.rope_factor) + 1 if self.rope_attention is None else self.rope_attention
+
+    @property
+    def rotary_scaling(self) -> Scaling | None:
+        """How the angles are scaled; None if they are not."""
+        kind, factor = self.rope_scaling, self.rope_factor
+        if kind == "none" or self.positions != "rotary":
+            return None
+        if kind == "linear":
+            return Scaling(kind, factor)
+        return Scaling(kind, factor, self.rope_original_len, self.rope_slow, self.fast_turns, self.turned_size)
 
     @property
     def ff_width(self) -> int:

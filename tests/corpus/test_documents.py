@@ -70,7 +70,7 @@ def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch, library):
     for module in {"zstandard": ("compression", "backports"), "pyarrow": ("pyarrow",)}[library]:
         monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / "a").write_bytes({"zstandard": b"\x28\xb5\x2f\xfd", "pyarrow": b"PAR1"}[library])
-    with pytest.raises(DataError, match=r"Use pip install 'byhand\[data\]'"):
+    with pytest.raises(DataError, match=r'Use pip install "byhand\[data\]"'):
         read(tmp_path / "a")
 
 

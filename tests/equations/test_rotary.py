@@ -6,13 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byhand.equations.attention_scores import attention_scores
-from byhand.equations.rotary import PAIRINGS, rotary
+from byhand.equations.rotary import PAIRINGS, Scaling, magnitude, rotary, slowed
 from byhand.errors import ShapeError
 from equations.checks import close, same, wrong_numbers
 from equations.strategies import Case, arrays, integers, lengths, shapes
 
 bases = st.sampled_from((2.0, 100.0, 10000.0))
 pairings = st.sampled_from(PAIRINGS)
+scalings = st.sampled_from((
+    Scaling("linear", 3.0), Scaling("llama3", 8.0, 20, 1.0, 4.0), Scaling("yarn", 4.0, 30, 1.0, 3.0, 1.25),
+))  # fmt: skip
 
 
 @st.composite
@@ -22,7 +25,8 @@ def cases(draw):
     given_start = [np.array(start)] if start or draw(st.booleans()) else []
     if x.ndim > 2 and draw(st.booleans()):
         given_start = [draw(integers(len(x), below=9))]
-    return Case(x, *given_start, base=draw(bases), width=2 * half, pairing=draw(pairings))
+    scaled = {"scaling": draw(scalings)} if draw(st.booleans()) else {}
+    return Case(x, *given_start, base=draw(bases), width=2 * half, pairing=draw(pairings), **scaled)
 
 
 def columns(case):
@@ -36,15 +40,33 @@ def test_forward_multiplies_pairs_as_complex_numbers(case):
     """x_i + x_j sqrt(-1), times e to the angle: each pair in turn, its columns found by the docstring's rule."""
     x, *start = case.inputs
     y, _ = rotary.forward(*case.inputs, **case.static)
+    base, width, scaling = case.static["base"], case.static["width"], case.static.get("scaling")
+    share = slowed(base, width, scaling) if scaling else [1] * (width // 2)
     for t in range(x.shape[-2]):
         for p, (i, j) in enumerate(columns(case)):
             before = start[0].reshape((-1, *(1,) * (x.ndim - 3))) if start and start[0].ndim else sum(map(int, start))
-            angle = (t + before) * case.static["base"] ** (-2 * p / case.static["width"])
-            turned = (x[..., t, i] + 1j * x[..., t, j]) * np.exp(1j * angle)
+            angle = (t + before) * base ** (-2 * p / width) * share[p]
+            turned = (x[..., t, i] + 1j * x[..., t, j]) * np.exp(1j * angle) * magnitude(scaling)
             close(y[..., t, i], turned.real)
             close(y[..., t, j], turned.imag)
     rest = case.static["width"]
     np.testing.assert_array_equal(y[..., rest:], x[..., rest:])
+
+
+@pytest.mark.parametrize(
+    ("scaling", "shares"),
+    [
+        (Scaling("linear", 2.0), [0.5, 0.5]),
+        (Scaling("llama3", 2.0, 4 * math.pi, 1.0, 3.0), [0.75, 0.5]),  # 2 turns of 1 to 3, and 1
+        (Scaling("llama3", 2.0, 4 * math.pi, 0.4, 0.9), [1, 1]),
+        (Scaling("llama3", 2.0, 4 * math.pi, 2.5, 9.0), [0.5, 0.5]),
+        (Scaling("yarn", 2.0, 4 * math.pi, 0.6, 1.9), [1, 0.75]),  # from pair 0.07, so 0, to pair 1.74, so 2
+        (Scaling("yarn", 2.0, 4 * math.pi, 1.1, 1.9), [1, 0.5]),  # from pair 0 to pair 0.86, so 1
+    ],
+)
+def test_pairs_are_slowed_by_their_turns_in_the_old_length(scaling, shares):
+    """With base 4 and width 4, pair 0 makes 2 turns in 4 pi positions, pair 1 one, pair p 2 / 2 ** p."""
+    assert slowed(4.0, 4, scaling) == pytest.approx(shares)
 
 
 @given(cases())
@@ -63,8 +85,8 @@ def test_lengths_stay(case):
     x = case.inputs[0]
     y, _ = rotary.forward(*case.inputs, **case.static)
     for i, j in columns(case):
-        close(np.hypot(y[..., i], y[..., j]), np.hypot(x[..., i], x[..., j]))
-    close(np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1))
+        m = magnitude(case.static.get("scaling"))
+        close(np.hypot(y[..., i], y[..., j]), m * np.hypot(x[..., i], x[..., j]))
 
 
 def scores(q, k, t, s, **static):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from byhand.files import weights
 from byhand.files.weights import OpenFile, Stored
 from byhand.formats import format
-from byhand.formats.names import Dtype, Multiplied, Quantised, Weights
+from byhand.formats.names import SPELLED, Dtype, Exported, Multiplied, Weights
 from byhand.formats.registry import FORMATS, Format, called
 
 REAL = [kind for kind in FORMATS.values() if kind.unpack]
@@ -98,7 +98,8 @@ def test_ties_go_to_the_even_one_and_what_is_no_number_stays_so():
 
 def test_settings_name_formats_and_codes_name_one_each():
     assert {*get_args(Dtype), *get_args(Weights), *get_args(Multiplied)} <= FORMATS.keys()
-    assert set(get_args(Quantised)) - {""} == {kind.name for kind in PACKED if kind.block > 1}
+    assert set(get_args(Exported)) | {"float64"} == {kind.name for kind in PACKED}
+    assert set(SPELLED.values()) <= FORMATS.keys()
     for where in {where for kind in FORMATS.values() for where in kind.codes}:
         assert len(called(where)) == sum(where in kind.codes for kind in FORMATS.values())
     assert {kind.symbol for kind in called("gguf").values()} == {

@@ -17,7 +17,7 @@ from safetensors.numpy import load as plain_safetensors
 
 from byhand.config import TrainConfig
 from byhand.errors import ByhandError
-from byhand.formats.registry import called
+from byhand.formats.ggml import format_of
 from byhand.interop import exchange
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs.contents import Checkpoint
@@ -26,7 +26,6 @@ from interop import foreign_cases as foreign
 from interop.run_cases import GPT2, LLAMA, parameters
 
 Files = dict[str, bytes]
-TYPES = called("gguf")
 NUMBERS = ["0", "1", "-1", "2", "1e9", "1e400", "1" + "0" * 10, "9" * 5000, "true", '"8"', "2.0", "[]", "null"]
 
 WORDS = [0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1, 0x7FC00000, 0x7F800000, 20, 255]
@@ -44,7 +43,7 @@ def pristine(kind: str) -> Files:
         elif kind.startswith("gguf"):
             config = LLAMA if "llama" in kind else GPT2
             run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {"step": 0})
-            exchange.write(run, "gguf", place, "q4_0" if "llama" in kind else "")
+            exchange.write(run, "gguf", place, "q4_0" if "llama" in kind else "float16")
         elif kind == "llm.c":
             from interop.test_llm_c import arrays, written
 
@@ -170,7 +169,8 @@ def plain_gguf(content: bytes) -> dict[str, np.ndarray]:
     at += -at % alignment
     found = {}
     for name, shape, code, offset in listed:
-        size = int(np.prod(shape)) // TYPES[code].block * TYPES[code].size
+        kind = format_of(code)
+        size = int(np.prod(shape)) // kind.block * kind.size
         data = np.frombuffer(content[at + offset : at + offset + size], np.uint8)
-        found[name] = TYPES[code].floats(data).reshape(shape)
+        found[name] = kind.floats(data).reshape(shape)
     return found

@@ -1,7 +1,7 @@
 """What llama.cpp computes of a model, in NumPy: float64, but for the places where it rounds.
 
-GELU comes from a table in float16. Before a product with quantised weights, activations are rounded to Q8_0: for each
-32 numbers a scale in float16, and whole numbers.
+GELU comes from a table in float16. Before a product, activations are rounded as the weights are; before one with
+quantised weights to Q8_0: for each 32 numbers a scale in float16, and whole numbers.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from byhand.config import ModelConfig
 
 
 def as_llama_cpp_computes(
-    config: ModelConfig, arrays: dict[str, np.ndarray], tokens: list[int], quantize: str = ""
+    config: ModelConfig, arrays: dict[str, np.ndarray], tokens: list[int], dtype: str = "float32"
 ) -> np.ndarray:
     """Return the log-probabilities (V,) after the tokens."""
     p = {name: array.astype(np.float64) for name, array in arrays.items()}
     n, heads, groups, d = len(tokens), config.n_heads, config.kv_heads, config.head_width
 
     def product(x, w, bias=None):
-        packed = quantize and w.shape[0] % 32 == 0
-        y = (_rounded_to_q8_0(x) if packed else x) @ w
+        packed = "q" not in dtype or w.shape[0] % 32 == 0
+        y = (ROUNDED[dtype](x) if packed else x) @ w
         return y if bias is None else y + bias
 
     def norm(x, name):
@@ -36,7 +36,7 @@ def as_llama_cpp_computes(
         if config.qk_norm:
             q, k = (_unit(a, config.norm_eps) * p[f"{at}.attn.{g}_gain"] for a, g in ((q, "q"), (k, "k")))
         if config.positions == "rotary":
-            q, k = _turned(q, config.rope_base), _turned(k, config.rope_base)
+            q, k = _turned(q, config), _turned(k, config)
         mixed = []
         for head in range(heads):
             group = head // (heads // groups)
@@ -61,12 +61,30 @@ def _unit(x, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
 
 
-def _turned(x, base):
+def _turned(x, config):
     n, _, d = x.shape
-    angles = np.arange(n)[:, None] * base ** (-2.0 * np.arange(d // 2) / d)
-    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    angles = np.arange(n)[:, None] * np.array([_turn(p, d, config) for p in range(d // 2)])
+    cos, sin = config.turned_size * np.cos(angles)[:, None], config.turned_size * np.sin(angles)[:, None]
     left, right = x[..., : d // 2], x[..., d // 2 :]
     return np.concatenate([left * cos - right * sin, right * cos + left * sin], -1)
+
+
+def _turn(p, d, config):
+    """A pair's angle at position 1: plain, divided, or between these, by the length of its wave or by its number."""
+    base, old, f, kind = config.rope_base, config.rope_original_len, config.rope_factor, config.rope_scaling
+    plain = base ** (-2.0 * p / d)
+    if kind in ("none", "linear"):
+        return plain / (f if kind == "linear" else 1)
+    if kind == "llama3":
+        wave, short, long = 2 * np.pi / plain, old / config.fast_turns, old / config.rope_slow
+        smooth = (old / wave - config.rope_slow) / (config.fast_turns - config.rope_slow)
+        return plain if wave < short else plain / f if wave > long else (1 - smooth) * plain / f + smooth * plain
+    low, high = (
+        d * np.log(old / (n * 2 * np.pi)) / (2 * np.log(base)) for n in (config.fast_turns, config.rope_slow)
+    )
+    low, high = max(0, np.floor(low)), min(d - 1, np.ceil(high))
+    mix = 1 - np.clip((p - low) / max(0.001, high - low), 0, 1)
+    return plain / f * (1 - mix) + plain * mix
 
 
 def _gelu_of_a_table(x):
@@ -81,3 +99,14 @@ def _rounded_to_q8_0(x):
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = np.round(np.where(d == 0, 0, blocks * (np.float32(1) / d))).clip(-127, 127)
     return np.float64(whole * np.float32(np.float16(d))).reshape(x.shape)
+
+
+def _rounded_to_bfloat16(x):
+    bits = np.float32(x).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32).astype(float)
+
+
+ROUNDED = {
+    "float32": np.float64, "float16": lambda x: np.float64(np.float16(x)), "bfloat16": _rounded_to_bfloat16,
+    "q8_0": _rounded_to_q8_0, "q4_0": _rounded_to_q8_0,
+}  # fmt: skip

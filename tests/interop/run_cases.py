@@ -22,6 +22,7 @@ LLAMA = replace(
     n_kv_heads=2,
     d_ff=64,
 )
+STEEP = {"rope_scaling": "yarn", "rope_base": 100.0}
 WHOLE = {  # by family: models with exactly its parameters
     "gpt2": GPT2,
     "gpt2 tied": replace(GPT2, tied_embeddings=True, d_ff=48, norm_eps=1e-3),
@@ -30,6 +31,17 @@ WHOLE = {  # by family: models with exactly its parameters
     "llama of wide heads": replace(LLAMA, d_head=12, n_kv_heads=1),
     "mistral": replace(LLAMA, attention_window=8),
     "qwen2": replace(LLAMA, attention_bias="qkv"),
+    "llama of angles divided by two": replace(LLAMA, rope_scaling="linear", rope_factor=2.0),
+    "llama of llama3's angles": replace(
+        LLAMA, d_head=16, rope_base=10.0, rope_scaling="llama3", rope_factor=4.0, rope_original_len=20
+    ),
+    "mistral of yarn's angles": replace(
+        LLAMA, attention_window=8, d_head=12, **STEEP, rope_original_len=40, rope_slow=0.5, rope_fast=2.0
+    ),
+    "qwen2 of yarn's angles": replace(LLAMA, attention_bias="qkv", **STEEP, rope_factor=4.0, rope_original_len=1000),
+    "qwen3 of yarn's angles, as large as before": replace(
+        LLAMA, qk_norm=True, d_head=12, **STEEP, rope_factor=3.0, rope_original_len=16, rope_attention=1.0
+    ),
     "qwen3": replace(LLAMA, qk_norm=True, d_head=16, tied_embeddings=True),
 }
 PARTIAL = {  # models that lack parameters which the family has

@@ -60,9 +60,9 @@ def by_description(keys: dict, tensors: dict, alignment: int = 32, version: int 
     return content + bytes(-len(content) % alignment) + data + bytes(-len(data) % alignment)
 
 
-def export(config, arrays, place, quantize="", tokenizer=BYTES) -> Path:
+def export(config, arrays, place, dtype="float32", tokenizer=BYTES) -> Path:
     run = Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}, tokenizer=tokenizer)
-    return exchange.write(run, "gguf", place, quantize)[0]
+    return exchange.write(run, "gguf", place, dtype)[0]
 
 
 def refused(path) -> str:
@@ -158,10 +158,10 @@ def test_ids_beyond_the_tokenizer_are_named_and_come_back(tmp_path):
 
 @pytest.mark.parametrize("case", json.loads(FIXTURE.read_text(encoding="utf-8")), ids=lambda case: case["name"])
 def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
-    config, quantize = WHOLE[case["name"]], case["quantize"]
-    path = export(config, parameters(config, case["seed"]), tmp_path / "out", quantize)
+    config, dtype = WHOLE[case["name"]], case["dtype"]
+    path = export(config, parameters(config, case["seed"]), tmp_path / "out", dtype)
     found = exchange.read(path)
-    ours = as_llama_cpp_computes(found.config, found.arrays, list(PROMPT), quantize)
+    ours = as_llama_cpp_computes(found.config, found.arrays, list(PROMPT), dtype)
     np.testing.assert_allclose(ours, case["logprobs"], atol=2e-5)  # stored with five decimals
 
 
@@ -186,12 +186,12 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         ("llama.rope.dimension_count", 4, "its llama.rope.dimension_count is 4"),
         (
             "llama.rope.scaling.type",
-            "yarn",
-            "its llama.rope.scaling.type is 'yarn', but only 'none' can be computed here.",
+            "longrope",
+            "its rotation is {'rope.scaling.type': 'longrope'}, but only linear, yarn can be computed here.",
         ),
         ("llama.expert_count", 8, "its llama.expert_count is 8"),
         ("llama.attention.causal", False, "its llama.attention.causal is False, but only True can be computed here."),
-        ("llama.rope.scaling.attn_factor", 2.0, "its llama.rope.scaling.attn_factor is 2.0"),
+        ("llama.rope.scaling.attn_factor", 2.0, "its rotation is {'rope.scaling.attn_factor': 2.0}"),
         ("llama.expert_count", 1, "its llama.expert_count is 1"),
         ("llama.attention.sliding_window", 1, "its llama.attention.sliding_window is 1"),
         ("llama.attention.head_count", [4, 2], "n_heads is"),
@@ -307,19 +307,19 @@ def test_a_tokenizer_that_cannot_be_read_can_be_replaced(tmp_path):
         exchange.with_tokenizer(found, None, path)
 
 
-@pytest.mark.parametrize(("quantize", "most"), [("q8_0", 8.3e6), ("q4_0", 5.2e5)])
-def test_numbers_that_a_block_cannot_hold_are_refused_before_anything_is_written(quantize, most, tmp_path):
+@pytest.mark.parametrize(("dtype", "most"), [("q8_0", 8.3e6), ("q4_0", 5.2e5), ("float16", 65504)])
+def test_numbers_that_a_format_cannot_hold_are_refused_before_anything_is_written(dtype, most, tmp_path):
     arrays = parameters(LLAMA)
     arrays["blocks.0.mlp.w_out"] *= 0
     arrays["blocks.0.mlp.w_out"][0, 0] = most
-    export(LLAMA, arrays, tmp_path / "most", quantize)
+    export(LLAMA, arrays, tmp_path / "most", dtype)
     assert exchange.read(tmp_path / "most").arrays["blocks.0.mlp.w_out"][0, 0] == pytest.approx(most, rel=0.01)
     arrays["blocks.0.mlp.w_out"][0, 0] = -1.01 * most
-    with pytest.raises(ConfigError, match=r"blocks.0.mlp.w_out holds numbers larger .* Export without --quantize"):
-        export(LLAMA, arrays, tmp_path / "more", quantize)
+    with pytest.raises(ConfigError, match=r"blocks.0.mlp.w_out holds numbers larger .* Use --dtype float32"):
+        export(LLAMA, arrays, tmp_path / "more", dtype)
     assert not (tmp_path / "more").exists()
     arrays["blocks.0.mlp.w_out"][:] = 1e-40  # whose inverse is infinite
-    export(LLAMA, arrays, tmp_path / "tiny", quantize)
+    export(LLAMA, arrays, tmp_path / "tiny", dtype)
     assert not exchange.read(tmp_path / "tiny").arrays["blocks.0.mlp.w_out"].any()
 
 

@@ -20,6 +20,9 @@ from interop.run_cases import logits
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "exchange" / "transformers.json"
 STORED = json.loads(FIXTURE.read_text(encoding="utf-8"))
 LLAMA = foreign.settings("llama", 1)
+SCALED = {"factor": 8.0, "rope_theta": 5e5, "original_max_position_embeddings": 10}
+LLAMA3 = {**SCALED, "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+YARN = {**SCALED, "rope_type": "yarn"}
 
 
 def folder(place, config, change=None):
@@ -59,6 +62,9 @@ def test_shards_hold_the_same_model(tmp_path):
     (place / "model.safetensors.index.json").write_text(json.dumps(index))
     found = exchange.read(place)
     assert all(np.array_equal(found.arrays[name], array) for name, array in whole.arrays.items())
+    (place / "model-00001-of-00002.safetensors").rename(place / "aside")
+    assert f"{place} lacks model-00001-of-00002.safetensors, which its model.safetensors.index.json" in refused(place)
+    (place / "aside").rename(place / "model-00001-of-00002.safetensors")
     index["weight_map"][names[0]] = "model-00002-of-00002.safetensors"
     (place / "model.safetensors.index.json").write_text(json.dumps(index))
     assert f"differ about '{names[0]}'" in refused(place)
@@ -100,8 +106,24 @@ def test_a_bare_gpt2_with_its_masks_is_the_same_model(tmp_path):
             "its model_type is 'bert'. Use a model of gpt2, llama, mistral, qwen2",
         ),
         ({"hidden_act": "gelu"}, "its activation is 'gelu'. Only silu can be computed."),
-        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "its rope_scaling is"),
-        ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "rope_theta": 5e5}}, "its rope_parameters is"),
+        (
+            {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
+            "but only default, linear, llama3, yarn can be computed",
+        ),
+        ({"rope_scaling": {"type": "yarn", "factor": 2.0, "truncate": False}}, "its rope_scaling is"),
+        ({"rope_scaling": {"type": "yarn", "factor": 2.0, "mscale": 0.7}}, "its rope_scaling is"),
+        ({"rope_scaling": {"type": ["linear"], "factor": 2.0}}, "its rope_scaling is"),
+        ({"rope_scaling": ["linear", 2.0]}, "its rope_scaling is"),
+        ({"rope_scaling": {"type": "linear"}}, "it lacks factor"),
+        ({"rope_parameters": {"type": "linear", "factor": 0.5}}, "rope_factor is 0.5, but must be at least 1"),
+        ({"rope_parameters": {"type": "linear", "factor": "2"}}, "rope_factor is "),
+        ({"rope_parameters": {"type": "linear", "factor": 1e300}}, "rope_factor is 1e+300, but can be at most 1e+06"),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "its rope_scaling and rope_parameters differ"),
+        ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "rope_theta": 5e5}}, "it lacks low_freq_factor"),
+        ({"rope_parameters": {**LLAMA3, "low_freq_factor": 4.0}}, "rope_slow is 4 and rope_fast 4, but they must be"),
+        ({"rope_parameters": {**LLAMA3, "original_max_position_embeddings": 1e4}}, "rope_original_len is 10000.0"),
+        ({"rope_parameters": {**YARN, "original_max_position_embeddings": 6}}, "but no pair makes 1 turns in so few"),
+        ({"rope_parameters": {**YARN, "attention_factor": 0.0}}, "rope_attention is 0, but must be from"),
         ({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}, "its rope_parameters is"),
         ({"attention_bias": "yes"}, "its attention_bias is 'yes', but must be true or false."),
         ({"hidden_size": "wide"}, 'd_model is "wide"'),
@@ -275,6 +297,10 @@ def test_tensors_that_are_missing_foreign_or_of_another_shape_are_refused(tmp_pa
     assert f"{name} holds NaN or infinity" in refused(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     assert "cannot read" in refused(tmp_path)
+    (tmp_path / "pytorch_model.bin").touch()
+    assert "has its weights in pytorch_model.bin, a pickle, which byhand does not read. Convert it with" in refused(
+        tmp_path
+    )
 
 
 def test_sizes_are_checked_before_anything_is_allocated(tmp_path):

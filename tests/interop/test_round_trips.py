@@ -1,13 +1,17 @@
 """A model that leaves and comes back is the same to the bit; one with fewer parameters computes the same."""
 
+import json
 import tracemalloc
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError, DataError
+from byhand.formats.names import Exported
+from byhand.formats.registry import FORMATS
 from byhand.interop import exchange
 from byhand.interop.families import completed, family_of
 from byhand.interop.gguf import model as gguf
@@ -23,9 +27,9 @@ KNOWN = {"hf": FAMILIES, "gguf": gguf.KNOWN}
 GOALS = tuple(KNOWN)
 
 
-def there_and_back(config, arrays, goal, place):
+def there_and_back(config, arrays, goal, place, dtype="float32"):
     run = Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0})
-    exchange.write(run, goal, place)
+    exchange.write(run, goal, place, dtype)
     return exchange.read(place)
 
 
@@ -38,6 +42,35 @@ def test_a_run_comes_back_bit_for_bit(name, goal, tmp_path):
     assert found.arrays.keys() == arrays.keys()
     for key, array in arrays.items():
         assert np.array_equal(found.arrays[key], array), key
+
+
+@pytest.mark.parametrize("dtype", get_args(Exported))
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_run_comes_back_rounded_to_its_format(goal, dtype, tmp_path):
+    """Of a GGUF the matrices alone: gains, biases and the table of positions, which are added, stay float32."""
+    arrays, kind = parameters(GPT2), FORMATS[dtype]
+    if kind.block > 1 and goal == "hf":
+        return
+    found = there_and_back(GPT2, arrays, goal, tmp_path / "out", dtype)
+    exact = set() if goal == "hf" else {name for name, array in arrays.items() if array.ndim == 1 or name == "wpe"}
+    for name, array in arrays.items():
+        turned = goal == "gguf" and name not in ("wte", "wpe")  # blocks lie along the rows of theirs
+        due = kind.rounded(array.T).T if turned else kind.rounded(array)
+        assert np.array_equal(found.arrays[name], array if name in exact else due), name
+    if goal == "hf":
+        settings = json.loads((tmp_path / "out" / "config.json").read_text())
+        assert settings["dtype"] == settings["torch_dtype"] == dtype
+        stored = {entry.kind.name for _, entry in hugging_face.Weights(tmp_path / "out").stored.values()}
+        assert stored == {dtype}
+
+
+def test_a_gain_that_no_half_holds_is_refused_in_a_folder_and_kept_in_a_gguf(tmp_path):
+    arrays = parameters(GPT2)
+    arrays["ln_f.gain"][3] = -65505
+    with pytest.raises(ConfigError, match=r"ln_f.gain holds numbers larger than F16 can \(65,504\). Use --dtype fl"):
+        there_and_back(GPT2, arrays, "hf", tmp_path / "out", "float16")
+    assert not (tmp_path / "out").exists()
+    assert there_and_back(GPT2, arrays, "gguf", tmp_path / "out", "float16").arrays["ln_f.gain"][3] == -65505
 
 
 @pytest.mark.parametrize("goal", GOALS)

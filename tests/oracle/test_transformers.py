@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
 from byhand.config import TrainConfig  # noqa: E402
+from byhand.formats.registry import FORMATS  # noqa: E402
 from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
@@ -37,11 +39,9 @@ def _quiet():
     transformers.logging.disable_progress_bar()
 
 
-def loaded(folder: Path) -> Any:
+def loaded(folder: Path, dtype: Any = torch.float32) -> Any:
     """Return the model that transformers makes of a folder; nothing in it may be missing or left over."""
-    model, info = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, output_loading_info=True, dtype=torch.float32
-    )
+    model, info = transformers.AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True, dtype=dtype)
     assert not any(info[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
     return model.eval()
 
@@ -51,8 +51,8 @@ def their_logits(model: Any, tokens: Any) -> np.ndarray:
         return model(torch.tensor(tokens)).logits.numpy()
 
 
-def written(config, arrays, place: Path) -> Path:
-    exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}), "hf", place)
+def written(config, arrays, place: Path, dtype: str = "float32") -> Path:
+    exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}), "hf", place, dtype)
     return place
 
 
@@ -81,6 +81,67 @@ def test_transformers_loads_what_is_exported_and_writes_the_same_text(case, tmp_
     theirs = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=length, do_sample=False)
     ours = generate(TinyGPT(config, arrays=arrays), tokens[0], length, Sampling(temperature=0.0), runtime="numpy")
     assert theirs[0, len(TEXT) :].tolist() == list(ours)
+
+
+SCALED = {
+    "linear": {"factor": 2.5},
+    "llama3": {
+        "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16,
+    },
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 16},
+    "yarn of other turns": {
+        "factor": 4.0, "original_max_position_embeddings": 12, "beta_fast": 3.0, "beta_slow": 0.5,
+        "attention_factor": 1.4,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["rope_parameters", "rope_scaling"])
+@pytest.mark.parametrize("kind", SCALED)
+@pytest.mark.parametrize("of", ["Llama", "Mistral", "Qwen2", "Qwen3"])
+def test_scaled_angles_are_transformers_also_beyond_the_original_context(of, kind, place, tmp_path):
+    turns, theta = {"rope_type": kind.split()[0], **SCALED[kind]}, 50.0
+    config = getattr(transformers, f"{of}Config")(
+        vocab_size=256, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, head_dim=8, max_position_embeddings=64, rope_parameters={**turns, "rope_theta": theta},
+    )  # fmt: skip
+    torch.manual_seed(1)
+    theirs = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for p in theirs.parameters():
+            p.copy_(p.mean() + 0.3 * torch.randn(p.shape))
+    theirs.save_pretrained(tmp_path / "theirs")
+    if place == "rope_scaling":  # as before transformers 5
+        path = tmp_path / "theirs" / "config.json"
+        settings = json.loads(path.read_text())
+        del settings["rope_parameters"]
+        path.write_text(json.dumps({**settings, "rope_theta": theta, "rope_scaling": turns}))
+    found, tokens = exchange.read(tmp_path / "theirs"), [[*TEXT, *TEXT]]
+    assert found.config.rope_scaling == kind.split()[0]
+    due = their_logits(theirs, tokens)
+    assert np.abs(logits(found.config, found.arrays, tokens, "float32") - due).max() <= 1e-4
+    plain = replace(found.config, rope_scaling="none")
+    assert np.abs(logits(plain, found.arrays, tokens, "float32") - due).max() > 1e-2
+    again = loaded(written(found.config, found.arrays, tmp_path / "again"))
+    assert np.abs(their_logits(again, tokens) - due).max() <= 1e-5
+    ids = torch.tensor([list(TEXT)])
+    said = theirs.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=30, do_sample=False)
+    model = TinyGPT(found.config, arrays=found.arrays)
+    for runtime in ("numpy", "loops"):
+        ours = generate(model, list(TEXT), 30, Sampling(temperature=0.0), runtime=runtime)
+        assert said[0, len(TEXT) :].tolist() == list(ours), runtime
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("case", ["gpt2", "llama", "qwen3"])
+def test_transformers_loads_halves_as_halves_with_the_rounded_weights(case, dtype, tmp_path):
+    config, arrays = WHOLE[case], parameters(WHOLE[case])
+    folder = written(config, arrays, tmp_path / "out", dtype)
+    assert loaded(folder, "auto").dtype == getattr(torch, dtype)
+    rounded = {name: FORMATS[dtype].rounded(array) for name, array in arrays.items()}
+    due = logits(config, rounded, [list(TEXT)], "float32")
+    assert np.abs(their_logits(loaded(folder), [list(TEXT)]) - due).max() <= 1e-4
+    assert np.abs(logits(config, arrays, [list(TEXT)], "float32") - due).max() > 1e-3
 
 
 def test_every_text_of_bytes_has_the_same_ids(tmp_path):

@@ -29,7 +29,7 @@ from toy_tokenizers import PairTokenizer, byte_pairs
 
 TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)
 CONFIG = TrainConfig(
-    model=ModelConfig(seq_len=8, d_model=8, n_layers=2, n_heads=2),
+    model=ModelConfig(seq_len=8, d_model=8, n_layers=2, n_heads=2, rope_original_len=2000),
     optim=OptimConfig(lr=1e-2, warmup_steps=5),
     steps=20,
     batch_size=3,
@@ -46,7 +46,8 @@ OTHER = {  # another value of each setting that is no choice among names
     "rope_base": 10.0, "rope_fraction": 0.5, "attention_window": 2, "norm_eps": 0.5, "logit_softcap": 2.0, "lr": 5e-3,
     "min_lr": 0.0, "warmup_steps": 0, "cooldown": 0.5, "embedding_lr": 1e-3, "head_lr": 1e-3, "vector_lr": 1e-3,
     "muon_lr": 1e-3, "muon_momentum": 0.5, "beta1": 0.5, "beta2": 0.5, "eps": 0.1, "weight_decay": 0.5,
-    "grad_clip": 0.01, "ema": 0.5,
+    "grad_clip": 0.01, "ema": 0.5, "rope_factor": 2.0, "rope_original_len": 16, "rope_slow": 20.0, "rope_fast": 2.0,
+    "rope_attention": 2.0,
 }  # fmt: skip
 
 
@@ -82,6 +83,12 @@ def weights_of_a_run(**settings) -> dict[str, bytes]:
 MODEL_AND_OPTIMIZER = {**other_values(ModelConfig), **other_values(OptimConfig)}
 
 
+def beside(name):
+    """Return the settings that one needs, each with a value of those that it needs."""
+    needed, values = next((f.metadata.get("needs") for f in fields(ModelConfig) if f.name == name), None) or ("", ())
+    return {**beside(needed), needed: values[-1]} if needed else {}
+
+
 @pytest.mark.parametrize("name", MODEL_AND_OPTIMIZER)
 def test_a_setting_changes_a_run_and_says_without_which_other_it_does_not(name):
     metadata = next(f.metadata for cls in (ModelConfig, OptimConfig) for f in fields(cls) if f.name == name)
@@ -89,7 +96,7 @@ def test_a_setting_changes_a_run_and_says_without_which_other_it_does_not(name):
     if name in (others := unread(OptimConfig())):  # a setting of another update
         needed, working = "optimizer", (others[name],)
     for value in MODEL_AND_OPTIMIZER[name]:
-        with_it = {} if needed is None else {needed: working[-1]}
+        with_it = {} if needed is None else {**beside(needed), needed: working[-1]}
         assert weights_of_a_run(**with_it, **{name: value}) != weights_of_a_run(**with_it), f"{name} changes nothing"
     for lacking in [v for v in MODEL_AND_OPTIMIZER.get(needed, []) if v not in working]:
         with suppress(ConfigError):  # refused, which says it too

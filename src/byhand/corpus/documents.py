@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 
 from byhand.config_checks import AUTO, BYTES, require_encoding
 from byhand.corpus.fields import lines, of_lines, of_rows
-from byhand.errors import DataError, reason
+from byhand.errors import DataError, install, reason
 from byhand.files.reading import open_regular
 
 BLOCK = 1 << 20
@@ -185,7 +185,7 @@ def _zstandard(raw: BinaryIO, path: Path) -> Any:
         else:
             from backports import zstd
     except ImportError:
-        raise DataError(f"{path} is compressed by zstandard. Use pip install 'byhand[data]'.") from None
+        raise DataError(f"{path} is compressed by zstandard. Use {install('data')}.") from None
     return zstd.ZstdFile(raw)
 
 

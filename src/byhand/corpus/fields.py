@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from byhand.errors import DataError, brief
+from byhand.errors import DataError, brief, install
 
 LONGEST_LINE = 1 << 28  # bytes of a line of JSON
 ROWS = 64  # that are in memory at once: a row may be a book
@@ -28,7 +28,7 @@ def of_rows(file: BinaryIO, field: str, name: str) -> Iterator[Iterable[bytes]]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError(f"{name} is a parquet file. Use pip install 'byhand[data]'.") from None
+        raise DataError(f"{name} is a parquet file. Use {install('data')}.") from None
     try:
         with pyarrow.parquet.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False) as table:
             schema = table.schema_arrow

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from byhand.errors import CheckpointError, reason
+from byhand.errors import CheckpointError, command, reason
 from byhand.files.reading import SMALL, read_regular
 from byhand.files.writing import write_new
 
 MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
-MANIFEST, MODEL = "manifest.json", "model.safetensors"
+MANIFEST, MODEL, STATE = "manifest.json", "model.safetensors", "trainer_state.json"
+FOREIGN = (".gguf", ".safetensors", ".bin")  # what other programs call their weights
 SEALED = re.compile(
     rb'\{\n  "files": \{\n.*\},\n  "format": "byhand-checkpoint",\n  "version": ([0-9]+)\n\}\n', re.DOTALL
 )
@@ -75,17 +75,31 @@ def without_checkpoint(folder: Path) -> CheckpointError:
 def require_readable(folder: Path) -> None:
     """Raise CheckpointError unless this is a folder whose files can be listed and opened."""
     if os.path.isfile(folder):
+        if folder.suffix in FOREIGN:
+            raise _foreign(folder if folder.suffix == ".gguf" else folder.parent)
         raise CheckpointError(f"{folder} is a file, and no run. Give the folder that `byhand train` made.")
     if not os.path.isdir(folder):
         raise CheckpointError(
-            f"there is no run {folder}. Check the path, or start one with `byhand train --out "
-            f"{shlex.quote(str(folder))}`."
+            f"there is no run {folder}. Check the path, or start one with `byhand train --out {command(folder)}`."
         )
     try:
         os.listdir(folder)
         os.stat(os.path.join(folder, os.curdir))
     except OSError as error:
         raise CheckpointError(f"cannot read {folder}: {reason(error)}. Check its permissions.") from None
+    names = set(_names(folder))
+    own = {MANIFEST, STATE} & names or step_of(folder.name) is not None or _holds_a_run(folder)
+    weights = any(name.endswith(FOREIGN) for name in names)
+    if not own and (("config.json" in names and weights) or any(name.endswith(".gguf") for name in names)):
+        raise _foreign(folder)
+
+
+def _foreign(path: Path) -> CheckpointError:
+    run = os.path.join("runs", path.stem if path.suffix == ".gguf" else path.resolve().name)
+    make = command("byhand", "import", path, "--out", run)
+    return CheckpointError(
+        f"{path} is a model of another program. Make a run of it with `{make}`, and give {run} here."
+    )
 
 
 def run_of(folder: Path) -> Path:
@@ -113,7 +127,7 @@ def require_free(run: Path) -> None:
     if any(map(_is_sealed, checkpoints(run))):
         raise CheckpointError(
             f"{run} holds a run already. Choose another folder with --out; `byhand train --resume "
-            f"{shlex.quote(str(run))}` goes on with it."
+            f"{command(run)}` goes on with it."
         )
     if mark == MARK and steps:
         raise CheckpointError(

@@ -7,7 +7,8 @@ from typing import Literal
 Dtype = Literal["float32", "float64", "bfloat16"]  # what a step computes in
 Multiplied = Literal["float32", "bfloat16"]  # the inputs of products, where a runtime compiles
 Weights = Literal["float32", "bfloat16"]  # of the arrays that generation reads
-Quantised = Literal["", "q8_0", "q4_0"]  # what a GGUF can be written in
+Exported = Literal["float32", "float16", "bfloat16", "q8_0", "q4_0"]  # of the weights that other programs get
+SPELLED = {"f32": "float32", "f16": "float16", "fp16": "float16", "bf16": "bfloat16", "f64": "float64"}
 NATIVE = ("float32", "float64")  # NumPy computes in them
 
 

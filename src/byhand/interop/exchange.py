@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
 from byhand.config import ModelConfig, TrainConfig
-from byhand.errors import ConfigError, DataError, reason
+from byhand.errors import ConfigError, DataError, command, reason
 from byhand.files import run_folder
 from byhand.files.weights import OpenFile
 from byhand.files.writing import create_all, remedy, remove_left_over
+from byhand.formats.registry import FORMATS
 from byhand.interop.families import family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
@@ -32,6 +34,7 @@ READERS: dict[bytes, Callable[[Path], Foreign]] = {  # by a file's first bytes
     nanogpt.MAGIC: nanogpt.read,
     seed_program.MAGIC[:4]: seed_program.read,
 }
+HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)  # a model's name there
 IMPORTED = "imported"  # key of the state: what the first checkpoint was read from
 
 
@@ -77,6 +80,12 @@ def read(path: Path) -> Foreign:
         if len(found) > 1:
             raise DataError(f"{path} holds {len(found)} GGUF files. Name one, as in {found[0]}.")
         path = found[0]
+    if HUB.fullmatch(path.as_posix()) and not os.path.lexists(path):
+        get = command("hf", "download", path.as_posix(), "--local-dir", path.name)
+        raise DataError(
+            f"there is no {path} on this machine, and byhand downloads no model. Is it one of the Hugging Face hub? "
+            f"Then get it with `{get}` (pip install huggingface_hub brings hf), and import {path.name}."
+        )
     with OpenFile(path) as file:
         start = file.read(0, min(4, file.size)).tobytes()
     if start not in READERS:
@@ -124,16 +133,16 @@ def refusals(config: ModelConfig) -> list[str]:
     return [why.replace("{}", " or ".join(goals)) for why, goals in found.items()]
 
 
-def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Path]:
+def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32") -> list[Path]:
     """Write a run's model, with averaged weights if it has them, into a new or empty folder; return the files.
 
-    goal      "hf" or "gguf"
-    quantize  "q8_0" or "q4_0" of the matrices of a GGUF, "" for float32
+    goal   "hf" or "gguf"
+    dtype  the number format of the weights; of a GGUF the matrices alone have it
 
-    Raises ConfigError if the model has no form there, with what to change.
+    Raises ConfigError if the model has no form there, or a weight none in that format, with what to change.
     """
-    given = run.config.model, run.averages or run.parameters, run.tokenizer
-    contents = gguf.files(*given, quantize) if goal == "gguf" else hugging_face.files(*given)
+    given = run.config.model, run.averages or run.parameters, run.tokenizer, FORMATS[dtype]
+    contents = gguf.files(*given) if goal == "gguf" else hugging_face.files(*given)
     first = next(contents)  # whether it can be represented shows before anything is written
     try:
         out.mkdir(parents=True, exist_ok=True)

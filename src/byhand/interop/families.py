@@ -6,13 +6,14 @@ number. Any other difference is refused, with the setting to change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from byhand.config import ModelConfig
+from byhand.config_checks import is_idle
 from byhand.errors import ConfigError, DataError
 from byhand.interop.pairing import with_pairing
 from byhand.interop.tensors import Arrays, Fact
@@ -23,6 +24,7 @@ OF_ALL = {
     "norm_affine": (True,),
 }  # fmt: skip
 FREE = {"vocab_size", "tied_embeddings", "rope_pairing", "zero_init"}  # any value in every family: tensors show it
+SCALED = {"rope_factor", "rope_original_len", "rope_slow", "rope_fast", "rope_attention"}  # with any rope_scaling
 GROWING = {  # settings that a family may raise: each value has the parameters of those before it, and more
     "norm_affine": (False, True),
     "mlp_bias": (False, True),
@@ -33,6 +35,8 @@ FOLLOWS = {  # settings that follow from the others where they are None, and the
     "d_head": "head_width",
     "n_kv_heads": "kv_heads",
     "attention_window": "visible",
+    "rope_fast": "fast_turns",
+    "rope_attention": "turned_size",
 }
 FLAGS = {True: "with --{}", False: "with --no-{}", None: "without --{}"}
 
@@ -50,6 +54,7 @@ class Family:
     only         keys that change what a model computes, with the values that ours has, the usual one first
     tensors      ours, and those of theirs that make it
     pairing      of rotated numbers
+    further      what else differs in a model from those of the family, and what to change
 
     Of transformers alone:
 
@@ -72,6 +77,7 @@ class Family:
     only: Mapping[str, tuple[Any, ...]]
     tensors: tuple[Fact, ...]
     pairing: str = "halves"
+    further: Callable[[ModelConfig], list[tuple[str, str]]] = lambda config: []
     model: str = ""
     prefix: str = "model."
     activation: str = "hidden_act"
@@ -84,7 +90,8 @@ class Family:
 
     def may_vary(self, name: str) -> bool:
         """Return whether a setting may have any value."""
-        return name in FREE or name in self.keys.values() or (self.windowed and name == "attention_window")
+        scaled = name in SCALED and "rope_scaling" in self.settings
+        return name in FREE or name in self.keys.values() or scaled or (self.windowed and name == "attention_window")
 
     def allowed(self) -> dict[str, tuple[Any, ...]]:
         """Return all settings that are bound, with the values that each may have."""
@@ -103,11 +110,12 @@ class Family:
         for name, values in allowed.items():
             value, usual, flag = getattr(config, name), values[0], name.replace("_", "-")
             raised = name in GROWING and _raised(name, value, values) is not None
-            below = name in FOLLOWS or name == "rope_fraction" or (name == "rope_base" and not rotary)
+            below = name in FOLLOWS or name == "rope_fraction" or is_idle(config, name)
             if value in values or raised or below:
                 continue
             use = FLAGS[usual].format(flag) if usual is None or type(usual) is bool else f"with --{flag} {usual}"
             found.append((f"{name} is {_said(value)}, which {self.name} models lack", use))
+        found += self.further(config)
         if "n_kv_heads" in allowed and config.kv_heads != config.n_heads:
             found.append((f"{self.name} models have as many heads of keys as of queries", "without --n-kv-heads"))
         if "d_head" in allowed and config.head_width * config.n_heads != config.d_model:

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from byhand.config import ModelConfig
-from byhand.errors import DataError
+from byhand.errors import ConfigError, DataError
+from byhand.formats.registry import Format
 from byhand.memory import physical
 from byhand.model import declared
 
@@ -111,6 +112,14 @@ def to_theirs(arrays: Arrays, parts: Iterable[TensorPart]) -> Iterator[tuple[Ten
     for part in parts:
         array = arrays[part.ours][..., part.columns]
         yield part, np.ascontiguousarray(array.T if part.transposed else array, np.float32)
+
+
+def require_room(name: str, array: np.ndarray, kind: Format) -> None:
+    """Raise ConfigError if an array of ours holds a number that is too large for a format."""
+    if np.abs(array).max(initial=0) > kind.largest:
+        raise ConfigError(
+            f"{name} holds numbers larger than {kind.symbol} can ({kind.largest:,.7g}). Use --dtype float32."
+        )
 
 
 def from_theirs(

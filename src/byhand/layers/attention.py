@@ -49,7 +49,13 @@ class SelfAttention:
         """
         config = self.config
         names = ("w_qkv", "b_qkv", "w_proj", "b_proj", "q_gain", "k_gain")
-        turns = {"base": config.rope_base, "width": config.rotary_width, "pairing": config.rope_pairing}
+        turns: dict[str, Any] = {
+            "base": config.rope_base,
+            "width": config.rotary_width,
+            "pairing": config.rope_pairing,
+        }
+        if scaling := config.rotary_scaling:
+            turns["scaling"] = scaling
         before = () if start is None else (start, *(kept or ()))
         made: Any = causal_self_attention(
             x, *(p.get(name) for name in names), *before, n_heads=config.n_heads, n_kv_heads=config.kv_heads,

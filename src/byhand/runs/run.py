@@ -10,7 +10,6 @@ All of it is one process; `runs/hosts.py` wraps it where several hosts train.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import Text, Texts, Validation, in_memory, open_text
-from byhand.errors import CheckpointError, ConfigError, DataError, reason
+from byhand.errors import CheckpointError, ConfigError, DataError, command, reason
 from byhand.files import run_folder
 from byhand.memory import require_memory
 from byhand.runs import checkpoint, metrics
@@ -226,7 +225,7 @@ def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[
     run_folder.require_readable(folder)
     if run_folder.is_checkpoint(folder):
         above = folder.parent if run_folder.step_of(folder.name) is not None else folder.resolve().parent
-        raise CheckpointError(f"{folder} is one checkpoint of a run. Use --resume {shlex.quote(str(above))}.")
+        raise CheckpointError(f"{folder} is one checkpoint of a run. Use --resume {command(above)}.")
     if not run_folder.checkpoints(folder):
         raise run_folder.without_checkpoint(folder)
     if not run_folder.is_run(folder):  # write nothing into a folder that byhand did not make

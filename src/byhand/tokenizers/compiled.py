@@ -1,6 +1,6 @@
 """Byte-pair encoding by compiled loops (`runtimes/loops/kernels/tokens`): the same ids and merges, faster.
 
-Needs what the loops runtime needs (`pip install 'byhand[fast]'`); `available` says whether it is there.
+Needs what the loops runtime needs (`pip install "byhand[fast]"`); `available` says whether it is there.
 """
 
 from __future__ import annotations

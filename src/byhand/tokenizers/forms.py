@@ -11,11 +11,10 @@ import errno
 import json
 import logging
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from byhand.errors import DataError, brief, reason
+from byhand.errors import DataError, brief, command, reason
 from byhand.files.reading import parse_json
 from byhand.files.writing import create_all, remove_left_over
 from byhand.tokenizers import vocab_files
@@ -128,7 +127,7 @@ def _contents(tokenizer: BytePairTokenizer, path: Path) -> dict[Path, bytes]:
         log.warning("the file does not hold how models use the tokens: %s", "; ".join(map(" ".join, lost.items())))
     if path.suffix == RANKS:
         if tokenizer.special or tokenizer.split.name != "gpt4":
-            special = "".join(f" --special {shlex.quote(text)}" for text in tokenizer.special)
+            special = "".join(f" --special {command(text)}" for text in tokenizer.special)
             log.warning(
                 "the file holds no pre-tokenizer and no special tokens; give them when you read it: --split %s%s",
                 tokenizer.split.name,

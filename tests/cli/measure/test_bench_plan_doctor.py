@@ -168,7 +168,7 @@ def test_a_plan_of_generation_lists_every_weight(capsys, of):
 def test_a_plan_without_numba_advises_no_flag_that_it_lacks(monkeypatch, capsys, of):
     monkeypatch.setattr(loops, "missing", lambda: ["Numba"])
     assert main(["plan", "--of", of]) == 2
-    assert capsys.readouterr().err == "error: a plan needs Numba. Use pip install 'byhand[fast]'.\n"
+    assert capsys.readouterr().err == 'error: a plan needs Numba. Use pip install "byhand[fast]".\n'
 
 
 def test_doctor_names_a_numba_that_cannot_be_imported():

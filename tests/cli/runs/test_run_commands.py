@@ -130,7 +130,7 @@ BAD = [
     (["eval", "RUN"], "--data"),
     (["eval", "RUN", "--data", "RUN/latest", "--stride", "99"], "stride is 99"),
     (["info", "missing"], "there is no run missing"),
-    (["info", "not there"], "`byhand train --out 'not there'`"),
+    (["info", "not there"], '`byhand train --out "not there"`'),
     (["plot", "missing"], "there is no run missing"),
     (["trian"], "Did you mean train"),
     *((["import", run, "--out", "x"], "is byhand's own. Use it as it is") for run in ("RUN", "RUN/step-00000004")),

@@ -23,7 +23,7 @@ from byhand.equations import (
     rotary,
     split_qkv,
 )
-from byhand.equations.rotary import frequencies
+from byhand.equations.rotary import Scaling, frequencies, magnitude
 from byhand.runtimes.loops.kernels.attention.angles import phases_of
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.lower.fusion import rules_of
@@ -55,6 +55,8 @@ def attentions(draw, causal=True):
         "rope_pairing": draw(st.sampled_from(["halves", "neighbours"])),
         "rope_fraction": draw(st.sampled_from([1.0, 0.7])),
         "rope_base": draw(st.sampled_from([10000.0, 50.0])),
+        "rope_scaling": draw(st.sampled_from(["none", "none", "linear", "llama3", "yarn"])),
+        "rope_original_len": 20,
         "qk_norm": draw(st.booleans()),
         "norm_affine": draw(st.booleans()),
         "attention_bias": draw(st.sampled_from(["all", "qkv", "none"])),
@@ -241,17 +243,19 @@ def test_a_prompt_and_the_same_tokens_drawn_give_the_same_logits():
     np.testing.assert_allclose(logits_of(decoder), logits, rtol=0, atol=1e-5 * np.abs(logits).max())
 
 
+@pytest.mark.parametrize("scaling", [None, Scaling("yarn", 4.0, 100, 1.0, 4.0, 1.5)])
 @pytest.mark.parametrize("base", [10000.0, 1e6, 50.0])
 @pytest.mark.parametrize("position", [0, 1, 3, 4, 5, 1023, 123_457, 10**7 + 1, 2**31 - 1])
-def test_angles_are_exact_at_any_position(position, base):
+def test_angles_are_exact_at_any_position(position, base, scaling):
     """Within float32's rounding of the cosine and sine of the true angle, which a float32 could not hold."""
     pairs, memory = 16, np.zeros(128, np.float32)
     words = memory.view(np.int32)
-    words[0], words[16:48] = position, phases_of(base, 2 * pairs).ravel()
-    run_kernel("angles_at", memory, position=0, turns=16, angles=64, rows=1, pairs=pairs)
-    angles = np.longdouble(position) * np.array(frequencies(base, 2 * pairs), np.longdouble)
+    words[0], words[16:48], memory[1] = position, phases_of(base, 2 * pairs, scaling).ravel(), magnitude(scaling)
+    run_kernel("angles_at", memory, position=0, turns=16, scale=1, angles=64, rows=1, pairs=pairs)
+    angles = np.longdouble(position) * np.array(frequencies(base, 2 * pairs, scaling), np.longdouble)
     for start, function in ((64, np.cos), (64 + pairs, np.sin)):
-        np.testing.assert_allclose(memory[start : start + pairs], function(angles).astype(float), rtol=0, atol=4e-8)
+        due = (magnitude(scaling) * function(angles)).astype(float)
+        np.testing.assert_allclose(memory[start : start + pairs], due, rtol=0, atol=4e-8 * magnitude(scaling))
 
 
 def test_what_goes_into_a_cache_changed_is_no_chain():

@@ -50,7 +50,7 @@ def test_without_jax_the_others_compute_and_a_mesh_says_what_is_missing(monkeypa
     monkeypatch.setattr(runtime, "find_spec", lambda name: None)
     assert choose(TRAIN).why == ""
     for asked in ({"mesh": "data=2"}, {"runtime": "xla"}):
-        with pytest.raises(ConfigError, match=r"needs jax\. Use pip install 'byhand\[xla\]'"):
+        with pytest.raises(ConfigError, match=r'needs jax\. Use pip install "byhand\[xla\]"'):
             choose(replace(TRAIN, **asked))
 
 

@@ -24,15 +24,16 @@ def remark(term, index):
         )
     x, other = term.parts
     other = other.parts[0] if other.op == "negative" else other
-    position, step = x.parts[1].parts[0].parts
+    position, *steps = x.parts[1].parts[0].parts
     i, j = sorted((column, other.parts[0].source[1][-1]))
-    angle = arithmetic.decimal(step.value)
+    label, value = " ".join(step.label for step in steps), math.prod(step.value for step in steps)
+    angle = arithmetic.decimal(value)
     return Note(
-        f"columns {i} and {j} are a pair, which turns by {step.label} = {angle} radians a position; "
+        f"columns {i} and {j} are a pair, which turns by {label} = {angle} radians a position; "
         f"this is position {position.value:g}.",
-        f"第 {i}、{j} 列是一对，每个位置转 {step.label} = {angle} 弧度；这里是位置 {position.value:g}。",
+        f"第 {i}、{j} 列是一对，每个位置转 {label} = {angle} 弧度；这里是位置 {position.value:g}。",
         "pair",
-        {"i": i, "j": j, "angle": step.value, "position": position.value},
+        {"i": i, "j": j, "angle": value, "position": position.value},
     )
 
 

@@ -132,7 +132,7 @@ export | Export of a model | 模型的导出 | interop/exchange.py:write
     save_pretrained, export a model, convert to gguf, convert_hf_to_gguf, GGUF, llama.cpp, Ollama, push to hub, 导出,
     导出模型, 转换为 GGUF, 转成 GGUF
 quantise | Quantised numbers | 量化的数 | formats/blocks.py:to_q8_0
-    Q8_0, Q4_0, quantize, quantise, ggml, 4-bit weights, 8-bit weights, 量化权重
+    Q8_0, Q4_0, Q4_K_M, Q5_K_M, GGUF types, quantize, quantise, outtype, ggml, 4-bit weights, 8-bit weights, 量化权重
 tune | Tuning an imported model | 微调导入的模型 | cli/runs/tuning.py:tuned
     fine-tune gpt2, fine-tune a pretrained model, init_from, finetune, continue pretraining, 微调, 微调模型,
     继续预训练

@@ -38,6 +38,17 @@ rope_fraction | Part of a head that is rotated | 每个头中旋转的比例 | p
     partial rotary, rotary_ndims, 部分旋转
 rope_pairing | Which columns turn together | 哪两列一起旋转 | rope_interleaved, rope interleave, interleaved rotary,
     NeoX style, GPT-J style, halves or neighbours, is_neox_style, 旋转配对, 相邻配对
+rope_scaling | Scaled angles for longer texts | 为更长文本缩放旋转角 | rope_scaling, rope_type, YaRN, llama3 rope,
+    rope_parameters, rope.scaling.type, rope_freqs, position interpolation, NTK by parts, context extension,
+    extend the context, 位置插值, 上下文扩展, 长上下文
+rope_factor | Largest factor by which pairs are slowed | 放慢的最大倍数 | scaling factor of RoPE, rope.scaling.factor,
+    scale_linear, 缩放倍数
+rope_original_len | Context before it was stretched | 拉长之前的长度 | original_max_position_embeddings,
+    original_context_length, 原长度
+rope_slow | Turns up to which a pair is slowed in full | 完全放慢的圈数上限 | low_freq_factor, beta_slow
+rope_fast | Turns from which on a pair stays | 保持不变的圈数下限 | high_freq_factor, beta_fast
+rope_attention | Factor of turned queries and keys | 旋转后的查询和键的倍数 | attention_factor, attn_factor, mscale,
+    attention_scaling, 注意力温度
 qk_norm | Normalise queries and keys | 对查询和键归一化 | q_norm, k_norm, QK norm, use_qk_norm, QK-Norm, qk_layernorm,
     query-key normalization, 查询键归一化
 attention_window | How many positions one attends to | 注意力窗口的大小 | attention_window_size, local_window_size,
@@ -107,7 +118,7 @@ keep_best | Keep the best checkpoint | 保留最好的检查点 | load_best_mode
 seed | Random seed | 随机种子 | torch.manual_seed, set_seed, random_state, reproducible, reproducibility, 种子,
     可复现, 随机数种子
 dtype | Type of numbers: float32, float64 or bfloat16 | 数值类型 | mixed precision, torch_dtype, autocast, amp, bf16,
-    bfloat16, precision, half precision, 混合精度, 半精度, 精度, 数据类型
+    bfloat16, precision, half precision, --outtype, --quantize, 混合精度, 半精度, 精度, 数据类型
 runtime | Which runtime computes | 由哪个运行时计算 | device, cuda, .to(device), gpu, torch.compile, jit, backend,
     tpu, 显卡, 用 GPU 训练, 编译, 加速训练
 threads | Threads of the CPU | CPU 线程数 | num_threads, torch.set_num_threads, num_workers, 多线程, 线程数

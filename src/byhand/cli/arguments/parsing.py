@@ -20,7 +20,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 from byhand.cli.arguments.settings import MARK, Setting, flag, groups, made, overridden, settings, texts
 from byhand.cli.terminal.say import show, show_names
 from byhand.cli.terminal.shown import quoted, shown
-from byhand.errors import ByhandError, ConfigError, DataError
+from byhand.errors import ByhandError, ConfigError, DataError, command
 
 Options = TypeVar("Options")
 Subcommands = Mapping[str, tuple[type[Any], Callable[[Any], int]]]  # by name: the options, and a function of them
@@ -40,6 +40,8 @@ ALIASES = {
     "--n-head": "--n-heads",
     "--max-iters": "--steps",
     "--learning-rate": "--lr",
+    "--outtype": "--dtype",  # of llama.cpp's converter
+    "--quantize": "--dtype",  # as it was called here
 }
 
 
@@ -133,7 +135,7 @@ def _values(options: type[Any], arguments: list[str]) -> dict[str, Any]:
     if len(arguments) > MOST_ARGUMENTS:
         raise ByhandError(
             f"there are {len(arguments):,} arguments, more than any command takes. For many files name "
-            f"their folder, or quote a pattern: 'books/*.txt'."
+            'their folder, or quote a pattern: "books/*.txt".'
         )
     known = settings(options)
     flags = {setting.flag: setting for setting in known.values() if not setting.positional}
@@ -199,7 +201,9 @@ def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
         if found := re.match(f"[{DASHES}]+([a-z][a-z-]*)", word):
             raise ByhandError(f"{quoted(word)} begins with a dash that is no hyphen. Write --{shown(found[1], 60)}.")
     if not options:
-        raise ByhandError(f"{quoted(unknown[0])} is one word too many.")
+        text = "--data" in flags and os.path.exists(unknown[0])  # as other programs take it
+        use = f" Use --data {shown(command(unknown[0]))}." if text else ""
+        raise ByhandError(f"{quoted(unknown[0])} is one word too many.{use}")
     near = get_close_matches(options[0].lower(), flags, n=1, cutoff=0.8)
     raise ByhandError(f"there is no option {quoted(options[0])}.{f' Perhaps you meant {near[0]}.' if near else ''}")
 

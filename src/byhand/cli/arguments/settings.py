@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin,
 
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.errors import ByhandError
+from byhand.formats.names import SPELLED
 
 Record = TypeVar("Record")
 Value = TypeVar("Value")
@@ -75,8 +76,9 @@ class Setting:
         word = word.removeprefix(MARK)
         if isinstance(self.kind, tuple):
             choices = {str(choice): choice for choice in self.kind}
-            if word in choices:
-                return choices[word]
+            plain = SPELLED.get(word.lower(), word.lower())  # F16 as files say it, bf16 as llama.cpp
+            if found := next((name for name in (word, plain) if name in choices), None):
+                return choices[found]
             raise ByhandError(f"{self.flag} is {quoted(word)}, but must be one of {', '.join(choices)}.")
         if self.kind is Path and not (word or self.optional or self.positional):  # it would be the current folder
             raise ByhandError(f"{self.flag} names no folder or file. Name one, or leave {self.flag} out.")

@@ -12,7 +12,7 @@ from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError
-from byhand.formats.names import Quantised
+from byhand.formats.names import Exported
 from byhand.interop import exchange
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
@@ -28,8 +28,9 @@ class Options:
     """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives."""
     out: Path
     """The folder to write: new or empty."""
-    quantize: Quantised = ""
-    """Pack the matrices of a GGUF in blocks of 32: 8.5 or 4.5 bits per number; float32 if not given."""
+    dtype: Exported = "float32"
+    """The weights' number format, also f32, f16, bf16. q8_0 and q4_0 pack the matrices of a GGUF in blocks of 32: 8.5
+    and 4.5 bits per number."""
 
 
 def main(arguments: list[str]) -> int:
@@ -44,6 +45,4 @@ def exported(options: Options, load: Callable[[], Checkpoint]) -> list[Path]:
     """Write what the options say of a checkpoint, which is loaded once they make sense; return the files."""
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out exported.")
-    if options.quantize and options.to == "hf":
-        raise ConfigError("--quantize is for a GGUF only. Use --to gguf, or leave --quantize out.")
-    return exchange.write(load(), options.to, options.out, options.quantize)
+    return exchange.write(load(), options.to, options.out, options.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, command
 from byhand.files import run_folder
 from byhand.interop import exchange
 from byhand.quantities import counted
@@ -22,7 +21,8 @@ class Options:
 
     path: Positional[Path]
     """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3), a GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K,
-    Q6_K), an llm.c model file, a nanoGPT ckpt.pt, or the .bin of the original program."""
+    Q6_K; with byhand[gguf] in any type), an llm.c model file, a nanoGPT ckpt.pt, or the .bin of the original
+    program."""
     out: Path
     """The run folder: new or empty."""
     tokenizer: str = ""
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         f"({counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}), "
         f"tokens: {shown('; '.join([tokenizer.kind, *map(' '.join, tokenizer.described().items())]))}"
     )
-    sample = shlex.join(["byhand", "sample", run, "--prompt", "The "])
-    tune = shlex.join(["byhand", "train", "--init-from", run, "--data", "TEXT"])
+    sample = command("byhand", "sample", run, "--prompt", "The ")
+    tune = command("byhand", "train", "--init-from", run, "--data", "TEXT")
     show(f"Try: {shown(sample)}\nor:  {shown(tune)}")
     return 0

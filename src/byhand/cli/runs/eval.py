@@ -32,7 +32,7 @@ class Options:
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
     data: str = ""
-    """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like 'books/*.txt', - for standard
+    """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like "books/*.txt", - for standard
     input, python-stdlib, or shakespeare."""
     choices: Path | None = None
     """Instead of --data: JSON lines such as {"ctx": "To be, or", "endings": ["not to be", "to bee"], "label": 0}, or

@@ -36,7 +36,7 @@ class TrainingOptions:
     """
 
     text: Positional[str]
-    """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like 'books/*.txt', - for standard
+    """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like "books/*.txt", - for standard
     input, python-stdlib, or shakespeare."""
     vocab_size: int
     """Number of tokens, including the bytes and the special tokens."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,6 +12,7 @@ from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import is_silent, say, show
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.dataset import bits_per_byte
+from byhand.errors import command
 from byhand.files.run_folder import name_of
 from byhand.interop.exchange import refusals
 from byhand.quantities import counted, duration
@@ -34,10 +34,10 @@ def train_run(run: Run, promise: Promise | None = None) -> int:
     train(run, trainer, stop, promise)
     step, steps = trainer.step, trainer.config.steps
     if trainer.shows and step < steps:
-        again = shlex.join(["byhand", "train", "--resume", str(folder)])
+        again = command("byhand", "train", "--resume", folder)
         show(f"stopped at step {step} of {steps}, saved. Go on with: {shown(again)}")
     elif trainer.shows:
-        again = shlex.join(["byhand", "sample", str(folder), "--prompt", "The "])
+        again = command("byhand", "sample", folder, "--prompt", "The ")
         show(f"saved {shown(folder, 200)}. Try: {shown(again)}")
     return 0 if step == steps else stop.exit_code
 

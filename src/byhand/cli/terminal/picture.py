@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byhand.cli.terminal.shown import shown
-from byhand.errors import ConfigError, reason
+from byhand.errors import ConfigError, install, reason
 from byhand.files.reading import read_regular
 from byhand.files.writing import replace
 
@@ -33,7 +33,7 @@ def require_drawing(path: Path, example: str) -> None:
     """Raise ConfigError, before a measurement, for a --plot that could not be drawn after it."""
     name = shown(path, 200)
     if find_spec("matplotlib") is None:
-        raise ConfigError("--plot needs matplotlib. Use pip install 'byhand[plot]'.")
+        raise ConfigError(f"--plot needs matplotlib. Use {install('plot')}.")
     if path.suffix not in (".png", ".svg") or "\0" in str(path):
         raise ConfigError(f"--plot {name} is neither .png nor .svg. Use {example}.")
     if not os.path.isdir(path.parent):

@@ -20,9 +20,9 @@ import numpy as np
 
 from byhand.errors import DataError
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats.registry import Format, called
+from byhand.formats.format import Format
+from byhand.formats.ggml import format_of
 
-KINDS = called("gguf")  # of tensors, by their numbers
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
 ALIGN = "general.alignment"
 MOST = 1 << 26  # bytes of metadata and descriptions; a vocabulary of 150,000 tokens takes 8 million
@@ -73,12 +73,10 @@ class GGUF:
                 raise self.file.damaged(f"{name[:80]!r} has {axes} axes")
             shape = tuple(self._number(U64) for _ in range(axes))[::-1]
             code, offset = self._number(U32), self._number(U64)
-            if code not in KINDS:
-                raise DataError(
-                    f"{self.file.path}: {name[:80]!r} is of the type {code}, which cannot be read here. "
-                    f"Use a file in {', '.join(kind.symbol for kind in KINDS.values())}."
-                )
-            kind = KINDS[code]
+            try:
+                kind = format_of(code)
+            except DataError as error:
+                raise DataError(f"{self.file.path}: {name[:80]!r} {error}") from None
             if not all(0 < n < 1 << 48 for n in shape) or shape[-1] % kind.block:
                 raise self.file.damaged(f"{name[:80]!r} has the shape {shape} in {kind.symbol}")
             listed.append((name, kind, shape, offset))

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,15 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats.registry import FLOAT32, FORMATS, Format
+from byhand.formats.registry import FLOAT32, Format
 from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
-from byhand.interop.gguf import tokens
+from byhand.interop.gguf import rotation, tokens
 from byhand.interop.gguf.file import GGUF, MAGIC, content
 from byhand.interop.hugging_face.families import GPT2, LLAMA, QWEN2, QWEN3
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
-from byhand.interop.tensors import Arrays, facts, from_theirs, pieces, require_tensors, to_theirs
+from byhand.interop.tensors import Arrays, facts, from_theirs, pieces, require_room, require_tensors, to_theirs
 from byhand.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["MAGIC", "files", "read"]
@@ -53,9 +54,7 @@ MISSING = {  # what llama.cpp takes where a file lacks the key
     "rope.freq_base": 10000.0,
 }
 USUAL = {  # keys that change what a model computes, with the values that change nothing
-    "rope.scaling.type": ("none",), "rope.scaling.factor": (1.0, 0.0), "rope.scale_linear": (1.0, 0.0),
-    "rope.scaling.attn_factor": (1.0,), "attention.causal": (True,), "attention.sliding_window": (0,),
-    "expert_count": (0,),
+    **rotation.ONLY, "attention.causal": (True,), "attention.sliding_window": (0,), "expert_count": (0,),
 }  # fmt: skip
 NAMES = """
     wte = token_embd.weight
@@ -95,7 +94,7 @@ def _family(of: Family, keys: Mapping[str, str], qkv: str, **changes: Any) -> Fa
     name = of.name
     return replace(
         of, keys=_prefixed(name, keys), missing=_prefixed(name, MISSING), only=_prefixed(name, USUAL),
-        tensors=facts(NAMES + qkv), windowed=False, **changes,
+        tensors=facts(NAMES + qkv), windowed=False, further=rotation.problems, **changes,
     )  # fmt: skip
 
 
@@ -104,11 +103,14 @@ def _prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{name}.{key}": value for key, value in table.items()}
 
 
+KEYED = ("none", *rotation.KINDS)  # llama.cpp looks for the tensor of llama3 in models of llama alone
 KNOWN = {  # gelu stands for gpt2's tanh form; llama.cpp reads qwen3's biases of queries, keys and values only
     "gpt2": _family(GPT2, LEARNED, PACKED, activations={"gelu": "gelu"}),
     "llama": _family(LLAMA, ROTARY, APART, pairing="neighbours"),
-    "qwen2": _family(QWEN2, ROTARY, APART),
-    "qwen3": _family(QWEN3, ROTARY, APART, settings={**QWEN3.settings, "attention_bias": ("none",)}),
+    "qwen2": _family(QWEN2, ROTARY, APART, settings={**QWEN2.settings, "rope_scaling": KEYED}),
+    "qwen3": _family(
+        QWEN3, ROTARY, APART, settings={**QWEN3.settings, "rope_scaling": KEYED, "attention_bias": ("none",)}
+    ),
 }
 EXACT = {"position_embd.weight"}  # is added, not multiplied: stays float32
 
@@ -122,11 +124,17 @@ def read(path: Path) -> Foreign:
         except ByhandError as error:
             raise DataError(f"{path}: {error}") from None
         due = {piece.theirs: piece.shape for piece in pieces(config, family.tensors)}
-        require_tensors(path, {name: tensor.shape for name, tensor in file.tensors.items()}, due, "metadata")
+        found = {name: tensor.shape for name, tensor in file.tensors.items() if name not in _beside(family)}
+        require_tensors(path, found, due, "metadata")
         arrays = from_theirs(file.read, config, family.tensors)
         arrays, config = with_pairing(arrays, config, "halves")
         described = partial(tokens.of_keys, file.keys, config.vocab_size, path)
         return Foreign(f"GGUF {family.name}", config, arrays, described)
+
+
+def _beside(family: Family) -> tuple[str, ...]:
+    """Return the names of tensors that a family may have, and that are no parameters."""
+    return (rotation.FACTORS,) if "llama3" in family.settings.get("rope_scaling", ()) else ()
 
 
 def _config(file: GGUF) -> tuple[Family, ModelConfig]:
@@ -146,6 +154,8 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
             if keys.get(key, width) != width:
                 raise DataError(f"its {key} is {quoted(keys[key])}, but its heads have the width {quoted(width)}.")
     settings["rope_pairing"] = family.pairing
+    if "rope_scaling" in family.settings:
+        settings |= _scaling(file, family, settings)
     if "all" in family.settings.get("attention_bias", ()) and "blk.0.attn_output.bias" in file.tensors:
         settings["attention_bias"] = "all"
     if True in family.settings.get("mlp_bias", ()) and "blk.0.ffn_down.bias" in file.tensors:
@@ -158,6 +168,18 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     if (said := keys.get(f"{name}.vocab_size", rows)) != rows:
         raise DataError(f"its {name}.vocab_size is {quoted(said)}, but its token_embd.weight has {rows:,} rows.")
     return family, plain(ModelConfig(vocab_size=rows, **settings))
+
+
+def _scaling(file: GGUF, family: Family, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return our settings of scaled angles; DataError if keys and tensor scale both."""
+    keys = {key.removeprefix(f"{family.name}."): _shortest(value) for key, value in file.keys.items()}
+    found, table = rotation.settings_of(keys, settings["seq_len"]), file.tensors.get(rotation.FACTORS)
+    if table is None or rotation.FACTORS not in _beside(family):
+        return found
+    base, width = settings["rope_base"], ModelConfig(vocab_size=1, **settings).head_width
+    if found or table.shape != (width // 2,):
+        raise DataError(f"its {rotation.FACTORS} are {table.shape}, beside {found or 'heads'} of the width {width}.")
+    return rotation.settings_of_factors(file.read(rotation.FACTORS), base)
 
 
 def _one(key: str, value: Any, blocks: Any) -> Any:
@@ -178,32 +200,33 @@ def _whole(value: Any) -> int:
     return value if type(value) is int else 0
 
 
-def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: str = "") -> Iterator[tuple[str, Any]]:
+def files(
+    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32
+) -> Iterator[tuple[str, Any]]:
     """Yield the file that llama.cpp loads. ConfigError if no architecture has this model.
 
-    quantize  "q8_0" or "q4_0": matrices whose rows are multiples of 32; the others, gains and biases stay float32
+    kind  of matrices whose rows are whole blocks; the others, the table of positions, gains and biases stay float32
     """
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family)
-    kind = FORMATS[quantize] if quantize else FLOAT32
     tensors = dict[str, Stored]()
     for piece in pieces(whole, family.tensors):
         packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
         tensors[piece.theirs] = Stored(kind if packed else FLOAT32, piece.shape, 0)  # its place follows
-        if packed and np.abs(full[piece.ours]).max() > kind.largest:
-            raise ConfigError(
-                f"{piece.ours} holds numbers larger than {kind.symbol} can ({kind.largest:,.0f}). "
-                f"Export without --quantize."
-            )
-    if quantize and all(tensor.kind is FLOAT32 for tensor in tensors.values()):
+        if packed:
+            require_room(piece.ours, full[piece.ours], kind)
+    if not any(tensor.kind is kind for tensor in tensors.values()):
         raise ConfigError(
-            f"{quantize} packs rows of {kind.block} numbers, and no matrix of this model has such. "
-            f"Export without --quantize, or train a model with a --d-model that is a multiple of {kind.block}."
+            f"{kind.name} packs rows of {kind.block} numbers, and no matrix of this model has such. "
+            f"Use another --dtype, or train a model with a --d-model that is a multiple of {kind.block}."
         )
+    if (factors := rotation.factors_of(whole)) is not None:
+        tensors[rotation.FACTORS] = Stored(FLOAT32, factors.shape, 0)
     keys = _keys(family, whole, kind) | tokens.as_keys(tokenizer, whole.vocab_size)
     theirs = to_theirs(full, pieces(whole, family.tensors))
     packed = ((part.theirs, tensors[part.theirs].kind.packed(x).tobytes()) for part, x in theirs)
-    yield NAME, content(keys, tensors, packed)
+    beside = () if factors is None else ((rotation.FACTORS, factors.tobytes()),)
+    yield NAME, content(keys, tensors, chain(packed, beside))
 
 
 def _keys(family: Family, config: ModelConfig, kind: Format) -> dict[str, Any]:
@@ -213,4 +236,5 @@ def _keys(family: Family, config: ModelConfig, kind: Format) -> dict[str, Any]:
     keys |= keys_of(config, family.keys)
     if family.may_vary("d_head"):
         keys |= keys_of(config, _prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))
+    keys |= _prefixed(name, rotation.as_keys(config))
     return keys

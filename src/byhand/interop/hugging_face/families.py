@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from byhand.equations.rotary import SCALINGS
 from byhand.errors import DataError
 from byhand.interop.families import Family
 from byhand.interop.tensors import facts
@@ -92,6 +93,7 @@ LLAMA = Family(
     model="LlamaForCausalLM",
     settings={
         "positions": ("rotary",), "norm": ("rms",), "attention_bias": ("none", "all"), "mlp_bias": (False, True),
+        "rope_scaling": ("none", *SCALINGS),
     },
     activations={"swiglu": "silu"},
     keys={

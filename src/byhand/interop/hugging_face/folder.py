@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from byhand.config import ModelConfig
-from byhand.errors import ByhandError, DataError, brief, reason
+from byhand.errors import ByhandError, ConfigError, DataError, brief, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.files.tensor_file import KNOWN
+from byhand.formats.registry import FLOAT32, Format
 from byhand.interop.families import Family, completed, family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face import conventions, tokens
@@ -20,7 +21,7 @@ from byhand.interop.hugging_face.conventions import CONFIG, GENERATION
 from byhand.interop.hugging_face.families import FAMILIES, HEAD, without_prefixes
 from byhand.interop.hugging_face.settings import as_config, as_json
 from byhand.interop.hugging_face.weights import WHOLE, Weights, content
-from byhand.interop.tensors import Arrays, from_theirs, pieces, require_tensors
+from byhand.interop.tensors import Arrays, from_theirs, pieces, require_room, require_tensors
 from byhand.tokenizers.tokenizer import Tokenizer
 
 
@@ -60,21 +61,28 @@ def _config(folder: Path) -> tuple[Family, ModelConfig]:
 
 
 def files(
-    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer
+    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32
 ) -> Iterator[tuple[str, bytes | Iterator[bytes | memoryview]]]:
-    """Yield the files of a folder that transformers loads. ConfigError if no family has this model."""
+    """Yield the files of a folder that transformers loads. ConfigError if no family has this model.
+
+    kind  of all tensors
+    """
+    if kind.block > 1:
+        raise ConfigError(f"{kind.name} is for a GGUF only. Use --to gguf, or --dtype float32, float16 or bfloat16.")
     family = family_of(config, FAMILIES, "transformers")
     full, whole = completed(arrays, config, family)
+    for array, numbers in full.items():
+        require_room(array, numbers, kind)
     ids = conventions.ids(conventions.conventions_of(tokens.byte_pairs(tokenizer)))
     described = list(tokens.files(tokenizer, config.seq_len))  # or refused before anything is written
-    yield CONFIG, _json(as_json(family, whole, ids))
+    yield CONFIG, _json(as_json(family, whole, ids, kind.name))
     yield GENERATION, _json({**ids, "do_sample": False})
     yield from described
     parts = {
         piece.theirs if piece.theirs == HEAD else family.prefix + piece.theirs: piece
         for piece in pieces(whole, family.tensors)
     }
-    yield WHOLE, content(parts, full)
+    yield WHOLE, content(parts, full, kind)
 
 
 def _json(values: object) -> bytes:

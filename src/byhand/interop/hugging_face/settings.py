@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +9,10 @@ from byhand.config import ModelConfig
 from byhand.errors import ConfigError, DataError
 from byhand.interop.families import Family, plain
 from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face.rotation import as_keys, with_rotation
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 
 SAME = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}  # other names for one function
-PART = "partial_rotary_factor"  # the part of a head that is rotated
-UNSCALED = {"rope_type": "default", "type": "default", PART: 1.0}
 FULL, SLIDING = "full_attention", "sliding_attention"
 CAUSAL = {"is_causal": (True,)}  # of every family; transformers writes it only where it is false
 SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # true or false, whoever reads them
@@ -26,7 +24,8 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     require_usual(found, CAUSAL | {key: values for key, values in family.only.items() if key not in family.keys})
     for key in SWITCHES:
         _flag(found, key)
-    settings = family.usual() | settings_of(_with_rotation(found, family), family.keys, family.missing)
+    flat, scaling = with_rotation(found, family)
+    settings = family.usual() | settings_of(flat, family.keys, family.missing) | scaling
     for twin, key in family.twins.items():
         if found.get(twin, settings[family.keys[key]]) != settings[family.keys[key]]:
             raise DataError(f"its {twin} and {key} differ. Keep one of them.")
@@ -37,8 +36,8 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     return family, plain(ModelConfig(**settings))
 
 
-def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the config.json of a completed model; `ids` says its tokenizer's tokens there.
+def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any], dtype: str = "float32") -> dict[str, Any]:
+    """Return the config.json of a completed model; `ids` says its tokenizer's tokens there, dtype is the tensors'.
 
     It has every key of the family: what transformers takes for a missing one may be another model. Raises ConfigError
     for what transformers itself refuses.
@@ -55,7 +54,7 @@ def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any]) -> dict
         "max_window_layers": config.n_layers if window is None else 0,  # the first layer that has it
     }
     found: dict[str, Any] = {
-        "architectures": [family.model], "model_type": family.name, "dtype": "float32", "torch_dtype": "float32",
+        "architectures": [family.model], "model_type": family.name, "dtype": dtype, "torch_dtype": dtype,
         **ids, family.activation: family.activations[config.activation],
         **{key: values[0] for key, values in family.only.items() if values[0] is not None},
         **keys_of(config, family.keys),
@@ -63,38 +62,8 @@ def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any]) -> dict
         **{key: windows[key] for key in family.window},
     }  # fmt: skip
     if config.positions == "rotary":
-        rotation = {"rope_theta": config.rope_base, PART: _part(config)}  # since transformers 5 in rope_parameters
-        found |= {**rotation, "rope_parameters": {"rope_type": "default", **rotation}}
+        found |= as_keys(config)
     return found | {copy: found[key] for copy, key in family.copies.items()}
-
-
-def _part(config: ModelConfig) -> float:
-    """Return the part of a head that is rotated; transformers rounds its product with the head's width down."""
-    part = config.rotary_width / config.head_width
-    return part if int(config.head_width * part) == config.rotary_width else math.nextafter(part, 1.0)
-
-
-def _with_rotation(found: Mapping[str, Any], family: Family) -> dict[str, Any]:
-    """Return a config.json with the keys of its rotation among the others; DataError if angles are rescaled.
-
-    They stand in `rope_parameters` since transformers 5, and at most `rope_scaling` before.
-    """
-    top = {key: value for key, value in found.items() if value is not None or key != PART}
-    flat, known = dict(top), {"rope_theta", PART} & family.keys.keys()
-    for place in ("rope_scaling", "rope_parameters") if known else ():
-        turns = found.get(place)
-        if turns is None:
-            continue
-        if not isinstance(turns, dict) or any(turns[k] != UNSCALED.get(k) for k in turns.keys() - known):
-            raise DataError(
-                f"its {place} is {quoted(turns)}, but only plain rotation (default) can be computed here."
-            )
-        for key in known & turns.keys():
-            usual = family.missing.get(key)
-            if turns[key] != flat.get(key, usual) != top.get(key, usual):
-                raise DataError("its rope_scaling and rope_parameters differ. Keep one of them.")
-            flat[key] = turns[key]
-    return flat
 
 
 def _activation(found: Mapping[str, Any], family: Family) -> str:

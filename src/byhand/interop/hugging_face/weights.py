@@ -11,28 +11,32 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.errors import DataError, reason
+from byhand.errors import DataError, command, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.files.tensor_file import head, header
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats.registry import FLOAT32
+from byhand.formats.registry import Format
 from byhand.interop.tensors import Arrays, TensorPart, to_theirs
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SHARD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.safetensors")
 MOST = 1 << 24  # bytes of a header or an index: that of 1,000 blocks has 2 million
 SHARDS = 1000
+CONVERT = (  # with torch and transformers
+    "import transformers as t; [of.from_pretrained({0!r}).save_pretrained({1!r}) "
+    "for of in (t.AutoModelForCausalLM, t.AutoTokenizer)]"
+)
 
 
-def content(parts: Mapping[str, TensorPart], arrays: Arrays) -> Iterator[bytes | memoryview]:
+def content(parts: Mapping[str, TensorPart], arrays: Arrays, kind: Format) -> Iterator[bytes | memoryview]:
     """Yield the bytes of a model.safetensors, one tensor at a time.
 
     parts  by name: what makes the tensor
     """
     ordered = sorted(parts.items())
-    yield head({name: (FLOAT32, part.shape) for name, part in ordered}, {"format": "pt"})
+    yield head({name: (kind, part.shape) for name, part in ordered}, {"format": "pt"})
     for _, array in to_theirs(arrays, (part for _, part in ordered)):
-        yield FLOAT32.packed(array).data
+        yield kind.packed(array).data
 
 
 class Weights:
@@ -42,6 +46,8 @@ class Weights:
         self.stored: dict[str, tuple[Path, Stored]] = {}
         self._stamps: dict[Path, tuple[int, int, int]] = {}
         for name, expected in _files(folder).items():
+            if expected is not None and not (folder / name).exists():
+                raise DataError(f"{folder} lacks {name}, which its {INDEX} names. Download the whole model again.")
             with OpenFile(folder / name) as file:
                 found, self._stamps[folder / name] = _entries(file), file.stamp
             if expected is not None and expected != found.keys():
@@ -60,7 +66,15 @@ class Weights:
 
 def _files(folder: Path) -> dict[str, set[str] | None]:
     """Return the files of the arrays, and which names each should have where an index says it."""
-    if (folder / WHOLE).exists() or not (folder / INDEX).exists():
+    whole, index = (folder / WHOLE).exists(), (folder / INDEX).exists()
+    if not whole and not index and (found := sorted(folder.glob("pytorch_model*.bin*"))):
+        made = folder.with_name(f"{folder.resolve().name}-safetensors")
+        convert = command("python", "-c", CONVERT.format(folder.as_posix(), made.as_posix()))
+        raise DataError(
+            f"{folder} has its weights in {found[0].name}, a pickle, which byhand does not read. Convert it with "
+            f"`{convert}`, then import {made}."
+        )
+    if whole or not index:
         return {WHOLE: None}
     try:
         index = parse_json(read_regular(folder / INDEX, MOST), depth=3)

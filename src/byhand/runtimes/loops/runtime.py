@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, install
 from byhand.formats.names import NATIVE
 from byhand.formats.registry import FORMATS, Format
 from byhand.runtimes import loops
@@ -28,13 +28,12 @@ class LoopsRuntime(Runtime):
         if missing := loops.missing():
             if request.dtype not in NATIVE:
                 return (
-                    f"{request.dtype} needs the loops runtime and MKL. "
-                    "Use pip install 'byhand[fast,mkl]', or --dtype float32."
+                    f"{request.dtype} needs the loops runtime and MKL. Use {install('fast,mkl')}, or --dtype float32."
                 )
             needs = " and ".join(missing)
             if request.listed:
-                return f"a plan needs {needs}. Use pip install 'byhand[fast]'."
-            return f"the loops runtime needs {needs}. Use pip install 'byhand[fast]', or --runtime numpy."
+                return f"a plan needs {needs}. Use {install('fast')}."
+            return f"the loops runtime needs {needs}. Use {install('fast')}, or --runtime numpy."
         if request.mesh or request.hosts > 1 or request.recompute != "nothing":
             return ONE_PROCESSOR
         if request.use == "generate":

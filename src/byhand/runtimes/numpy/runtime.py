@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from byhand.errors import install
 from byhand.formats.names import NATIVE
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape, TrainingSession
 
@@ -18,9 +19,7 @@ class NumpyRuntime(Runtime):
         if request.mesh or request.hosts > 1 or request.recompute != "nothing":
             return ONE_PROCESSOR
         if request.dtype not in NATIVE:
-            return (
-                f"the numpy runtime has no {request.dtype}. Use pip install 'byhand[fast,mkl]', or --dtype float32."
-            )
+            return f"the numpy runtime has no {request.dtype}. Use {install('fast,mkl')}, or --dtype float32."
         if request.blas != "auto":
             return f"--blas {request.blas} is not NumPy's to choose. Use --blas auto."
         if request.listed:

@@ -52,7 +52,6 @@ class NumpySession(LocalSession):
                 if not math.isfinite(losses[-1]):
                     return KnownOutcome(losses[-1], math.nan)
             norm = self.optimizer.clipped_step(self.model.parameters(), max_norm)
-        self.model.zero_grad()
         return KnownOutcome(math.fsum(losses), norm)
 
     def _add_gradient(self, batch: Batch, weight: float) -> float:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, install
 from byhand.formats.names import array_of
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import Decoder, Request, Runtime, Shape, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
 
-NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or leave out --mesh, --hosts and --runtime."
+NEEDS = f"the xla runtime needs jax. Use {install('xla')}, or leave out --mesh, --hosts and --runtime."
 
 
 class XlaRuntime(Runtime):

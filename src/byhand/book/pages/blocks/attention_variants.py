@@ -9,7 +9,7 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pages.blocks.family import PUBLISHED
 from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.config import ModelConfig
-from byhand.equations.rotary import PAIRINGS, frequencies, pair_of
+from byhand.equations.rotary import PAIRINGS, SCALINGS, frequencies, pair_of, slowed
 from byhand.layers.attention import SelfAttention
 
 
@@ -25,6 +25,26 @@ def rotary_pairs(width: str) -> Rows:
             for pairing in PAIRINGS
         ]
         yield p, *map(", ".join, pairs), decimal(angle), f"{math.tau / angle:,.1f}"
+
+
+STRETCHED = {  # a model of 2,048 positions that is to read four times as many
+    kind: ModelConfig(positions="rotary", rope_scaling=kind, rope_factor=4, rope_original_len=2048)
+    for kind in SCALINGS
+}
+
+
+@table_block(
+    "Pair|Turns in {L:,} positions|".format(L=STRETCHED["yarn"].rope_original_len)
+    + "|".join(f"$`s_p`$, `{kind}`" for kind in SCALINGS),
+    "数对|{L:,} 个位置内转的圈数|".format(L=STRETCHED["yarn"].rope_original_len)
+    + "|".join(f"`{kind}` 的 $`s_p`$" for kind in SCALINGS),
+)
+def rotary_scalings(width: str) -> Rows:
+    """By how much each way of scaling slows the pairs of a head of this width, with the usual base."""
+    base, length = ModelConfig.rope_base, STRETCHED["yarn"].rope_original_len
+    shares = [slowed(base, int(width), config.rotary_scaling) for config in STRETCHED.values()]
+    for p, (angle, *each) in enumerate(zip(frequencies(base, int(width)), *shares, strict=True)):
+        yield p, f"{length * angle / math.tau:,.2f}", *map(decimal, each)
 
 
 @table_block(

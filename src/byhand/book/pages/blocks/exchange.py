@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from byhand.book.pages.blocks.markdown import Rows, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
+from byhand.formats.ggml import BY_LIBRARY
 from byhand.formats.registry import called
 from byhand.interop.families import GROWING, Family
 from byhand.interop.gguf import conventions as gguf_conventions
@@ -150,6 +152,12 @@ def number_types() -> Rows:
     """The number types that a GGUF may have: numbers and bytes in a block."""
     for kind in called("gguf").values():
         yield f"`{kind.symbol}`", kind.block, kind.size, f"{kind.bits:g}"
+
+
+@block
+def library_types(page: Path, lang: str) -> str:
+    """The other types of a GGUF, which the library gguf unpacks."""
+    return Words(", ", "、").said(lang).join(f"`{name}`" for name in BY_LIBRARY.values())
 
 
 @table_block(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, install
 from byhand.runtimes.loops.machine.processor import cpu_features
 
 INTEL_THREADS, SEQUENTIAL = 0, 1  # MKL's threading layers
@@ -74,7 +74,7 @@ def _library(name: str) -> Blas:
         if path is not None:
             return _mkl(path)
         if name == "mkl":
-            raise ConfigError("MKL is not installed. Use pip install 'byhand[mkl]', or --blas auto.")
+            raise ConfigError(f"MKL is not installed. Use {install('mkl')}, or --blas auto.")
     return _scipy()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.equations.rotary import frequencies
+from byhand.equations.rotary import Scaling, frequencies, magnitude
 from byhand.runtimes.loops.kernels.attention.chain import Chain
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.program.builder import Builder
@@ -19,12 +19,14 @@ RADIANS = float(TWO_PI / 2**64)  # in a unit of a phase
 
 
 @kernel
-def angles_at(memory, words, position, turns, angles, rows, pairs):
+def angles_at(memory, words, position, turns, scale, angles, rows, pairs):
     """angles = cosines (rows, pairs), then sines, at each row's position; exact to float32 however large that is.
 
+    scale  m, by which both are multiplied
     turns  each pair's turn a position in units of 2^-64 turns, as two words: their product with the position wraps
            around as angles do, and loses nothing
     """
+    m = np.float64(memory[scale])
     for i in range(rows * pairs):
         p = i % pairs
         high, low = np.uint32(words[turns + 2 * p]), np.uint32(words[turns + 2 * p + 1])
@@ -38,7 +40,7 @@ def angles_at(memory, words, position, turns, angles, rows, pairs):
             cos, sin = -sin, cos
         if quarter & U(2):
             cos, sin = -cos, -sin
-        memory[angles + i], memory[angles + rows * pairs + i] = F(cos), F(sin)
+        memory[angles + i], memory[angles + rows * pairs + i] = F(m * cos), F(m * sin)
 
 
 def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
@@ -51,33 +53,39 @@ def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
 
 def _from_0(builder: Builder, rotation: Any, steps: int) -> Buffer:
     """Return the table of positions 0 to steps - 1 (2, steps, pairs), a constant of the plan."""
-    base, width = rotation.static["base"], rotation.static["width"]
-    each = "angles", base, width, steps
+    turns = _turns(rotation)
+    each = "angles", *turns, steps
     if each not in builder.constants:
-        angles = np.arange(steps)[:, None] * np.array(frequencies(base, width))
+        angles = np.arange(steps)[:, None] * np.array(frequencies(*turns))
         made = Buffer("angles", (2, *angles.shape), "constant")
-        builder.constants[each] = made, np.stack([np.cos(angles), np.sin(angles)])
+        builder.constants[each] = made, magnitude(turns[-1]) * np.stack([np.cos(angles), np.sin(angles)])
     return builder.constants[each][0]
 
 
 def _at_positions(builder: Builder, rotation: Any) -> Buffer:
     """Return the table of the positions that the streams are at (2, B, pairs); the first attention computes it."""
-    base, width = rotation.static["base"], rotation.static["width"]
-    name = f"angles {base} {width}"
+    turns = _turns(rotation)
+    name = f"angles {turns}"
     if name not in builder.inputs:
-        words = phases_of(base, width)
-        made = Buffer("phases", words.shape, "constant", "int32")
-        phases, _ = builder.constants.setdefault(("phases", base, width), (made, words))
+        words, m = phases_of(*turns), np.array([magnitude(turns[-1])], np.float32)
+        made = Buffer("phases", words.shape, "constant", "int32"), Buffer("scale", m.shape, "constant")
+        phases, _ = builder.constants.setdefault(("phases", *turns), (made[0], words))
+        scale, _ = builder.constants.setdefault(("scale", *turns), (made[1], m))
         rows = builder.inputs["position"].size
         builder.inputs[name] = Buffer("angles", (2, rows, len(words)), "own")
         builder.emit(
-            "angles_at", rotation, 0, position=builder.inputs["position"], turns=phases,
+            "angles_at", rotation, 0, position=builder.inputs["position"], turns=phases, scale=scale,
             angles=builder.inputs[name], rows=rows, pairs=len(words),
         )  # fmt: skip
     return builder.inputs[name]
 
 
-def phases_of(base: float, width: int) -> np.ndarray:
+def _turns(rotation: Any) -> tuple[float, int, Scaling | None]:
+    """Return what the turns of an application's pairs follow from."""
+    return rotation.static["base"], rotation.static["width"], rotation.static.get("scaling")
+
+
+def phases_of(base: float, width: int, scaling: Scaling | None = None) -> np.ndarray:
     """Return each pair's angle at position 1 in units of 2^-64 turns: its upper and its lower half (width / 2, 2)."""
-    turns = [round(Fraction(f) * 2**64 / TWO_PI) % 2**64 for f in frequencies(base, width)]
+    turns = [round(Fraction(f) * 2**64 / TWO_PI) % 2**64 for f in frequencies(base, width, scaling)]
     return np.array([[turn >> 32, turn & 0xFFFFFFFF] for turn in turns], np.uint32).view(np.int32)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from byhand.errors import install
 from byhand.formats.registry import Format
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.native import compiled
@@ -78,5 +79,5 @@ def lack(format: Format, blas: Blas) -> str:
         needs = " or ".join(kind.features.values())
         return f"this processor has no products of {format.name} ({needs}). Use --dtype float32."
     if not blas.product(kind.gemm):
-        return f"{blas.library} has no product of {format.name}. Use pip install 'byhand[mkl]', or --dtype float32."
+        return f"{blas.library} has no product of {format.name}. Use {install('mkl')}, or --dtype float32."
     return ""
