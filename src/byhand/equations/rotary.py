@@ -2,7 +2,7 @@ r"""Rotary position embedding: turn each pair of a query's or key's numbers by a
 
 Equation    y_i = x_i cos(a) - x_j sin(a),   y_j = x_j cos(a) + x_i sin(a),   a = (start + t) base ** (-2 p / R)
             for each pair p < R/2 of columns: (i, j) = (p, p + R/2) for "halves", (2 p, 2 p + 1) for "neighbours";
-            columns from R on stay as they are. With a scaling, a times s_p (`slowed`), cos(a) and sin(a) times m
+            columns from R on stay as they are. For longer texts a times s_p (`slowed`), cos(a) and sin(a) times m
 Derivative  d_x_i = d_y_i cos(a) + d_y_j sin(a),   d_x_j = d_y_j cos(a) - d_y_i sin(a): the pairs turned back
 Shapes      x (..., T, D), start () or, for each stream, (B,) of integers, or absent: 0 -> (..., T, D);
             R = width, even, at most D

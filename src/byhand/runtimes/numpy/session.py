@@ -47,20 +47,15 @@ class NumpySession(LocalSession):
         self.model.zero_grad()
         losses = []
         with np.errstate(all="ignore"):
-            for batch in micro_batches:
-                losses.append(self._add_gradient(batch, batch[0].size / total))
+            for tokens, targets in micro_batches:
+                loss, weight = self.model.loss(tokens, targets), tokens.size / total
+                losses.append(loss.item() * weight)
                 if not math.isfinite(losses[-1]):
                     return KnownOutcome(losses[-1], math.nan)
+                loss.backward(weight)
+                del loss  # and all that it recorded, before more is made
             norm = self.optimizer.clipped_step(self.model.parameters(), max_norm)
         return KnownOutcome(math.fsum(losses), norm)
-
-    def _add_gradient(self, batch: Batch, weight: float) -> float:
-        """Return the weighted loss of a micro-batch; what was recorded is gone before anything else is made."""
-        loss = self.model.loss(*batch)
-        value = loss.item() * weight
-        if math.isfinite(value):
-            loss.backward(weight)
-        return value
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows, without recording."""
