@@ -178,8 +178,9 @@ class TrainConfig:
     optim: OptimConfig = field(default_factory=OptimConfig)
     steps: int = 1000
     """Number of updates."""
-    batch_size: int = 12
-    """B: windows in one micro-batch."""
+    batch_size: int = field(default=12, metadata={"auto": True})
+    """B: windows in one micro-batch. auto (as for models with --init-from and of the presets gpt2, llama and qwen3):
+    as many as fit into memory; --grad-accum then makes up the rest of batch-size times grad-accum."""
     grad_accum: int = 1
     """Micro-batches averaged into one update."""
     eval_interval: int = 250

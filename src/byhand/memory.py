@@ -1,58 +1,171 @@
-"""The machine's memory, and a lower bound of a run's: a run that is too large is refused before it begins."""
+"""What a run, an evaluation or a generation takes of this machine's memory, known before anything large is made.
+
+Arithmetic for what is stored, and what the runtime says that it works with. What does not fit is refused in a line
+with what would.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
+from byhand.formats.names import array_of
 from byhand.formats.registry import FORMATS
 from byhand.model import declared
+from byhand.model_config import ModelConfig
 from byhand.runtimes.protocol import Request, Runtime, Shape
 from byhand.runtimes.registry import choose
 from byhand.update_rules import state_size
 
-OF_MEMORY = 0.8  # the largest part that a run may need
+OF_MEMORY = 0.9  # the largest part that a run may need
 MEASURED = 64  # rows of a batch whose graph is recorded: beyond, bytes grow linearly
+SHORTEST = 64  # positions: the shortest context that a message offers
+WINDOWS = 200  # of validation: as many as a message offers
+LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))  # of containers
 
 
 def physical() -> int | None:
-    """Return the machine's bytes of memory, or None if the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
+    """Return the machine's bytes of memory, or those of its container; None if the system does not say."""
+    found = list[int]()
+    with suppress(AttributeError, ValueError, OSError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for path in LIMITS:
+        with suppress(OSError, ValueError):  # "max" is no number
+            found.append(int(path.read_text()))
+    if sys.platform == "win32":
+        found.append(_windows()[1])
+    return min((size for size in found if size > 0), default=None)
+
+
+def room(runtime: Runtime) -> int | None:
+    """Return the bytes that a run may need: a part of the memory, and no more than other programs leave of it."""
+    if (of_devices := runtime.room()) is not None:
+        return of_devices
+    have = physical()
+    if have is None:
         return None
+    most, free = int(OF_MEMORY * have), None
+    if sys.platform == "win32":
+        free = _windows()[2]
+    else:
+        with suppress(OSError, ValueError, StopIteration):
+            lines = Path("/proc/meminfo").read_text().splitlines()
+            free = 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    return most if free is None else min(most, free)
+
+
+def _windows() -> tuple[int, ...]:
+    """Return dwLength and dwMemoryLoad as one number, then ullTotalPhys, ullAvailPhys and more of MEMORYSTATUSEX."""
+    status = (ctypes.c_uint64 * 8)(64)
+    getattr(ctypes, "windll").kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # noqa: B009  (Windows only)
+    return tuple(status)
 
 
 def training_bytes(config: TrainConfig, working: int) -> int:
-    """Return a lower bound on a run's bytes: parameters, gradients, moments, averages, and a step's working set.
+    """Return the bytes of a run's arrays: parameters, gradients, state, averages, batches, and the working set.
 
     working  bytes of the working set (`Runtime.working_bytes`)
     """
     model = config.model
     item = FORMATS[config.array_dtype].size
-    parameters = declared(model)
-    arrays = 2 * sum(math.prod(p.shape) for p in parameters.values()) + state_size(config.optim, parameters)
+    arrays = 2 * _parameters(model) + state_size(config.optim, declared(model))
     tokens = config.batch_size * model.seq_len
     read = 16 * config.grad_accum * tokens  # int64 tokens and targets
     evaluated = 16 * config.eval_windows * model.seq_len
     return item * arrays + working + read + evaluated
 
 
-def require_memory(config: TrainConfig, request: Request) -> None:
-    """Raise ConfigError if no runtime can compute the run, or it does not fit into a part of the memory."""
-    runtime, have = choose(request).runtime, physical()
+def run_bytes(config: TrainConfig, request: Request) -> int:
+    """Return the peak of a whole process that trains: arrays, working set, and libraries."""
+    runtime, model = choose(request).runtime, config.model
+    working = working_bytes(runtime, request, (config.batch_size, model.seq_len))
+    item, parameters = FORMATS[config.array_dtype].size, _parameters(model)
+    new = item * (parameters + state_size(config.optim, declared(model))) if runtime.replaces else 0
+    if runtime.replaces == "after":
+        working, new = max(working, new + item * parameters), 0  # the clipped gradients, too
+    return training_bytes(config, working) + new + runtime.loaded
+
+
+def fitting(config: TrainConfig, request: Request) -> TrainConfig | None:
+    """Return the run with its largest micro-batch that fits, as many rows in an update; None if none does."""
+    have, whole = room(choose(request).runtime), config.batch_size * config.grad_accum
     if have is None:
-        return
-    need = training_bytes(config, 0)
-    if need <= OF_MEMORY * have:  # else nothing is recorded
-        need = training_bytes(config, working_bytes(runtime, request, (config.batch_size, config.model.seq_len)))
-    if need > OF_MEMORY * have:
+        return config
+    small = [n for n in range(1, math.isqrt(whole) + 1) if whole % n == 0]
+    sizes = sorted({*small, *(whole // n for n in small)})
+
+    def of(rows: int) -> TrainConfig:
+        return replace(config, batch_size=rows, grad_accum=whole // rows)
+
+    fits = bisect_right(sizes, have, key=lambda rows: _least(of(rows), request, have))
+    return of(sizes[fits - 1]) if fits else None
+
+
+def _least(config: TrainConfig, request: Request, have: int) -> int:
+    """Return the bytes of a run, or of its arrays alone if these do not fit: then nothing is recorded."""
+    need = training_bytes(config, 0) + choose(request).runtime.loaded
+    return need if need > have else run_bytes(config, request)
+
+
+def require_memory(config: TrainConfig, request: Request) -> None:
+    """Raise ConfigError if no runtime can compute the run, or it does not fit; the message has what would."""
+    if (have := room(choose(request).runtime)) is not None and (need := _least(config, request, have)) > have:
+        offer = next(_that_fit(config, request), "a smaller model")
         raise ConfigError(
-            f"this run needs at least {need / 1e9:,.1f} GB, but the machine has {have / 1e9:,.1f} GB of memory. "
-            f"Start a run with a smaller model, --batch-size, --grad-accum or --eval-windows."
+            f"this run needs {need / 1e9:,.3g} GB, but {have / 1e9:,.3g} GB of memory are free for it here. "
+            f"What fits: {offer}."
         )
+
+
+def _that_fit(config: TrainConfig, request: Request) -> Iterator[str]:
+    """Yield flags with which the run would fit: a smaller micro-batch, a shorter context, fewer windows."""
+    fewer = [WINDOWS] if config.eval_windows > WINDOWS else []
+    for windows in (config.eval_windows, *fewer):
+        length = config.model.seq_len
+        while length >= SHORTEST:
+            shorter = replace(config.model, seq_len=length)
+            small = replace(config, model=shorter, eval_windows=windows)
+            if found := fitting(small, replace(request, model=shorter)):
+                flags = {"seq-len": length, "batch-size": found.batch_size, "grad-accum": found.grad_accum}
+                flags |= {"eval-windows": windows}
+                same = {"seq-len": config.model.seq_len, "eval-windows": config.eval_windows}
+                yield " ".join(f"--{name} {n}" for name, n in flags.items() if n != same.get(name))
+            length //= 2
+
+
+def require_room(what: str, request: Request, instead: str) -> None:
+    """Raise ConfigError if a model cannot be evaluated, or generate, in this machine's memory.
+
+    instead  what to do about it
+    """
+    runtime = choose(request).runtime
+    if (have := room(runtime)) is None:
+        return
+    item = FORMATS[array_of(request.dtype)].size
+    need = item * (_parameters(request.model) + cached(request.model, request.streams)) + runtime.loaded
+    if need > have:
+        raise ConfigError(
+            f"{what} needs at least {need / 1e9:,.3g} GB, but {have / 1e9:,.3g} GB of memory are free for it here. "
+            f"{instead}"
+        )
+
+
+def cached(model: ModelConfig, streams: int) -> int:
+    """Return how many numbers the keys and values of so many streams are."""
+    return 2 * streams * model.n_layers * model.kv_heads * model.head_width * model.cached
+
+
+def _parameters(model: ModelConfig) -> int:
+    return sum(math.prod(p.shape) for p in declared(model).values())
 
 
 def working_bytes(runtime: Runtime, request: Request, shape: Shape) -> int:

@@ -211,10 +211,15 @@ class Listing(NamedTuple):
 class Runtime(ABC):
     """A runtime's description. It imports nothing heavy; sessions and decoders load their modules on first use.
 
-    name  the name that users give
+    name      the name that users give
+    loaded    bytes of the process with its libraries, before any array
+    replaces  when an update makes all parameters and their state anew beside the old ones: while the step's working
+              set is there, after it is gone, or never
     """
 
     name: str
+    loaded: int
+    replaces: Literal["during", "after", ""] = ""
 
     @abstractmethod
     def obstacle(self, request: Request) -> str:
@@ -245,6 +250,10 @@ class Runtime(ABC):
 
         Parameters, one gradient of each, and the optimizer's state are not among them.
         """
+
+    def room(self) -> int | None:
+        """Return the bytes that arrays may take on its devices; None: they lie in this machine's memory."""
+        return None
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Join the processes that `hosts` describes; see `ProcessGroup`. ConfigError if it computes in one process.

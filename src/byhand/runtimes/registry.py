@@ -65,7 +65,7 @@ class Choice:
 
     def _instead(self, error: Exception) -> Choice:
         """Return the next choice after a failure; raise the error, in one line, if none is left."""
-        if is_interrupt(error):
+        if is_interrupt(error) or isinstance(error, MemoryError):  # another runtime would need no less
             raise error
         name, known = self.runtime.name, isinstance(error, ByhandError)
         last = list(_runtimes)[-1]
@@ -77,7 +77,7 @@ class Choice:
             for runtime in _suitable(self.request):
                 if runtime.name not in tried and not runtime.obstacle(self.request):
                     return replace(self, runtime=runtime, why=self.why or _followed(line), tried=tried)
-        if known or isinstance(error, MemoryError) or name == last:
+        if known or name == last:
             raise error
         raise ConfigError(line) from error
 

@@ -23,6 +23,7 @@ Positional = Annotated[Value, "positional"]
 Repeated = Annotated[tuple[Value, ...], "repeated"]  # a flag that may be given several times
 Switch = Annotated[bool, "switch"]  # a flag without a second one, --no-...
 METAVARS = {int: "INT", float: "FLOAT", str: "STR"}
+AUTO = "auto"
 MARK = "\0"  # before a word that argparse must not take for a flag
 
 
@@ -40,6 +41,7 @@ class Setting:
     repeated   it may be given several times, with a word each
     negatable  a boolean with a second flag, --no-...
     optional   it may stand without a value, and then has that of an empty word
+    auto       its value may be the word `auto`: the command finds it
     """
 
     def __init__(self, field: Field[Any], hint: Any) -> None:
@@ -56,6 +58,7 @@ class Setting:
         self.positional = "positional" in markers
         self.repeated = "repeated" in markers
         self.optional = next((m for m in markers if isinstance(m, ValueOptional)), None)
+        self.auto = "auto" in field.metadata
         self.negatable = self.kind is bool and "switch" not in markers
         choices = f"{{{','.join(map(str, self.kind))}}}" if isinstance(self.kind, tuple) else ""
         self.metavar = self.name.upper() if self.positional else choices or METAVARS.get(self.kind, "PATH")
@@ -74,6 +77,8 @@ class Setting:
     def value(self, word: str) -> Any:
         """Return the value that a word stands for; ByhandError if there is none."""
         word = word.removeprefix(MARK)
+        if self.auto and word == AUTO:
+            return AUTO
         if isinstance(self.kind, tuple):
             choices = {str(choice): choice for choice in self.kind}
             plain = SPELLED.get(word.lower(), word.lower())  # F16 as files say it, bf16 as llama.cpp

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +16,10 @@ from byhand.cli.terminal.say import say
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.generation import Engine
+from byhand.memory import require_room
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
+from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import offered
 
 MOST_STREAMS = 1024
@@ -77,9 +79,12 @@ def main(arguments: list[str]) -> int:
     for place, prompt in prompts.items():
         text = prompt.prompt[0].encode() if options.prompts else content(prompt)
         all_given.append(encoded(options, loaded, place, prompt, text))
+    slots = min(options.streams, count)
+    request = Request("generate", model.config, options.runtime, str(model.dtype), cache=not options.no_cache)
+    require_room("generation", replace(request, streams=slots), "Use fewer --streams, or a smaller model.")
     engine = Engine(
         model,
-        min(options.streams, count),
+        slots,
         runtime=options.runtime,
         weights=options.weights,
         cache=not options.no_cache,

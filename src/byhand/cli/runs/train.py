@@ -13,7 +13,7 @@ from typing import Any
 from byhand.budget.recipe import candidates
 from byhand.cli.arguments.parsing import Given, read
 from byhand.cli.arguments.presets import PUBLISHED, Settings, fixed_by, preset, with_toml
-from byhand.cli.arguments.settings import flag
+from byhand.cli.arguments.settings import AUTO, flag
 from byhand.cli.runs.minutes import Promise, planned, require_sense
 from byhand.cli.runs.together import joined
 from byhand.cli.runs.training import train_run
@@ -27,7 +27,7 @@ from byhand.corpus.texts import Text, Texts
 from byhand.errors import ConfigError
 from byhand.files import run_folder
 from byhand.interop.hugging_face.tokens import of_path
-from byhand.memory import require_memory
+from byhand.memory import fitting, require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
 from byhand.runs.run import RESUMABLE, Run, begin, open_corpus, resume
@@ -80,6 +80,7 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
 
     texts  from memory, in place of --data
     """
+    given, fits = _with_room(given)
     config, chosen = _base(given.values)
     decided = chosen | (fixed_by(given.values["preset"]) if "preset" in given.values else set())
     options = given.over(Options(train=config))
@@ -100,11 +101,41 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
             opening = partial(resume, options.resume, given.values, hosts)
         else:
             config, tokenizer, start = _new_run(options, given, chosen)
+            if (fits or (_is_large(options) and "batch_size" not in chosen)) and options.minutes is None:
+                config = _fitted(config, start, hosts)
             if options.minutes is not None or texts is not None:
                 config, promise, text = _opened_text(config, decided, options, tokenizer, texts)
             opening = partial(begin, config, options.out, tokenizer, start, text, hosts)
         with opening() if group is None else shared(group, opening, config, given.values, tokenizer) as run:
             yield run, promise
+
+
+def _with_room(given: Given[Options]) -> tuple[Given[Options], bool]:
+    """Return what is given without --batch-size auto, and whether it was there."""
+    if given.values.get("batch_size") != AUTO:
+        return given, False
+    if "resume" in given.values or "minutes" in given.values:
+        raise ConfigError("--batch-size auto is for a new run without --minutes. Leave it out.")
+    return replace(given, values={name: v for name, v in given.values.items() if name != "batch_size"}), True
+
+
+def _is_large(options: Options) -> bool:
+    return options.init_from is not None or options.preset in PUBLISHED
+
+
+def _fitted(config: TrainConfig, start: Checkpoint | None, hosts: int) -> TrainConfig:
+    """Return the run with the largest micro-batch that fits, as many windows in an update, and say it."""
+    request = replace(to_train(config), hosts=hosts)
+    found = fitting(config, request)
+    if found is None or found == config:
+        return config  # which is refused where the run begins, with what fits
+    if start:
+        start.config = found
+    say(
+        f"batch: {found.batch_size} windows fit into memory; {found.grad_accum} micro-batches make an update "
+        f"of {found.batch_size * found.grad_accum}"
+    )
+    return found
 
 
 def _opened_text(

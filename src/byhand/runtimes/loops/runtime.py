@@ -22,6 +22,7 @@ class LoopsRuntime(Runtime):
     """The graph, recorded once for a shape and replayed as compiled loops."""
 
     name = "loops"
+    loaded = 150_000_000
 
     def obstacle(self, request: Request) -> str:
         """Return why it cannot do this; "" if it can, as far as one sees without recording the model."""

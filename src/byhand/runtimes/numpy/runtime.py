@@ -13,6 +13,8 @@ class NumpyRuntime(Runtime):
     """NumPy, equation by equation."""
 
     name = "numpy"
+    loaded = 90_000_000
+    replaces = "after"
 
     def obstacle(self, request: Request) -> str:
         """Return why it cannot do this; "" if it can."""

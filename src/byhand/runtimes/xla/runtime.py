@@ -19,6 +19,8 @@ class XlaRuntime(Runtime):
     """The equations, traced by JAX and compiled by XLA."""
 
     name = "xla"
+    loaded = 400_000_000
+    replaces = "during"
 
     def obstacle(self, request: Request) -> str:
         """Return why it cannot do this; "" if it can."""
@@ -53,12 +55,24 @@ class XlaRuntime(Runtime):
         return XlaDecoder(model, request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
-        """Return the streams between blocks, which it keeps even if it recomputes everything else."""
-        from byhand.engine.graph.memory import boundary_bytes
+        """Return what is kept for the backward pass, and the most cotangents at a time.
+
+        Where it recomputes, or divides the step among devices, the streams between blocks: it keeps at least these.
+        """
+        from byhand.engine.graph.memory import boundary_bytes, cotangent_bytes, kept_bytes
         from byhand.model import BLOCKS
         from byhand.step_graph import step_graph
 
-        return boundary_bytes(step_graph(request.model, shape), BLOCKS)
+        graph = step_graph(request.model, shape)
+        if request.recompute != "nothing" or request.mesh or request.hosts > 1:
+            return boundary_bytes(graph, BLOCKS)
+        return kept_bytes(graph) + cotangent_bytes(graph)
+
+    def room(self) -> int | None:
+        """Return the memory of an accelerator, if JAX has one and says it."""
+        if not _plugins() or _platform() == "cpu":
+            return None
+        return sum((device.memory_stats() or {}).get("bytes_limit", 0) for device in devices_found()) or None
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Join other processes."""
