@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from byhand.config import TrainConfig
+from byhand.conversations.formats import Chat
+from byhand.corpus.chats import chats_of, open_chats
 from byhand.corpus.dataset import Corpus
 from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
@@ -84,7 +86,9 @@ class Run:
         """Return the model and its data, ready to compute; CheckpointError if the text is not that of the run."""
         assert self.text
         record = identity(self.text, self.folder)
-        made = Trainer(self.config, *self.parts(record), self.start, {"text": record, **self.history})
+        parts = self.parts(record)
+        chat = {"chat": {"template": Chat(parts[0].tokenizer).name}} if self.config.data.chat else {}
+        made = Trainer(self.config, *parts, self.start, {"text": record, **chat, **self.history})
         if self.start:
             self.start.forget()  # the trainer's are the only ones
         return made
@@ -107,7 +111,7 @@ class Run:
         assert self.text
         if self.start and "sha256" in self.start.state["text"]:
             require_same_text(self.start, record)
-        corpus = corpus_of(self.text, self.start.tokenizer if self.start else self.tokenizer)
+        corpus = tokens_of(self.text, self.config, self.start.tokenizer if self.start else self.tokenizer)
         return corpus.split(self.config.data.val_fraction, self.config.model.seq_len)
 
     def train(self, trainer: Trainer, stop: Stop | None = None, pace: Pace | None = None) -> Iterator[Progress]:
@@ -211,10 +215,18 @@ def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None =
     """Return the text that --data names, or one of `texts`, and its tokens, all of which the model knows."""
     data = config.data
     reading, val = Reading(data.text_field, data.encoding), Validation(data.val_fraction, data.val_sources)
-    text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
-    corpus = corpus_of(text, tokenizer)
+    if data.chat:
+        text = open_chats(data.sources, val)
+    else:
+        text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
+    corpus = tokens_of(text, config, tokenizer)
     corpus.require_vocabulary(config.model.vocab_size)
     return text, corpus
+
+
+def tokens_of(text: Text, config: TrainConfig, tokenizer: Tokenizer) -> Corpus:
+    """Return the corpus of a run's text, which may be conversations."""
+    return chats_of(text, tokenizer, config.model.seq_len) if config.data.chat else corpus_of(text, tokenizer)
 
 
 @contextmanager

@@ -37,7 +37,8 @@ def train_run(run: Run, promise: Promise | None = None) -> int:
         again = shlex.join(["byhand", "train", "--resume", str(folder)])
         show(f"stopped at step {step} of {steps}, saved. Go on with: {shown(again)}")
     elif trainer.shows:
-        again = shlex.join(["byhand", "sample", str(folder), "--prompt", "The "])
+        chat = ["byhand", "chat", str(folder)]
+        again = shlex.join(chat if run.config.data.chat else ["byhand", "sample", str(folder), "--prompt", "The "])
         show(f"saved {shown(folder, 200)}. Try: {shown(again)}")
     return 0 if step == steps else stop.exit_code
 
