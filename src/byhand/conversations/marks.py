@@ -39,7 +39,7 @@ class Marks:
 
     def guarded(self, message: Message) -> dict[str, str]:
         """Return a message whose content is no special token, and begins none at its end."""
-        content = message.content
+        content = unmarked(message.content).replace(END.decode(), "")
         if self._begins:
             longest = max(map(len, self._steering))
             begun = [
