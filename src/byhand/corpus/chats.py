@@ -101,7 +101,7 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
         if number % EVERY == 0:
             log.info("%s: encoded %s", text.name, counted(number, "conversation"))
     if cut:
-        log.info("%s: %s longer than %d tokens lost its beginning", text.name, counted(cut, "conversation"), seq_len)
+        log.info("%s: %s cut at the beginning, to %d tokens", text.name, counted(cut, "conversation"), seq_len + 1)
     return ChatCorpus(np.concatenate(ids), np.concatenate(learnt), np.array(ends), tokenizer, text.name, text.training)
 
 
@@ -158,7 +158,11 @@ class ChatCorpus(Corpus):
         """Return (tokens, targets) of at most `count` conversations, spread evenly from the first to the last."""
         self.require(seq_len)
         chosen = np.unique(np.linspace(0, self.count - 1, min(count, self.count)).astype(np.int64))
-        return self._rows([[number] for number in chosen.tolist()], seq_len)
+        return self.alone(chosen.tolist(), seq_len)
+
+    def alone(self, numbers: Iterable[int], seq_len: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (tokens, targets) of these conversations, each in a row of its own."""
+        return self._rows([[number] for number in numbers], seq_len)
 
     def split(self, val_fraction: float, seq_len: int) -> tuple[Self, Self]:
         """Return (training, validation): whole conversations."""
@@ -197,7 +201,7 @@ class ChatCorpus(Corpus):
                 begin, end = int(self.ends[number]), int(self.ends[number + 1])
                 ids, learnt = self.tokens[begin:end], self.learnt[begin:end]
                 tokens[i, at : at + len(ids)] = ids
-                targets[i, at : at + len(ids)] = np.where(learnt, ids, -1)
+                targets[i, at : at + len(ids)][learnt] = ids[learnt]
                 targets[i, at] = -1  # nothing of this conversation comes before it
                 at += len(ids)
         return tokens[:, :-1], targets[:, 1:]

@@ -72,6 +72,7 @@ class Run:
     start  the checkpoint that it goes on from
     tokenizer  of a run that begins; a checkpoint has its own
     planned    steps that it was to make, before `config` gave it others; 0: as many
+    chats      the tokens of its conversations, if they are made already
     """
 
     folder: Path
@@ -81,24 +82,32 @@ class Run:
     start: Checkpoint | None = None
     tokenizer: Tokenizer = BYTES
     planned: int = 0
+    chats: Corpus | None = None
 
     def trainer(self) -> Trainer:
         """Return the model and its data, ready to compute; CheckpointError if the text is not that of the run."""
         assert self.text
         record = identity(self.text, self.folder)
-        parts = self.parts(record)
-        chat = {"chat": {"template": Chat(parts[0].tokenizer).name}} if self.config.data.chat else {}
-        made = Trainer(self.config, *parts, self.start, {"text": record, **chat, **self.history})
+        made = Trainer(self.config, *self.parts(record), self.start, {"text": record, **self.history})
         if self.start:
             self.start.forget()  # the trainer's are the only ones
         return made
 
     @property
+    def tokens(self) -> Tokenizer:
+        """The tokenizer: the checkpoint's if it goes on from one."""
+        return self.start.tokenizer if self.start else self.tokenizer
+
+    @property
     def history(self) -> dict[str, Any]:
-        """State that goes from checkpoint to checkpoint: the best one, and how many steps there were to be before."""
+        """State that goes from checkpoint to checkpoint.
+
+        The best one, how many steps there were to be before, and how conversations are written.
+        """
+        chat = {"chat": {"format": Chat(self.tokens).name}} if self.config.data.chat else {}
         if not self.start:
-            return {}
-        kept = {"best": self.start.state["best"]} if self.start.best else {}
+            return chat
+        kept = chat | ({"best": self.start.state["best"]} if self.start.best else {})
         before = self.start.state.get("planned")
         listed = before if isinstance(before, list) else []
         planned = [pair for pair in listed if isinstance(pair, list) and len(pair) == 2]
@@ -111,7 +120,7 @@ class Run:
         assert self.text
         if self.start and "sha256" in self.start.state["text"]:
             require_same_text(self.start, record)
-        corpus = tokens_of(self.text, self.config, self.start.tokenizer if self.start else self.tokenizer)
+        corpus = self.chats or tokens_of(self.text, self.config, self.tokens)
         return corpus.split(self.config.data.val_fraction, self.config.model.seq_len)
 
     def train(self, trainer: Trainer, stop: Stop | None = None, pace: Pace | None = None) -> Iterator[Progress]:
@@ -208,7 +217,7 @@ def begin(
         metrics.require_own(folder)
         text = stored(text, folder)
         metrics.keep_until(folder, 0)
-        yield Run(folder, config, text, place, start, tokenizer)
+        yield Run(folder, config, text, place, start, tokenizer, chats=whole if config.data.chat else None)
 
 
 def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None = None) -> tuple[Text, Corpus]:

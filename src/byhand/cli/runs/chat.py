@@ -30,7 +30,7 @@ from byhand.runtimes.registry import offered
 
 YOU = "> "
 ENDING = "Ctrl-D or /exit ends the conversation, as does another Ctrl-C"
-HELP = f"/reset begins anew, /exit or Ctrl-D ends, Ctrl-C stops an answer"
+HELP = "/reset begins anew, /exit or Ctrl-D ends, Ctrl-C stops an answer"
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,9 @@ class Options:
     """bfloat16 rounds the weights once and reads half as much: faster if they exceed the caches."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
+
+    def __post_init__(self) -> None:
+        assert self.answer  # checked now, so that errors name flags
 
     @property
     def answer(self) -> Prompt:
@@ -113,7 +116,7 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = read(Options, arguments, "byhand chat").over()
     before = [Message("system", options.system)] if options.system else []
-    conversation([*before], "--system")
+    conversation(before, "--system")
     loaded = checkpoint.load(options.run, moments=False)
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
