@@ -54,7 +54,11 @@ class DataConfig:
     """验证用的文本，写法同 --data；不给出时取自 --data"""
 
     def __post_init__(self) -> None:
-        for name in ("data", "val_data", "chat"):  # one name is stored as itself, as files from before several have it
+        for name in (
+            "data",
+            "val_data",
+            "chat",
+        ):  # one name is stored as itself, as files from before several have it
             if isinstance(value := getattr(self, name), list | tuple):
                 object.__setattr__(self, name, value[0] if len(value) == 1 else tuple(value))
         check_types(self)

@@ -16,7 +16,8 @@ CHATML = """
 """
 LLAMA3 = """{{ bos_token }}{% if messages[0].role == 'system' %}{% set said = messages[0].content | trim %}\
 {% set rest = messages[1:] %}{% else %}{% set said = '' %}{% set rest = messages %}{% endif %}\
-{{ '<|start_header_id|>system<|end_header_id|>\n\n' }}{{ 'Today: ' + strftime_now('%Y') + '\n\n' }}{{ said }}{{ '<|eot_id|>' }}\
+{{ '<|start_header_id|>system<|end_header_id|>\n\n' }}{{ strftime_now('%Y') + '\n\n' }}{{ said }}\
+{{ '<|eot_id|>' }}\
 {% for m in rest %}{{ '<|start_header_id|>' ~ m.role ~ '<|end_header_id|>\n\n' ~ m.content | trim ~ '<|eot_id|>' }}\
 {% endfor %}{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}"""
 GEMMA = """{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}

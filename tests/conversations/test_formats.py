@@ -9,10 +9,12 @@ from byhand.tokenizers.byte import BYTES
 from conversations.templates import STYLES, ZEPHYR, tokenizer
 
 TALK = [
-    Message("user", "To be?"), Message("assistant", "Not to be."), Message("user", "hello"), Message("assistant", "the end"),
+    Message("user", "To be?"), Message("assistant", "Not to be."),
+    Message("user", "hello"), Message("assistant", "the end"),
 ]  # fmt: skip
 ENDS = {
-    "chatml": "<|im_end|>", "llama 3": "<|eot_id|>", "gemma": "<end_of_turn>", "mistral": "</s>", "told": "<|im_end|>",
+    "chatml": "<|im_end|>", "llama 3": "<|eot_id|>", "gemma": "<end_of_turn>", "mistral": "</s>",
+    "told": "<|im_end|>",
     "zephyr": "</s>",
 }  # fmt: skip
 ALL = {name: tokenizer(source) for name, source in (STYLES | {"zephyr": ZEPHYR}).items()} | {
@@ -25,7 +27,9 @@ def learnt(found, ids, marked):
     stretches, before = [], False
     for token, is_learnt in zip(ids, marked, strict=True):
         if is_learnt:
-            stretches[len(stretches) if not before else -1 :] = [(stretches[-1] if before else b"") + found.decode([token])]
+            stretches[len(stretches) if not before else -1 :] = [
+                (stretches[-1] if before else b"") + found.decode([token])
+            ]
         before = is_learnt
     return [text.decode() for text in stretches]
 

@@ -35,5 +35,8 @@ def test_a_hostile_template_ends_in_one_line(source):
 
 
 def test_what_ordinary_templates_use_works():
-    source = "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 7 %}{{ m | tojson }}{% endfor %}{{ ns.n % 4 }}{{ '-' * 3 }}{{ bos_token }}"
+    source = (
+        "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 7 %}{{ m | tojson }}{% endfor %}"
+        "{{ ns.n % 4 }}{{ '-' * 3 }}{{ bos_token }}"
+    )
     assert Template(source, {"bos_token": "<s>"})(MESSAGES) == '{"role": "user", "content": "abc"}3---<s>'

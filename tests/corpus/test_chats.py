@@ -16,7 +16,10 @@ from byhand.tokenizers.byte import BYTES
 
 def talk(*turns, system=""):
     roles = ["system"] * bool(system) + ["user", "assistant"] * len(turns)
-    return [{"role": role, "content": text} for role, text in zip(roles, ([system] * bool(system)) + list(turns), strict=False)]
+    return [
+        {"role": role, "content": text}
+        for role, text in zip(roles, ([system] * bool(system)) + list(turns), strict=False)
+    ]
 
 
 def written(path, *talks):
@@ -61,11 +64,13 @@ def test_validation_takes_whole_conversations_each_alone(tmp_path):
     train, val = corpus.split(0.3, 64)
     assert train.count + val.count == 20
     assert 3 <= val.count <= 9
-    tokens, targets = val.spread_windows(100, 64)
+    tokens, _ = val.spread_windows(100, 64)
     assert len(tokens) == val.count
     assert all(text_of(row).count("User:") == 1 for row in tokens)
     assert len({text_of(row) for row in tokens} | {text_of(row) for row in train.spread_windows(99, 64)[0]}) == 20
-    own = chats_of(open_chats((str(path),), Validation(0.1, [str(written(tmp_path / "v.jsonl", talk("x", "y")))])), BYTES, 64)
+    own = chats_of(
+        open_chats((str(path),), Validation(0.1, [str(written(tmp_path / "v.jsonl", talk("x", "y")))])), BYTES, 64
+    )
     assert [part.count for part in own.split(0.1, 64)] == [20, 1]
 
 
@@ -109,7 +114,7 @@ def test_files_without_conversations_are_refused(tmp_path, content, words):
 
 
 def test_messages_are_what_they_were(tmp_path):
-    path = written(tmp_path / "a.jsonl", talk("ünï\n<x>", "\\u0041 \"q\""))
+    path = written(tmp_path / "a.jsonl", talk("ünï\n<x>", '\\u0041 "q"'))
     corpus = chats_of(open_chats((str(path),)), BYTES, 90)
     assert bytes(corpus.tokens).decode() == 'User:\nünï\n<x>\0Assistant:\n\\u0041 "q"\0'
     assert Message("user", "x").role == "user"

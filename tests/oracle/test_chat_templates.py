@@ -12,7 +12,7 @@ from conversations.templates import STYLES, ZEPHYR, tokenizer
 pytestmark = pytest.mark.oracle
 TALKS = {
     "one": [("user", "hello the\n"), ("assistant", " the hello")],
-    "two": [("user", "<b>\"hé\"</b> & 你好"), ("assistant", "a\n\nb "), ("user", "more"), ("assistant", "less")],
+    "two": [("user", '<b>"hé"</b> & 你好'), ("assistant", "a\n\nb "), ("user", "more"), ("assistant", "less")],
     "system": [("system", " be brief "), ("user", "hello"), ("assistant", "ou")],
     "asked": [("user", "hello"), ("assistant", "the"), ("user", " and?")],
 }

@@ -71,7 +71,8 @@ def masked(batches, *lengths):
     """Leave the batches' rows targets at their last positions only, each row one more than the row before."""
     rows = [np.arange(targets.shape[1])[::-1] - np.arange(len(targets))[:, None] for _, targets in batches]
     return [
-        (tokens, np.where(row < n, targets, -1)) for (tokens, targets), row, n in zip(batches, rows, lengths, strict=True)
+        (tokens, np.where(row < n, targets, -1))
+        for (tokens, targets), row, n in zip(batches, rows, lengths, strict=True)
     ]
 
 

@@ -13,8 +13,8 @@ from byhand.cli.exchange import export as export_command
 from byhand.cli.runs import chat, sample
 from byhand.cli.runs.texts import Continuation, pieces
 from byhand.config import TrainConfig
-from byhand.files import run_folder
 from byhand.conversations.messages import conversation
+from byhand.files import run_folder
 from byhand.formats.names import Weights
 from byhand.generation import Engine
 from byhand.interop import exchange

@@ -1,8 +1,8 @@
 """How a model writes a conversation: by its own chat template, or by a plain one of byhand's.
 
     the model's template   Jinja, which comes with the model (`tokenizers/conventions.py`)
-    chatml                 <|im_start|>user, a newline, what is said, <|im_end|>, a newline: if the tokenizer has these
-                           special tokens
+    chatml                 <|im_start|>user, a newline, what is said, <|im_end|>, a newline: if the tokenizer has
+                           these special tokens
     plain                  User:, a newline, what is said, and the token that ends a document: for any tokenizer
 
 Learnt are the answers, each with what ends it. What belongs to an answer is found by rendering the conversation up to
@@ -38,7 +38,10 @@ class Piece(NamedTuple):
 class Format(Protocol):
     """Messages to marked texts; see `Marks`."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What `byhand info` calls it."""
+        ...
 
     def pieces(self, messages: Messages) -> list[Piece]:
         """Return the text of a conversation. DataError if the template cannot write it."""
@@ -113,8 +116,8 @@ class Templated:
                 answered = whole if i + 1 == len(messages) else self._rendered(messages[: i + 1])
                 if not (whole.startswith(answered) and answered.startswith(asked) and len(asked) >= begin):
                     raise DataError(
-                        "the model's chat template does not write what comes before an answer as it writes it to ask "
-                        "for one, so answers cannot be told from the rest. Tune a model with another template."
+                        "the model's chat template does not write what comes before an answer as it does to ask for "
+                        "one, so answers cannot be told from the rest. Tune a model with another template."
                     )
                 end = begin_of_rest(self.marks, answered, len(asked))
                 found += [Piece(whole[begin : len(asked)]), Piece(whole[len(asked) : end], True)]
@@ -129,7 +132,7 @@ def joined(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def begin_of_rest(marks: Marks, text: str, begin: int) -> int:
-    """Return where an answer ends that begins at `begin`: after its last special token if only white space follows."""
+    """Return where an answer from `begin` on ends: after its last special token if only white space follows."""
     last = max((match.end() for match in marks.found(text) if match.start() >= begin), default=len(text))
     return len(text) if text[last:].strip() else last
 

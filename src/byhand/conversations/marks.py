@@ -1,8 +1,8 @@
 """Marks in a text: what a message says is never a special token, and where an answer begins and ends.
 
 A template joins what it says with what messages say, and special tokens are found in the result. So each place of a
-message at which a special token begins gets a mark before; what follows a mark is text, and the marks go. (transformers
-lets a message write special tokens: whoever asks can then end their turn, and begin one of the assistant's.)
+message at which a special token begins gets a mark before; what follows a mark is text, and the marks go.
+(transformers lets a message write special tokens: whoever asks can then end their turn, and begin the assistant's.)
 
 Tokens that are text to readers, such as <think>, stay what they are: answers hold them.
 """
@@ -57,7 +57,7 @@ class Marks:
         return found and re.compile(f"(?<!{TEXT})(?:{found.pattern})")
 
     def found(self, text: str) -> list[re.Match[str]]:
-        """Return the special tokens of a marked text that a template wrote, but for those that are text to readers."""
+        """Return the special tokens that a template wrote, but for those that are text to readers."""
         shown = self.tokenizer.conventions.shown
         found = self._tokens.finditer(text) if self._tokens else ()
         return [match for match in found if self.special[match[0]] not in shown]

@@ -1,8 +1,8 @@
 """A chat template rendered as transformers renders it, by Jinja in a sandbox: whoever wrote it is not trusted.
 
 Bounded are the lines of the compiled template that may run (`STEPS`, so that it ends), the characters that it writes
-(`WRITTEN`), ranges (by Jinja), and the integers that it may multiply by or pass on (`LARGEST`). It cannot change what
-it is given, reaches no attribute with an underscore, and no file. What it holds in variables meanwhile is not bounded.
+(`WRITTEN`), ranges (by Jinja), and the numbers that it may multiply by or pass on (`LARGEST`). It cannot change what
+it is given, and reaches no attribute with an underscore and no file. What its variables hold is not bounded.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false

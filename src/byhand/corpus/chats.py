@@ -5,8 +5,8 @@ also for validation, which takes whole conversations. Their tokens are in memory
 
 A row of training holds conversations that are drawn with equal probability, one after the other as long as they fit
 whole; the first one that does not begins the next row. In a row of validation one stands alone, as it is asked. The
-rest of a row has no target. A conversation that is longer than a row loses its oldest questions with their answers, and
-if the last ones are too long themselves, the beginning of these.
+rest of a row has no target. A conversation that is longer than a row loses its oldest questions with their answers,
+and if the last ones are too long themselves, the beginning of these.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
             log.info("%s: encoded %s", text.name, counted(number, "conversation"))
     if cut:
         log.info("%s: %s cut at the beginning, to %d tokens", text.name, counted(cut, "conversation"), seq_len + 1)
-    return ChatCorpus(np.concatenate(ids), np.concatenate(learnt), np.array(ends), tokenizer, text.name, text.training)
+    return ChatCorpus(
+        np.concatenate(ids), np.concatenate(learnt), np.array(ends), tokenizer, text.name, text.training
+    )
 
 
 def fitted(chat: Chat, messages: Messages, most: int) -> tuple[list[int], list[bool], bool]:
@@ -132,17 +134,23 @@ class ChatCorpus(Corpus):
     """
 
     def __init__(
-        self, tokens: np.ndarray, learnt: np.ndarray, ends: np.ndarray, tokenizer: Tokenizer, name: str, training: int = 0
-    ) -> None:  # fmt: skip
+        self,
+        tokens: np.ndarray,
+        learnt: np.ndarray,
+        ends: np.ndarray,
+        tokenizer: Tokenizer,
+        name: str,
+        training: int = 0,
+    ) -> None:
         super().__init__(tokens, tokenizer, name, training)
         self.learnt, self.ends = learnt, ends
 
     def sample_batch(
         self, batch_size: int, seq_len: int, rng: Integers, rows: slice | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (tokens, targets), each int64 (B, T), from conversations drawn with equal probability; -1: no target.
+        """Return (tokens, targets), each int64 (B, T), of conversations drawn with equal probability; -1: no target.
 
-        rows  those that are read; all hosts draw the same, so all are returned
+        rows  ignored: all hosts draw the same rows, and return all of them
         """
         self.require(seq_len)
         drawn, filled = self._drawn(rng, batch_size), list[list[int]]()
@@ -168,7 +176,9 @@ class ChatCorpus(Corpus):
         """Return (training, validation): whole conversations."""
         self.require(seq_len)
         if self.count < 2:
-            raise DataError(f"{self.name} holds one conversation, but training and validation need one each. Add some.")
+            raise DataError(
+                f"{self.name} holds one conversation, but training and validation need one each. Add some."
+            )
         cut = self.training or min(self.count - 1, max(1, self.count - round(self.count * val_fraction)))
         return self._chats(0, cut, f"the training part of {self.name}"), self._chats(
             cut, self.count, f"the validation part of {self.name}"

@@ -76,7 +76,7 @@ flops = per_element(TRANSCENDENTAL + 3, 3)
 
 def gradient_terms(saved, d_results, slot, index):
     """d (p - [v = y]) / N, or d 0 / N where there is no target."""
-    p, targets = saved
+    _, targets = saved
     *place, v = index
     row = 0
     for i, n in zip(place, targets.shape, strict=True):

@@ -19,7 +19,7 @@ from cli import inside
 from cli.process import PATIENCE, environment, error_line
 from conversations.templates import CHATML, tokenizer
 
-WORDS = "ab cd ef gh ij kl mn op".split()
+WORDS = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op"]
 SMALL = (
     "--preset", "tiny", "--seq-len", 48, "--d-model", 32, "--batch-size", 8, "--threads", 1, "--runtime", "numpy",
     "--warmup-steps", 10, "--eval-windows", 20,
@@ -48,7 +48,19 @@ def place(tmp_path_factory):
     made = checkpoint.Checkpoint(config, arrays, {}, {"step": 0, "text": {}, "imported": {}}, tokenizer=found)
     checkpoint.save(place / "base", made)
     (place / "base/run.json").write_text("{}")
-    tuning = ("train", "--init-from", "base", "--chat", "talks.jsonl", "--steps", 140, "--lr", "1e-2", "--batch-size", 8)
+    tuning = (
+        "train",
+        "--init-from",
+        "base",
+        "--chat",
+        "talks.jsonl",
+        "--steps",
+        140,
+        "--lr",
+        "1e-2",
+        "--batch-size",
+        8,
+    )
     done = inside.byhand(*tuning, "--runtime", "numpy", "--warmup-steps", 10, "--out", "tuned", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode().rstrip().endswith("Try: byhand chat tuned")
@@ -65,7 +77,9 @@ def asked(place, run, *questions, flags=()):
 def test_a_tuned_model_answers_and_the_one_before_does_not(place):
     questions = [f"{word} {WORDS[(5 * i + 2) % 8]}?" for i, word in enumerate(WORDS)]
     wanted = [question.split()[1][:-1] for question in questions]
-    before, _ = asked(place, "base", *(q for question in questions for q in (question, "/reset")), flags=("--max-new-tokens", 5))
+    before, _ = asked(
+        place, "base", *(q for question in questions for q in (question, "/reset")), flags=("--max-new-tokens", 5)
+    )
     after, _ = asked(place, "tuned", *(q for question in questions for q in (question, "/reset")))
     assert sum(a == b for a, b in zip(after, wanted, strict=True)) >= 6
     assert before[:8] != after
@@ -103,9 +117,11 @@ def test_a_run_goes_on_bit_for_bit_without_its_file(place):
 
 
 def test_the_oldest_questions_are_left_out_once_said_and_the_system_stays(place):
-    answers, said = asked(place, "tuned", *[f"{word} ab?" for word in WORDS], flags=("--system", "be", "--max-new-tokens", 4))
+    answers, said = asked(
+        place, "tuned", *[f"{word} ab?" for word in WORDS], flags=("--system", "be", "--max-new-tokens", 4)
+    )
     assert len(answers) == 8
-    assert said.count("the model reads 48 tokens: the oldest questions and answers are left out from here on") == 1
+    assert said.count("the model reads 48 tokens: the oldest questions and answers are left out now") == 1
 
 
 def test_a_loaded_model_answers_messages(place):

@@ -28,7 +28,9 @@ def by_tape(model, batch, weight=1.0):
 
 def by_xla(model, batch, settings, weight=1.0):
     layout, arrays = laid_out(model)
-    traced = jax.jit(lambda arrays, batch: loss_and_gradients(layout, arrays, batch, weight / batch[1].size, settings))
+    traced = jax.jit(
+        lambda arrays, batch: loss_and_gradients(layout, arrays, batch, weight / batch[1].size, settings)
+    )
     compiled = traced.lower(arrays, int32(batch)).compile()
     loss, found = compiled(arrays, int32(batch))
     return float(loss) / weight, layout.fetched(found), compiled

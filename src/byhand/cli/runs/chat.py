@@ -21,7 +21,7 @@ from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import on_terminal
 from byhand.conversations.formats import Chat
 from byhand.conversations.messages import Message, Messages, conversation, shortened
-from byhand.errors import ConfigError, DataError
+from byhand.errors import DataError
 from byhand.formats.names import Weights
 from byhand.generation import Engine
 from byhand.runs import checkpoint
@@ -102,7 +102,7 @@ class Talk:
         for i, rest in enumerate(shortened(messages)):
             ids = self.chat.prompt(rest)
             if i and not self._said:
-                say(f"the model reads {self.context:,} tokens: the oldest questions and answers are left out from here on")
+                say(f"the model reads {self.context:,} tokens: the oldest questions and answers are left out now")
                 self._said = True
             if len(ids) <= room:
                 break

@@ -48,8 +48,14 @@ class EncodedPrompt:
 
     @classmethod
     def of_tokens(
-        cls, place: str, prompt: Prompt, tokens: list[int], tokenizer: Tokenizer, ends: frozenset[int], content: bytes = b""
-    ) -> EncodedPrompt:  # fmt: skip
+        cls,
+        place: str,
+        prompt: Prompt,
+        tokens: list[int],
+        tokenizer: Tokenizer,
+        ends: frozenset[int],
+        content: bytes = b"",
+    ) -> EncodedPrompt:
         """Return a prompt of these tokens."""
         special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
         named = {special[text] for text in prompt.stop if text in special}

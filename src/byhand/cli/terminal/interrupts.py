@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from typing import Self
 
 from byhand.cli.terminal.ending import end_now
 from byhand.cli.terminal.say import say
@@ -77,7 +78,7 @@ class StopRequest:
     def __init__(self) -> None:
         self.signal: int | None = None
 
-    def __enter__(self) -> StopRequest:
+    def __enter__(self) -> Self:
         _requests.append(self)
         return self
 

@@ -37,7 +37,8 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
     def of_tokens(parameters: Arrays, batches: list[Batch]) -> Any:
         """Return loss and gradients of a device's tokens, summed over all devices after the last micro-batch.
 
-        Both are means over the targets of all micro-batches and devices, each of which has the same weight. Each micro-batch waits for the one before: hosts must issue collectives in the same order, or they deadlock.
+        Both are means over the targets of all micro-batches and devices. Each micro-batch waits for the one before:
+        hosts must issue collectives in the same order, or they deadlock.
         """
         count = sum(count_targets(targets) for _, targets in batches)
         count = lax.psum(count, TOKENS) if layout.mesh.tokens > 1 else count
