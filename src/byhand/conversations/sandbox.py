@@ -21,7 +21,7 @@ from byhand.conversations.messages import OURS
 from byhand.errors import DataError, brief
 
 STEPS = 500_000  # lines: a message takes a few
-WRITTEN = 1 << 24  # characters
+WRITTEN = 16_000_000  # characters
 LARGEST = 100_000
 FILE = "<template>"  # as Jinja names the code of a template from a string
 
