@@ -49,6 +49,7 @@ COMMANDS = {
     "grade": ["grade", "sheet.md"],
     "plot": ["plot", "run"],
     "sample": ["sample", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
+    "chat": ["chat", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
     "eval": ["eval", "run", "--data", "text.txt", "--runtime", "numpy"],
     "bench": ["bench", "train", "--runtime", "numpy", "--shape", "tiny", "--steps", "2"],
     "train": ["train", *TINY, "--runtime", "numpy", "--data", "text.txt", "--out", "new"],

@@ -30,6 +30,11 @@ class DataConfig:
     standard input, python-stdlib, and shakespeare."""
     """文件（文本、JSON Lines、parquet，可压缩）、文件夹，或 "books/*.txt" 这样的模式；也可以是 -（标准输入）、
     python-stdlib 或 shakespeare"""
+    chat: str | tuple[str, ...] = field(default="", metadata=LATER)
+    """Instead of --data: conversations in JSON lines, such as {"messages": [{"role": "user", "content": "To be?"},
+    {"role": "assistant", "content": "Not to be."}]}, or as ShareGPT has them. Only the answers are learnt."""
+    """代替 --data：JSON Lines 格式的对话，例如 {"messages": [{"role": "user", "content": "To be?"},
+    {"role": "assistant", "content": "Not to be."}]}，或 ShareGPT 格式。只学习回答部分"""
     text_field: str = field(default="", metadata=LATER)
     """The field of JSON lines and parquet that holds the text; text if not given. If given, standard input is JSON
     lines too."""
@@ -49,7 +54,11 @@ class DataConfig:
     """验证用的文本，写法同 --data；不给出时取自 --data"""
 
     def __post_init__(self) -> None:
-        for name in ("data", "val_data"):  # one name is stored as itself, as files from before several have it
+        for name in (
+            "data",
+            "val_data",
+            "chat",
+        ):  # one name is stored as itself, as files from before several have it
             if isinstance(value := getattr(self, name), list | tuple):
                 object.__setattr__(self, name, value[0] if len(value) == 1 else tuple(value))
         check_types(self)
@@ -64,8 +73,9 @@ class DataConfig:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What --data names."""
-        return (self.data,) if isinstance(self.data, str) else self.data
+        """What --data names, or --chat."""
+        named = self.chat or self.data
+        return (named,) if isinstance(named, str) else named
 
     @property
     def val_sources(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from byhand.corpus.chats import ChatCorpus
 from byhand.corpus.dataset import Corpus, bits_per_byte
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
@@ -86,13 +87,37 @@ def evaluate(
         total, report = 0.0, progress(text.name, predicted)
         for blocks in passes:
             total += math.fsum(_losses(session, text, blocks, report))
-    loss = total / predicted
+    return _found(text, total / predicted, predicted, text.count_bytes(1), stride, choice)
+
+
+def evaluate_chats(model: TinyGPT, chats: ChatCorpus, runtime: str = "auto", moves: bool = False) -> Evaluation:
+    """Predict the answers of conversations, each alone and as far as it fits the model's context.
+
+    Arguments and errors are those of `evaluate`.
+    """
+    window, together = model.config.seq_len, max(1, ROWS // model.config.seq_len)
+    chunks = [range(i, min(chats.count, i + together)) for i in range(0, chats.count, together)]
+    work = step_flops(model.config, 1) / 3 * chats.count
+    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves)
+    shapes = sorted({(len(chunk), window) for chunk in chunks})
+    with evaluating(model, request, lambda session: session.prepare([], shapes)) as (session, choice):
+        sums, report = list[float](), progress(chats.name, chats.count)
+        predicted = stood_for = 0
+        for chunk in chunks:
+            tokens, targets = chats.alone(chunk, window)
+            answers = targets[targets >= 0]
+            sums.append(session.loss(tokens, targets) * answers.size)
+            predicted, stood_for = predicted + answers.size, stood_for + chats.tokenizer.count_bytes(answers)
+            report(len(chunk))
+    return _found(chats, math.fsum(sums) / predicted, predicted, stood_for, window, choice)
+
+
+def _found(text: Corpus, loss: float, predicted: int, stood_for: int, stride: int, choice: Choice) -> Evaluation:
     if not math.isfinite(loss):
         raise NonFiniteError(
             f"the loss on {text.name} is {loss}: the model's weights are damaged, or too large. "
             "Use an earlier checkpoint of the run, or train again with a lower --lr."
         )
-    stood_for = text.count_bytes(1)
     if not stood_for:
         raise DataError(f"no token of {text.name} after the first stands for a byte. Use another text.")
     bpb = bits_per_byte(loss, stood_for / predicted)

@@ -45,8 +45,8 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
-def token_array(tokens: Any, vocab_size: int, what: str = "tokens") -> np.ndarray:
-    """Return tokens as an integer array (B, T); DataError if one is no integer or not in [0, vocab_size)."""
+def token_array(tokens: Any, vocab_size: int, what: str = "tokens", least: int = 0) -> np.ndarray:
+    """Return tokens as an integer array (B, T); DataError if one is no integer or not in [least, vocab_size)."""
     try:
         array = np.asarray(getattr(tokens, "data", tokens) if hasattr(tokens, "requires_grad") else tokens)
     except ValueError:
@@ -58,7 +58,12 @@ def token_array(tokens: Any, vocab_size: int, what: str = "tokens") -> np.ndarra
     if array.size == 0:
         raise DataError(f"{what} of shape {array.shape} hold no token. Pass at least one.")
     low, high = int(array.min()), int(array.max())
-    if low < 0 or high >= vocab_size:
-        bad = low if low < 0 else high
+    if low < least or high >= vocab_size:
+        bad = low if low < least else high
         raise DataError(f"{what} hold the id {bad}, but the vocabulary has ids 0 to {vocab_size - 1}.")
     return array.astype(np.int64, copy=False)
+
+
+def target_array(targets: Any, vocab_size: int) -> np.ndarray:
+    """Return targets as an integer array (B, T); -1 says that a position has none. DataError as `token_array`."""
+    return token_array(targets, vocab_size, "targets", least=-1)

@@ -122,9 +122,9 @@ class TinyGPT:
             parameter.grad = None
 
     def loss(self, tokens: Any, targets: Any) -> Tensor:
-        """Return the mean cross-entropy in nats of targets (B, T) after tokens (B, T), a scalar."""
+        """Return the mean cross-entropy in nats of targets (B, T) after tokens (B, T), a scalar; -1 is no target."""
         tokens = self._checked(tokens)
-        return self.loss_of(tokens, host.token_array(targets, self.config.vocab_size, "targets"))
+        return self.loss_of(tokens, host.target_array(targets, self.config.vocab_size))
 
     def forward_logits(self, tokens: Any) -> Tensor:
         """Return logits (B, T, V) for tokens (B, T), ids in [0, V); T is at most seq_len."""

@@ -44,6 +44,22 @@ def test_impossible_tokens_get_no_gradient():
     close(cross_entropy.vjp(saved, 1.0)[0], [[0.5, 0, -0.5]])
 
 
+@given(cases(), st.data())
+def test_rows_without_a_target_are_as_if_they_were_not_there(case, data):
+    logits, targets = case.inputs
+    rows, flat = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
+    there = np.array(data.draw(st.lists(st.booleans(), min_size=flat.size, max_size=flat.size)), bool)
+    found, saved = cross_entropy.forward(logits, np.where(there, flat, -1).reshape(targets.shape))
+    d_found = cross_entropy.vjp(saved, 1.0)[0].reshape(rows.shape)
+    assert not d_found[~there].any()
+    if not there.any():
+        assert found == 0
+        return
+    expected, kept = cross_entropy.forward(rows[there], flat[there])
+    close(found, expected)
+    close(d_found[there], cross_entropy.vjp(kept, 1.0)[0])
+
+
 def test_wrong_targets():
     with pytest.raises(ShapeError, match=r"targets \(3,\) do not match"):
         cross_entropy.forward(np.ones((2, 4)), np.zeros(3, dtype=int))

@@ -21,8 +21,8 @@ from byhand.cli.exchange import export
 from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
 from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan, plan_options
+from byhand.cli.runs import chat, info, plot, runs, sample, tokenizer
 from byhand.cli.runs import eval as eval_command
-from byhand.cli.runs import info, plot, runs, sample, tokenizer
 from byhand.cli.runs import train as train_command
 from byhand.cli.runs.prompts import Prompt
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
@@ -54,6 +54,7 @@ SAFE = (
 OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("train",): (train_command.Options, TrainConfig),
     ("sample",): (sample.Options, Prompt, Drawing),
+    ("chat",): (chat.Options, Drawing),
     ("eval",): (eval_command.Options, Reading),
     ("info",): (info.Options,),
     ("runs",): (runs.Options,),
@@ -81,6 +82,7 @@ COMMANDS = list(OPTIONS)
 GOOD = {
     "train": ["--preset", "tiny", "--steps", "1", "--data", "text.txt"],
     "sample": ["run", "--prompt", "a"],
+    "chat": ["run"],
     "eval": ["run", "--data", "text.txt"],
     "info": ["run"],
     "runs": ["."],
@@ -174,7 +176,7 @@ def nothing_lasts() -> Any:
     with contextlib.ExitStack() as replaced:
         for module, name in (
             (run_module, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
-            (tokenizer, "open_text"), (plan, "_listed"), (sample, "Engine"),
+            (tokenizer, "open_text"), (plan, "_listed"), (sample, "Engine"), (chat, "Engine"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
             (train_gpt_program, "train"),

@@ -21,20 +21,23 @@ def expected(batches):
     """Loss and gradients in float64: the sum over all tokens, divided by their number."""
     model = bh.TinyGPT(CONFIG, seed=1)
     exact = bh.TinyGPT(CONFIG, arrays={n: p.data.astype(np.float64) for n, p in model.parameters().items()})
-    total = sum(tokens.size for tokens, _ in batches)
+    total = sum((targets >= 0).sum() for _, targets in batches)
     loss = 0.0
     for tokens, targets in batches:
-        here = exact.loss(tokens, targets)
-        here.backward(np.float64(tokens.size / total))
-        loss += here.item() * tokens.size / total
+        here, count = exact.loss(tokens, targets), (targets >= 0).sum()
+        here.backward(np.float64(count / total))
+        loss += here.item() * count / total
     return loss, {name: p.grad for name, p in exact.parameters().items()}
 
 
 def hold_two(way, *steps):
     """Hold steps of these micro-batches against float64: what the first left in memory would show in the second."""
     session = new_session(CONFIG, GRADIENTS, **way)
-    for seed, shapes in enumerate(steps):
-        batches = made(CONFIG, *shapes, seed=seed)
+    hold(session, *(made(CONFIG, *shapes, seed=seed) for seed, shapes in enumerate(steps)))
+
+
+def hold(session, *steps):
+    for batches in steps:
         outcome = session.step(batches, 0.0)
         exact_loss, exact = expected(batches)
         assert outcome.loss == pytest.approx(exact_loss, rel=1e-5)
@@ -64,6 +67,31 @@ def test_micro_batches_of_any_shapes_are_a_mean_over_tokens(runtime, first, seco
     hold_two({"runtime": runtime, "threads": threads}, first, second)
 
 
+def masked(batches, *lengths):
+    """Leave the batches' rows targets at their last positions only, each row one more than the row before."""
+    rows = [np.arange(targets.shape[1])[::-1] - np.arange(len(targets))[:, None] for _, targets in batches]
+    return [
+        (tokens, np.where(row < n, targets, -1))
+        for (tokens, targets), row, n in zip(batches, rows, lengths, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("way", ways({}, {"threads": 3}, names=NAMES) + slow(ways({"mesh": "data=2"})))
+def test_every_target_has_the_same_weight_and_a_position_without_one_none(way):
+    unequal, equal = made(CONFIG, (4, 7), (2, 7)), made(CONFIG, (2, 7), (2, 7), seed=1)
+    session = new_session(CONFIG, GRADIENTS, **way)
+    hold(session, masked(unequal, 1, 5), masked(equal, 2, -1), masked(unequal, -3, 1))
+    [batch] = masked(equal[:1], 2)
+    assert session.loss(*batch) == pytest.approx(expected([batch])[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("runtime", NAMES)
+def test_a_step_needs_a_target(runtime):
+    session = new_session(CONFIG, GRADIENTS, runtime=runtime)
+    with pytest.raises(DataError, match=r"no position of the step has a target\."):
+        session.step([(np.zeros((2, 7), int), np.full((2, 7), -1))], 1.0)
+
+
 @pytest.mark.parametrize("cuts", [(1, 4), (2, 4)], ids=["unequal", "equal"])
 @pytest.mark.parametrize("way", ways({}, {"threads": 3}, names=NAMES) + slow(ways({"mesh": "data=2"})))
 def test_micro_batches_update_as_one_batch_of_all_rows(way, cuts):
@@ -80,7 +108,7 @@ def test_micro_batches_update_as_one_batch_of_all_rows(way, cuts):
 IDS = [[0, 0]]
 REFUSED = {
     "tokens hold the id 11": ([[11, 0]], IDS),
-    "targets hold the id -1": (IDS, [[0, -1]]),
+    "targets hold the id -2": (IDS, [[0, -2]]),
     r"targets \(2, 6\) do not match": (np.zeros((2, 7), int), np.zeros((2, 6), int)),
     r"8 tokens, but the model's seq_len is 7\.": ([[0] * 8], [[0] * 8]),
 }

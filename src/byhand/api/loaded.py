@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from byhand.api.settings import documented, named
 from byhand.cli.exchange import export as export_command
-from byhand.cli.runs import sample
-from byhand.cli.runs.texts import Continuation
+from byhand.cli.runs import chat, sample
+from byhand.cli.runs.texts import Continuation, pieces
 from byhand.config import TrainConfig
+from byhand.conversations.messages import conversation
 from byhand.files import run_folder
+from byhand.formats.names import Weights
 from byhand.generation import Engine
-from byhand.generation.engine import LIVE, sound
 from byhand.interop import exchange
 from byhand.model import TinyGPT
 from byhand.quantities import counted
@@ -34,6 +35,7 @@ OF_SAMPLE = {
     "json",
     "logprobs",
 }  # flags that only a command has
+OF_CHAT = {"run", "system", "last"}
 
 
 class Loaded:
@@ -95,20 +97,19 @@ class Loaded:
 
     def stream(self, prompt: str | bytes = "", **settings: Any) -> Iterator[str]:
         """Return what `generate` returns, piece by piece as it is drawn."""
-        return self._pieces(*self._begun(prompt, settings))
+        return pieces(*self._begun(prompt, settings))
 
-    def _pieces(self, engine: Engine, text: Continuation) -> Iterator[str]:
-        stream = engine.submit(text.stream)
-        try:
-            while stream.status in LIVE:
-                engine.step()
-                if piece := text.more():
-                    yield piece
-        finally:
-            engine.cancel(stream)
-        if piece := text.more():  # the steps of others ended it
-            yield piece
-        sound(stream)
+    def chat(self, messages: str | Iterable[Mapping[str, str]], **settings: Any) -> str:
+        """Return the answer to a question, or to the last of the messages, as the model's chat template asks for it.
+
+        messages  such as {"role": "user", "content": "To be?"}; roles are system, user and assistant
+
+        Raises DataError if they are none, ConfigError for settings that cannot be.
+        """
+        asked = named(chat.Options, "chat", settings, OF_CHAT).over(chat.Options(self.path))
+        given = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
+        text = chat.Talk(self.checkpoint, asked).ask(conversation(given, "messages"))
+        return "".join(pieces(self._engine(asked.runtime, asked.weights, True), text))
 
     def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Continuation]:
         """Return the engine of these settings, kept from text to text, and a text for it."""
@@ -116,14 +117,18 @@ class Loaded:
         content = utf8(prompt) if isinstance(prompt, str) else prompt
         given = sample.encoded(asked, self.checkpoint, "the prompt", asked.text, content)
         given.say_what_is_cut(self.tokenizer, self.model.config.seq_len)
-        (text,) = given.texts(self.tokenizer, sample.drawable(asked, self.checkpoint), False)
-        how = (asked.runtime, asked.weights, not asked.no_cache)
+        (text,) = given.texts(self.tokenizer, sample.drawable(asked.ascii_only, self.checkpoint), False)
+        return self._engine(asked.runtime, asked.weights, not asked.no_cache), text
+
+    def _engine(self, runtime: str, weights: Weights, cache: bool) -> Engine:
+        """Return the engine of these settings, kept from text to text."""
+        how = (runtime, weights, cache)
         if how not in self._engines:
-            runtime, weights, cache = how
             self._engines[how] = Engine(self.model, runtime=runtime, weights=weights, cache=cache)
-        return self._engines[how], text
+        return self._engines[how]
 
 
+documented(chat.Options(Path()), OF_CHAT)(Loaded.chat)
 for method in (Loaded.generate, Loaded.stream):
     documented(sample.Options(Path()), OF_SAMPLE)(method)
 

@@ -20,6 +20,7 @@ LONGEST_NAME = 40  # characters of a word that is compared with the commands' na
 COMMANDS = {  # by name: the folder of its file, and its line of help
     "train": ("runs", "Train a GPT on your own text, or resume a run."),
     "sample": ("runs", "Continue a prompt with a trained model."),
+    "chat": ("runs", "Talk with a trained model, line by line."),
     "eval": ("runs", "Measure a model on a text: nats and bits per byte."),
     "info": ("runs", "Show a run's shape, steps and checkpoints."),
     "runs": ("runs", "List the runs in a folder, with their last validation."),

@@ -149,9 +149,14 @@ def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
     with _reporting(name), _opened(path) as (file, kind):
         if kind == "parquet":
             raise DataError(f"{name} is a parquet file. Write its rows as JSON lines.")
-        for number, line in enumerate(lines(_blocks(file), name), 1):
-            if line := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
-                yield f"{name}:{number}", line
+        yield from lines_of_stream(file, name)
+
+
+def lines_of_stream(file: Any, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield each line that is not blank, with its place, of a stream."""
+    for number, line in enumerate(lines(_blocks(file), name), 1):
+        if line := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
+            yield f"{name}:{number}", line
 
 
 def _suffix(path: Path) -> str:

@@ -2,7 +2,8 @@ r"""Cross-entropy: how surprised the model is by the token that came, on average
 
 Equation    L = 1/N * sum over n of (log sum over v of exp(z[n,v]) - z[n, y_n])
 Derivative  d_z[n,v] = d_L / N * (p[n,v] - [v = y_n]),   p = softmax(z)
-Shapes      logits (..., V), targets (...) of integers -> scalar; N is the number of targets
+            the sums run over the rows that have a target; below 0 it is none, and d_z of that row is 0
+Shapes      logits (..., V), targets (...) of integers -> scalar; N is the number of targets; without any, L is 0
 Units       nats (divide by log 2 for bits)
 Raises      ShapeError if the targets are no integers or have another shape than the rows
 Source      Shannon 1948, A Mathematical Theory of Communication
@@ -30,23 +31,32 @@ def forward(logits, targets):
     shifted = rows - xp.max(rows, axis=-1, keepdims=True)
     e = xp.exp(shifted)
     z = xp.sum(e, axis=-1, keepdims=True)
-    losses = xp.log(z) - xp.take_along_axis(shifted, target, axis=-1)
-    return xp.asarray(xp.sum(losses) / rows.shape[0]), (e / z, targets)
+    zero = xp.zeros_like(z)
+    losses = xp.log(z) - xp.take_along_axis(shifted, xp.where(target < 0, 0, target), axis=-1)
+    return xp.asarray(xp.sum(xp.where(target < 0, zero, losses)) / _count(xp, targets, z.dtype)), (e / z, targets)
 
 
 def vjp(saved, d_loss):
-    """Probabilities minus the one-hot targets, over N."""
+    """Probabilities minus the one-hot targets, over N; nothing where there is no target."""
     p, targets = saved
     xp = namespace(p)
-    is_target = xp.arange(p.shape[1])[None, :] == targets.reshape((-1, 1))
-    d_rows = xp.where(is_target, p - 1.0, p) * (d_loss / p.shape[0])
+    target = targets.reshape((-1, 1))
+    is_target = xp.arange(p.shape[1])[None, :] == target
+    weight = xp.where(target < 0, xp.zeros_like(p[:, :1]), d_loss / _count(xp, targets, p.dtype))
+    d_rows = xp.where(is_target, p - 1.0, p) * weight
     return d_rows.reshape((*targets.shape, p.shape[1])), None
+
+
+def _count(xp, targets, dtype):
+    """Return N, or 1 where there is no target: a mean over nothing is 0."""
+    n = xp.sum(xp.astype(targets >= 0, dtype))
+    return xp.where(n > 0, n, xp.ones_like(n))
 
 
 def terms(index, inputs, result):
     """The mean over all targets of log-sum-exp minus the target's logit."""
     logits, targets = inputs
-    places = list(itertools.product(*map(range, targets.shape)))
+    places = [place for place in itertools.product(*map(range, targets.shape)) if targets[place] >= 0]
 
     def loss(place):
         row = over(logits.shape[-1], lambda v: element(inputs, 0, (*place, v), "z"))
@@ -57,7 +67,7 @@ def terms(index, inputs, result):
         label = f"loss[{','.join(map(str, place))}]"
         return total((log_z, function("negative", total((target, minus_m)))), label)
 
-    return ratio(total(map(loss, places)), number(len(places), "N"))
+    return ratio(total(map(loss, places)), number(max(1, len(places)), "N"))
 
 
 # Maximum, difference, exp and sum; going back ratio, one-hot and weight.
@@ -65,15 +75,16 @@ flops = per_element(TRANSCENDENTAL + 3, 3)
 
 
 def gradient_terms(saved, d_results, slot, index):
-    """d (p - [v = y]) / N."""
-    p, targets = saved
+    """d (p - [v = y]) / N, or d 0 / N where there is no target."""
+    _, targets = saved
     *place, v = index
     row = 0
     for i, n in zip(place, targets.shape, strict=True):
         row = row * n + i
-    hit = (number(-1),) if int(targets[tuple(place)]) == v else ()
+    target, n = int(targets[tuple(place)]), max(1, int((targets >= 0).sum()))
     d, chance = element(d_results, 0, (), "∂L"), element((*d_results, *saved), 1, (row, v), "p")
-    return product((d, ratio(total((chance, *hit)), number(p.shape[0], "N"))))
+    difference = total((chance, number(-1)) if target == v else (chance,)) if target >= 0 else number(0)
+    return product((d, ratio(difference, number(n, "N"))))
 
 
 cross_entropy = Equation.of(

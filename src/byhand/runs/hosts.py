@@ -145,11 +145,11 @@ def opened(
 
 
 def _flags(config: TrainConfig) -> dict[str, str]:
-    """Return the settings by flag, without --data: each host may name the same text by another path."""
+    """Return the settings by flag, without --data and --chat: each host may name the same text by another path."""
     parts = to_dict(config)
     named = {k: v for part in (parts, *parts.values()) if isinstance(part, dict) for k, v in part.items()}
     return {
         f"--{name.replace('_', '-')}": str(value)
         for name, value in named.items()
-        if name != "data" and not isinstance(value, dict)
+        if name not in ("data", "chat") and not isinstance(value, dict)
     }

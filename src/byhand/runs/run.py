@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from byhand.config import TrainConfig
+from byhand.conversations.formats import Chat
+from byhand.corpus.chats import chats_of, open_chats
 from byhand.corpus.dataset import Corpus
 from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
@@ -69,6 +71,7 @@ class Run:
     start  the checkpoint that it goes on from
     tokenizer  of a run that begins; a checkpoint has its own
     planned    steps that it was to make, before `config` gave it others; 0: as many
+    chats      the tokens of its conversations, if they are made already
     """
 
     folder: Path
@@ -78,6 +81,7 @@ class Run:
     start: Checkpoint | None = None
     tokenizer: Tokenizer = BYTES
     planned: int = 0
+    chats: Corpus | None = None
 
     def trainer(self) -> Trainer:
         """Return the model and its data, ready to compute; CheckpointError if the text is not that of the run."""
@@ -89,11 +93,20 @@ class Run:
         return made
 
     @property
+    def tokens(self) -> Tokenizer:
+        """The tokenizer: the checkpoint's if it goes on from one."""
+        return self.start.tokenizer if self.start else self.tokenizer
+
+    @property
     def history(self) -> dict[str, Any]:
-        """State that goes from checkpoint to checkpoint: the best one, and how many steps there were to be before."""
+        """State that goes from checkpoint to checkpoint.
+
+        The best one, how many steps there were to be before, and how conversations are written.
+        """
+        chat = {"chat": {"format": Chat(self.tokens).name}} if self.config.data.chat else {}
         if not self.start:
-            return {}
-        kept = {"best": self.start.state["best"]} if self.start.best else {}
+            return chat
+        kept = chat | ({"best": self.start.state["best"]} if self.start.best else {})
         before = self.start.state.get("planned")
         listed = before if isinstance(before, list) else []
         planned = [pair for pair in listed if isinstance(pair, list) and len(pair) == 2]
@@ -106,7 +119,7 @@ class Run:
         assert self.text
         if self.start and "sha256" in self.start.state["text"]:
             require_same_text(self.start, record)
-        corpus = corpus_of(self.text, self.start.tokenizer if self.start else self.tokenizer)
+        corpus = self.chats or tokens_of(self.text, self.config, self.tokens)
         return corpus.split(self.config.data.val_fraction, self.config.model.seq_len)
 
     def train(self, trainer: Trainer, stop: Stop | None = None, pace: Pace | None = None) -> Iterator[Progress]:
@@ -203,17 +216,25 @@ def begin(
         metrics.require_own(folder)
         text = stored(text, folder)
         metrics.keep_until(folder, 0)
-        yield Run(folder, config, text, place, start, tokenizer)
+        yield Run(folder, config, text, place, start, tokenizer, chats=whole if config.data.chat else None)
 
 
 def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None = None) -> tuple[Text, Corpus]:
     """Return the text that --data names, or one of `texts`, and its tokens, all of which the model knows."""
     data = config.data
     reading, val = Reading(data.text_field, data.encoding), Validation(data.val_fraction, data.val_sources)
-    text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
-    corpus = corpus_of(text, tokenizer)
+    if data.chat:
+        text = open_chats(data.sources, val)
+    else:
+        text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
+    corpus = tokens_of(text, config, tokenizer)
     corpus.require_vocabulary(config.model.vocab_size)
     return text, corpus
+
+
+def tokens_of(text: Text, config: TrainConfig, tokenizer: Tokenizer) -> Corpus:
+    """Return the corpus of a run's text, which may be conversations."""
+    return chats_of(text, tokenizer, config.model.seq_len) if config.data.chat else corpus_of(text, tokenizer)
 
 
 @contextmanager

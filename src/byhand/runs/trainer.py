@@ -89,7 +89,8 @@ class Trainer:
         self._next: tuple[int, list[Batch]] = (-1, [])  # a step's micro-batches, prefetched while the device computes
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
         targets = self.val_windows[1]
-        self.bytes_per_token = self.tokenizer.count_bytes(targets) / targets.size
+        predicted = targets[targets >= 0]
+        self.bytes_per_token = self.tokenizer.count_bytes(predicted) / predicted.size
 
     def request(self, config: TrainConfig) -> Request:
         """Return the request to the runtimes."""
@@ -194,9 +195,10 @@ class Trainer:
 
     def evaluate(self) -> float:
         """Return the mean loss in nats over the fixed validation windows, with averages if the run keeps some."""
-        rows, chunk = len(self.val_windows[0]), self._chunk
-        sums = [self._val_loss(i, self.config.optim.ema > 0) * min(chunk, rows - i) for i in range(0, rows, chunk)]
-        return math.fsum(sums) / rows
+        chunk, counts = self._chunk, np.count_nonzero(self.val_windows[1] >= 0, axis=1)
+        weights = {i: int(counts[i : i + chunk].sum()) for i in range(0, len(counts), chunk)}
+        sums = [self._val_loss(i, self.config.optim.ema > 0) * weight for i, weight in weights.items()]
+        return math.fsum(sums) / int(counts.sum())
 
     @property
     def _chunk(self) -> int:

@@ -111,9 +111,9 @@ class TrainingSession(Protocol):
     def step(self, batches: Sequence[Batch], max_norm: float) -> Outcome:
         """Make one update from the mean gradient of micro-batches, clipped to max_norm (0: never).
 
-        Micro-batches may differ in rows and length; every token has the same weight. A loss or norm that is not
-        finite prevents the update. After any end, an interrupt included, optimizer.t has counted the step if and
-        only if all parameters were updated.
+        Micro-batches may differ in rows, length and number of targets (-1: none); every target has the same weight.
+        A loss or norm that is not finite prevents the update. After any end, an interrupt included, optimizer.t has
+        counted the step if and only if all parameters were updated.
         """
         ...
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from byhand.errors import ConfigError, DataError, ShapeError
-from byhand.host import token_array
+from byhand.host import target_array, token_array
 from byhand.optim import State
 
 
@@ -39,7 +39,7 @@ def _read_only(array: Any) -> np.ndarray:
 def checked(model: Any, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return a batch as integer arrays of one shape, ids checked: compiled code would index out of bounds."""
     vocab = model.config.vocab_size
-    tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
+    tokens, targets = token_array(tokens, vocab), target_array(targets, vocab)
     if tokens.shape != targets.shape:
         raise ShapeError(f"targets {targets.shape} do not match tokens {tokens.shape}.")
     return tokens, targets
@@ -52,6 +52,13 @@ def checked_step(model: Any, optimizer: Any, batches: Sequence[Any]) -> list[tup
     if not batches:
         raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
     return [checked(model, *batch) for batch in batches]
+
+
+def count_targets(batches: Sequence[tuple[np.ndarray, np.ndarray]]) -> int:
+    """Return how many targets micro-batches have, the N of a step's mean; DataError if none has any."""
+    if not (count := sum(np.count_nonzero(targets >= 0) for _, targets in batches)):
+        raise DataError("no position of the step has a target. Pass at least one of 0 or more.")
+    return int(count)
 
 
 class LocalSession:

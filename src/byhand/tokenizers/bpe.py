@@ -156,8 +156,15 @@ class BytePairTokenizer(Tokenizer):
 
     def _ids(self, piece: str) -> list[int]:
         """Return the ids of a word, or of a special token."""
-        if piece in self.special:
-            return [self.special[piece]]
+        return [self.special[piece]] if piece in self.special else self._of_word(piece)
+
+    def encode_plain(self, text: str) -> list[int]:
+        """Return the ids of a text in which no special token is one."""
+        whole = b"".join(composed([utf8(text)], self.normal, ())) if self.normal else utf8(text)
+        pieces = words(whole.decode("utf-8", "surrogateescape"), self.split)
+        return [token for piece in pieces for token in self._of_word(piece)]
+
+    def _of_word(self, piece: str) -> list[int]:
         word = utf8(piece)
         if word not in self._words:
             if len(self._words) >= KEPT:

@@ -4,9 +4,8 @@ Which token begins a text and which end one, what is put around a text before a 
 write a conversation as one text. They come with a model and leave with it, unchanged. A tokenizer of bytes and one
 that byhand trains have none.
 
-A template is Jinja source, carried and not rendered. Whoever renders it needs the texts of bos and eos
-(`Tokenizer.token_bytes`), and encodes the result with `Tokenizer.encode`, which knows special tokens wherever they
-stand and adds none.
+A template is Jinja source, carried here and rendered in `conversations/`, with the texts of bos, eos and the others.
+It writes special tokens itself: nothing is added to its text.
 """
 
 from __future__ import annotations

@@ -62,6 +62,10 @@ class Tokenizer(ABC):
         blocks = self.encode_blocks([utf8(text) if isinstance(text, str) else text])
         return [int(token) for ids in blocks for token in ids]
 
+    def encode_plain(self, text: str) -> list[int]:
+        """Return the ids of a text in which no special token is one. DataError if a part of it has none."""
+        return self.encode(text)
+
     def prompt(self, text: str | bytes) -> list[int]:
         """Return the ids of a text with those that its models' conventions add around it."""
         return [*self.conventions.before, *self.encode(text), *self.conventions.after]

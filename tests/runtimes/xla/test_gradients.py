@@ -11,7 +11,7 @@ from byhand.formats.registry import FORMATS
 from byhand.layers.block import Block
 from byhand.model import TinyGPT
 from byhand.runtimes.xla.applying import TraceSettings
-from byhand.runtimes.xla.gradients import loss_and_gradients, mean_loss
+from byhand.runtimes.xla.gradients import loss_and_gradients, summed_loss
 from runtimes.steps import made
 from runtimes.xla.models import FAMILY, OPEN, OTHER, PLAIN, laid_out
 
@@ -28,10 +28,12 @@ def by_tape(model, batch, weight=1.0):
 
 def by_xla(model, batch, settings, weight=1.0):
     layout, arrays = laid_out(model)
-    traced = jax.jit(lambda arrays, batch: loss_and_gradients(layout, arrays, batch, weight, settings))
+    traced = jax.jit(
+        lambda arrays, batch: loss_and_gradients(layout, arrays, batch, weight / batch[1].size, settings)
+    )
     compiled = traced.lower(arrays, int32(batch)).compile()
     loss, found = compiled(arrays, int32(batch))
-    return float(loss), layout.fetched(found), compiled
+    return float(loss) / weight, layout.fetched(found), compiled
 
 
 def int32(batch):
@@ -55,7 +57,8 @@ def test_they_are_the_tapes_and_what_jax_derives_from_the_forward_pass_alone(con
     layout, arrays = laid_out(model)
 
     def loss(arrays):
-        return 0.5 * mean_loss(layout, arrays, int32(batch), config.seq_len, TraceSettings())
+        total, count = summed_loss(layout, arrays, int32(batch), config.seq_len, TraceSettings())
+        return 0.5 * total / count
 
     by_jax, derived = jax.jit(jax.value_and_grad(loss))(arrays)
     by_hand, expected = by_tape(model, batch, 0.5)

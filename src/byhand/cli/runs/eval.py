@@ -11,11 +11,13 @@ from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
+from byhand.corpus.chats import ChatCorpus, chats_of, open_chats
 from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
 from byhand.errors import ConfigError
-from byhand.evaluate import evaluate
+from byhand.evaluate import evaluate, evaluate_chats
+from byhand.model import TinyGPT
 from byhand.quantities import counted
 from byhand.runs import checkpoint
 from byhand.runtimes.registry import offered
@@ -34,6 +36,9 @@ class Options:
     data: str = ""
     """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like "books/*.txt", - for standard
     input, python-stdlib, or shakespeare."""
+    chat: str = ""
+    """Instead of --data: conversations in JSON lines, as `byhand train --chat` takes them. Report the loss on their
+    answers."""
     choices: Path | None = None
     """Instead of --data: JSON lines such as {"ctx": "To be, or", "endings": ["not to be", "to bee"], "label": 0}, or
     as ARC has them. Report how often the right ending is the likeliest."""
@@ -54,9 +59,14 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     given = read(Options, arguments, "byhand eval")
     options = given.over()
-    if bool(options.data) == bool(options.choices):
-        raise ConfigError("byhand eval needs --data with a text, or --choices with questions. Give one of them.")
-    if options.choices:
+    if sum(map(bool, (options.data, options.chat, options.choices))) != 1:
+        raise ConfigError(
+            "byhand eval needs --data with a text, --chat with conversations, or --choices with questions. Give one "
+            "of them."
+        )
+    if options.chat:
+        given.refuse(("stride", "text_field", "encoding", "separator"), "with --chat")
+    elif options.choices:
         given.refuse(("stride", "text_field", "encoding"), "with --choices")
     else:
         given.refuse(("separator",), "without --choices")
@@ -68,6 +78,9 @@ def main(arguments: list[str]) -> int:
     if options.choices:
         chooser = Chooser(model, loaded.tokenizer, loaded.ends, options.separator)
         _show_choices(options, choose(model, chooser, options.choices, options.runtime))
+        return 0
+    if options.chat:
+        _show_chats(options, model, chats_of(open_chats((options.chat,)), loaded.tokenizer, model.config.seq_len))
         return 0
     text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)
     result = evaluate(model, text, options.stride, options.runtime, moves=True)
@@ -84,6 +97,21 @@ def main(arguments: list[str]) -> int:
             f"over {count} (windows of {model.config.seq_len}, stride {result.stride})"
         )
     return 0
+
+
+def _show_chats(options: Options, model: TinyGPT, chats: ChatCorpus) -> None:
+    """Print the loss on the answers."""
+    chats.require_vocabulary(model.config.vocab_size)
+    result = evaluate_chats(model, chats, options.runtime, moves=True)
+    if result.why:
+        say(f"runtime {result.runtime}: {result.why}")
+    if options.json:
+        show_json(asdict(result))
+        return
+    show(
+        f"{shown(chats.name, 200)}: {result.loss:.4f} nats per {chats.unit} = {result.bpb:.4f} bits per byte over "
+        f"{counted(result.tokens, chats.unit)} of answers in {counted(chats.count, 'conversation')}"
+    )
 
 
 def _show_choices(options: Options, found: MultipleChoice) -> None:

@@ -63,6 +63,7 @@ def gather(run: Path) -> dict[str, Any]:
         **({"planned": planned} if (planned := _planned(loaded.state.get("planned"))) else {}),
         "parameters": sum(a.size for a in loaded.parameters.values()),
         **({"imported": loaded.state["imported"]} if imported else {"text": loaded.state.get("text", {})}),
+        **({"conversations": chat} if (chat := loaded.state.get("chat")) else {}),
         **({} if isinstance(tokenizer, ByteTokenizer) else {"tokenizer": named}),
         "train/loss": rows[-1]["train/loss"] if rows else None,
         "val/loss": evaluated[-1]["val/loss"] if evaluated else None,

@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     loaded.forget()
-    tokenizer, allowed = loaded.tokenizer, drawable(options, loaded)
+    tokenizer, allowed = loaded.tokenizer, drawable(options.ascii_only, loaded)
     all_given: list[EncodedPrompt] = []
     for place, prompt in prompts.items():
         text = prompt.prompt[0].encode() if options.prompts else content(prompt)
@@ -102,10 +102,10 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def drawable(options: Options, loaded: Checkpoint) -> np.ndarray | None:
+def drawable(ascii_only: bool, loaded: Checkpoint) -> np.ndarray | None:
     """Return which ids may be drawn; None if all may. ConfigError if none is left."""
     vocab_size = loaded.config.model.vocab_size
-    allowed = loaded.tokenizer.printable(vocab_size, options.ascii_only)
+    allowed = loaded.tokenizer.printable(vocab_size, ascii_only)
     if not allowed.any():
         raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
     return None if allowed.all() else allowed

@@ -44,6 +44,19 @@ class EncodedPrompt:
         if not tokens:
             newline = [min(START, vocab_size - 1)]  # a byte model's vocabulary may end before it
             tokens = newline if isinstance(tokenizer, ByteTokenizer) else tokenizer.encode(b"\n") or newline
+        return cls.of_tokens(place, prompt, tokens, tokenizer, ends, content)
+
+    @classmethod
+    def of_tokens(
+        cls,
+        place: str,
+        prompt: Prompt,
+        tokens: list[int],
+        tokenizer: Tokenizer,
+        ends: frozenset[int],
+        content: bytes = b"",
+    ) -> EncodedPrompt:
+        """Return a prompt of these tokens."""
         special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
         named = {special[text] for text in prompt.stop if text in special}
         return cls(place, prompt, content, tokens, ends | named)
@@ -55,9 +68,11 @@ class EncodedPrompt:
             cut = counted(count - context, tokenizer.unit)
             say(f"{self.place}: its first {cut} of {count:,} are cut, as the model reads at most {context:,}")
 
-    def texts(self, tokenizer: Tokenizer, allowed: Any, scored: bool) -> Iterator[Continuation]:
-        """Yield its continuations, with consecutive seeds."""
-        prompt, stops = self.prompt, [text_bytes(text, "stop") for text in self.prompt.stop]
+    def texts(
+        self, tokenizer: Tokenizer, allowed: Any, scored: bool, stops: Iterable[bytes] = ()
+    ) -> Iterator[Continuation]:
+        """Yield its continuations, with consecutive seeds; `stops` end them too."""
+        prompt, stops = self.prompt, [*stops, *(text_bytes(text, "stop") for text in self.prompt.stop)]
         for i in range(prompt.samples):
             drawing = replace(prompt.drawing, seed=prompt.drawing.seed + i)
             until = StopText(tokenizer.decode, stops) if stops else None
@@ -91,6 +106,21 @@ class Continuation:
         scores = {"logprobs": self.stream.logprobs} if self.stream.scored else {}
         prompt = self.given.content.decode(errors="replace")
         return {"prompt": prompt, "text": self.more(), "ids": self.stream.drawn, **scores}
+
+
+def pieces(engine: Engine, text: Continuation) -> Iterator[str]:
+    """Yield what a text gains, as it is drawn; a caller that leaves the loop ends it."""
+    stream = engine.submit(text.stream)
+    try:
+        while stream.status in LIVE:
+            engine.step()
+            if piece := text.more():
+                yield piece
+    finally:
+        engine.cancel(stream)
+    if piece := text.more():  # the steps of others ended it
+        yield piece
+    sound(stream)
 
 
 def show_lines(engine: Engine, texts: Iterable[Continuation]) -> None:

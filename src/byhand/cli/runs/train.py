@@ -172,6 +172,10 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
         raise ConfigError("--hosts names no host. Leave it out to train alone, or use --hosts auto.")
     if not options.hosts:
         given.refuse(("patience",), "without --hosts")
+    if options.train.data.chat:
+        given.refuse(("data", "text_field", "encoding"), "with --chat, which names conversations")
+        if options.minutes is not None:
+            raise ConfigError("--minutes plans runs on texts, not on conversations. Choose the number of --steps.")
     if options.minutes is not None and options.hosts:
         raise ConfigError("--minutes probes one machine, not several hosts. Choose the number of --steps.")
     if options.init_from and (options.minutes is not None or options.hosts):

@@ -37,7 +37,8 @@ def train_run(run: Run, promise: Promise | None = None) -> int:
         again = command("byhand", "train", "--resume", folder)
         show(f"stopped at step {step} of {steps}, saved. Go on with: {shown(again)}")
     elif trainer.shows:
-        again = command("byhand", "sample", folder, "--prompt", "The ")
+        words = ("chat", folder) if run.config.data.chat else ("sample", folder, "--prompt", "The ")
+        again = command("byhand", *words)
         show(f"saved {shown(folder, 200)}. Try: {shown(again)}")
     return 0 if step == steps else stop.exit_code
 

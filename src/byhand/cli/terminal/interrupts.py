@@ -12,8 +12,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from typing import Self
 
 from byhand.cli.terminal.ending import end_now
 from byhand.cli.terminal.say import say
@@ -65,12 +66,19 @@ def at_the_end(close: Callable[[], str | None]) -> Iterator[None]:
 
 
 class StopRequest:
-    """In the `with` block the first signal becomes `.signal` and is announced; the next one ends the process."""
+    """In the `with` block the first signal becomes `.signal` and is announced; the next one ends the process.
+
+    numbers  the signals; others end the process at once
+    words    that announce it; "" says nothing
+    """
+
+    numbers: Collection[int] = SIGNALS
+    words = "stopping after this step, then saving; press Ctrl-C again to stop now"
 
     def __init__(self) -> None:
         self.signal: int | None = None
 
-    def __enter__(self) -> StopRequest:
+    def __enter__(self) -> Self:
         _requests.append(self)
         return self
 
@@ -86,10 +94,13 @@ class StopRequest:
 def _act(number: int) -> None:
     above: list[str] = []
     for request in _requests:
+        if number not in request.numbers:
+            continue
         above = [""]  # it is in the middle of a line of progress
         if request.signal is None:
             request.signal = number
-            say("", "stopping after this step, then saving; press Ctrl-C again to stop now")
+            if request.words:
+                say("", request.words)
             return
     closing = threading.Thread(target=lambda: said.extend(_close()), daemon=True)
     said: list[str] = []

@@ -13,7 +13,7 @@ import numpy as np
 from byhand.engine import no_grad
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.runtimes.protocol import Batch, Shape
-from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step, count_targets
 
 
 def keep_pages() -> bool:
@@ -43,12 +43,12 @@ class NumpySession(LocalSession):
     def step(self, batches: Sequence[Batch], max_norm: float) -> KnownOutcome:
         """Make one update; see `TrainingSession`."""
         micro_batches = checked_step(self.model, self.optimizer, batches)
-        total = sum(tokens.size for tokens, _ in micro_batches)
+        total = count_targets(micro_batches)
         self.model.zero_grad()
         losses = []
         with np.errstate(all="ignore"):
             for tokens, targets in micro_batches:
-                loss, weight = self.model.loss(tokens, targets), tokens.size / total
+                loss, weight = self.model.loss(tokens, targets), np.count_nonzero(targets >= 0) / total
                 losses.append(loss.item() * weight)
                 if not math.isfinite(losses[-1]):
                     return KnownOutcome(losses[-1], math.nan)

@@ -26,7 +26,7 @@ Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # pullback: a result's cotan
 def loss_and_gradients(
     layout: Layout, parameters: Arrays, batch: tuple[Any, Any], weight: Any, settings: TraceSettings
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the mean loss over a device's rows (B, T), and the gradients of weight * loss by name.
+    """Return weight times the sum of the losses of a device's targets (B, T), and its gradients by name.
 
     They are not all-reduced yet (`Layout.summed`).
     """
@@ -48,16 +48,24 @@ def loss_and_gradients(
     return loss, {n: layout.held(n, d) if n in leaves else d for n, d in gradients.items()}
 
 
-def mean_loss(
+def summed_loss(
     layout: Layout, parameters: Arrays, batch: tuple[Any, Any], counted: int, settings: TraceSettings
-) -> Any:
-    """Return the mean loss of the last `counted` targets of each row; only a chunk's logits exist at a time."""
-    tokens, targets = batch
+) -> tuple[Any, Any]:
+    """Return the sum of the losses of the last `counted` targets of each row, and the number of those that are >= 0.
+
+    Only a chunk's logits exist at a time.
+    """
+    tokens, targets = batch[0], batch[1][:, -counted:]
 
     def loss(logits: Tensor, y: Any) -> Any:
-        return cross_entropy(logits, y).data
+        return cross_entropy(logits, y).data * count_targets(y)
 
-    return jnp.mean(_of_chunks(loss, layout, parameters, (tokens, targets[:, -counted:]), settings))
+    return jnp.sum(_of_chunks(loss, layout, parameters, (tokens, targets), settings)), count_targets(targets)
+
+
+def count_targets(targets: Any) -> Any:
+    """Return how many targets are no -1, as a float32."""
+    return jnp.sum((targets >= 0).astype(jnp.float32))
 
 
 def row_losses(layout: Layout, parameters: Arrays, batch: tuple[Any, Any], settings: TraceSettings) -> Any:
@@ -154,7 +162,7 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
 def _finished(
     layout: Layout, leaves: dict[str, Tensor], x: Any, targets: Any, weight: Any, settings: TraceSettings
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the mean loss for the last block's stream, the stream's cotangent for weight * loss, and gradients."""
+    """Return weight times the summed loss for the last block's stream, its cotangent for that, and gradients."""
     xs, ys = _chunks(x, targets, layout.config.vocab_size, settings.logits)
 
     def chunk(x: Any, y: Any) -> tuple[Any, Any]:
@@ -162,8 +170,9 @@ def _finished(
         entered = Tensor(x, requires_grad=True)
         with interpreting(Applying(settings)):
             loss = cross_entropy(layout.layers.finish(layout.tree(fresh), entered), y)
-        gradients = _pulled(loss, fresh, weight / len(xs))
-        return (loss.data / len(xs), gradients), entered.grad
+        share = count_targets(y) * weight
+        gradients = _pulled(loss, fresh, share)
+        return (loss.data * share, gradients), entered.grad
 
     def add(sums: Any, part: tuple[Any, Any]) -> tuple[Any, Any]:
         made, d = chunk(*part)

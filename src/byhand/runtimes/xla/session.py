@@ -16,9 +16,9 @@ from byhand.errors import DataError
 from byhand.layers.parameter import Arrays
 from byhand.optim import State, assign
 from byhand.runtimes.protocol import Batch, Request, Shape
-from byhand.runtimes.sessions import checked, checked_step, held, state_of
+from byhand.runtimes.sessions import checked, checked_step, count_targets, held, state_of
 from byhand.runtimes.xla import compiling
-from byhand.runtimes.xla.gradients import mean_loss, row_losses
+from byhand.runtimes.xla.gradients import row_losses, summed_loss
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import TOKENS, Mesh, devices_found, mesh_of
 from byhand.runtimes.xla.step import traced_step
@@ -102,6 +102,7 @@ class XlaSession:
         """Make one update; see `TrainingSession`."""
         optimizer = self.optimizer
         micro_batches = [self._fitting(*batch) for batch in checked_step(self.model, optimizer, batches)]
+        count_targets(micro_batches)  # refuses a step without any
         self._settle()
         self._take_over()
         step = self._step(tuple(tokens.shape for tokens, _ in micro_batches))
@@ -229,8 +230,9 @@ class XlaSession:
             def traced(parameters: Arrays, batches: list[Batch]) -> Any:
                 if counted is None:
                     return row_losses(self.layout, parameters, batches[0], settings)
-                loss = mean_loss(self.layout, parameters, batches[0], counted, settings)
-                return jax.lax.pmean(loss, TOKENS) if mesh.tokens > 1 else loss
+                found = summed_loss(self.layout, parameters, batches[0], counted, settings)
+                loss, count = jax.lax.psum(found, TOKENS) if mesh.tokens > 1 else found
+                return loss / count
 
             spec = mesh.batch_spec(shape, positions=not whole)
             traced = self.layout.by_tokens(traced, [spec], PartitionSpec() if counted else PartitionSpec(spec[0]))

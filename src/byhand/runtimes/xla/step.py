@@ -17,7 +17,7 @@ from byhand.layers.parameter import Arrays
 from byhand.optim import Optimizer, State, updated
 from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.xla.applying import TraceSettings
-from byhand.runtimes.xla.gradients import loss_and_gradients
+from byhand.runtimes.xla.gradients import count_targets, loss_and_gradients
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import TOKENS
 from byhand.update_rules import UpdateRule
@@ -33,19 +33,20 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
     rules = rules_of(layout, optimizer)
     packed = {name for name, rule in rules.items() if rule.unpacked() != rule}  # held with a separate axis
     rules = {name: rule.unpacked() for name, rule in rules.items()}
-    total = sum(b * t for b, t in shapes)
-
-    def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
-        weight = shape[0] * shape[1] / total / layout.mesh.tokens
-        here = replace(settings, positions=layout.mesh.positions(shape[1]))
-        loss, gradients = loss_and_gradients(layout, parameters, batch, weight, here)
-        return weight * loss, gradients
 
     def of_tokens(parameters: Arrays, batches: list[Batch]) -> Any:
         """Return loss and gradients of a device's tokens, summed over all devices after the last micro-batch.
 
-        Each micro-batch waits for the one before: hosts must issue collectives in the same order, or they deadlock.
+        Both are means over the targets of all micro-batches and devices. Each micro-batch waits for the one before:
+        hosts must issue collectives in the same order, or they deadlock.
         """
+        count = sum(count_targets(targets) for _, targets in batches)
+        count = lax.psum(count, TOKENS) if layout.mesh.tokens > 1 else count
+
+        def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
+            here = replace(settings, positions=layout.mesh.positions(shape[1]))
+            return loss_and_gradients(layout, parameters, batch, 1.0 / count, here)
+
         if len(set(shapes)) == 1 < len(shapes):
             whole = jax.tree.map(lambda *parts: jnp.stack(parts), *batches)
             made = jax.eval_shape(lambda p, b: of_batch(p, b, shapes[0]), parameters, batches[0])

@@ -28,7 +28,7 @@ from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.protocol import Batch, Shape
-from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step, count_targets
 
 
 class LoopsSession(LocalSession):
@@ -70,7 +70,7 @@ class LoopsSession(LocalSession):
     def step(self, batches: Sequence[Batch], max_norm: float = 0.0) -> KnownOutcome:
         """Make one update from micro-batches (tokens, targets), each (B, T); return mean loss and gradient norm.
 
-        The mean is over all tokens, whatever the shapes of the micro-batches. The update is the optimizer's with its
+        The mean is over all targets, whatever the shapes of the micro-batches. The update is the optimizer's with its
         current lr, after clipping to `max_norm` (0: never). If loss or norm is not finite nothing is updated. However
         the step ends, also by an interrupt, optimizer.t counts it exactly if all parameters were updated.
         """
@@ -82,7 +82,7 @@ class LoopsSession(LocalSession):
         t, c = optimizer.t + 1, self._cleared()
         c[controls.MAX_NORM], c[controls.AVERAGING] = max_norm, 1 - decay_at(t, optimizer.settings.ema)
         self._settings.write(c, optimizer.lr, t)
-        c[controls.WEIGHT] = 1 / sum(tokens.size for tokens, _ in micro_batches)
+        c[controls.WEIGHT] = 1 / count_targets(micro_batches)
         optimizer.count_with(c[controls.APPLIED : controls.APPLIED + 1])  # the kernels count with the update itself
         self._compute_and_update(list(zip(plans, micro_batches, strict=True)), widest)
         loss = self._loss()
@@ -128,7 +128,7 @@ class LoopsSession(LocalSession):
         plan = self.plan("average" if average and self.arena.regions.averages else "loss", tokens.shape)
         self.runner.settle()
         self.arena.adopt()
-        self._cleared()[controls.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
+        self._cleared()[controls.WEIGHT] = 1 / count_targets([(tokens, targets)])
         self._put(plan, tokens, targets)
         self._replay(plan, updates=False)
         return self._loss()

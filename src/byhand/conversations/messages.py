@@ -1,0 +1,62 @@
+"""Messages of a conversation, and the two forms in which JSON has them.
+
+OpenAI    {"messages": [{"role": "user", "content": "To be?"}, {"role": "assistant", "content": "Not to be."}]}
+ShareGPT  {"conversations": [{"from": "human", "value": "To be?"}, {"from": "gpt", "value": "Not to be."}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+from byhand.config_checks import brief
+from byhand.errors import DataError
+
+Role = Literal["system", "user", "assistant"]
+ROLES = {**{role: role for role in get_args(Role)}, "developer": "system", "human": "user", "gpt": "assistant"}
+FORMS = (("messages", "role", "content"), ("conversations", "from", "value"))
+EXAMPLE = '{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}'
+OURS = "\ufdd0\ufdd1\ufdd2"  # noncharacters of Unicode, which texts must not have: `marks.py` says what they mark
+
+
+class Message(NamedTuple):
+    """What one side said."""
+
+    role: Role
+    content: str
+
+
+Messages = Sequence[Message]
+
+
+def conversation(found: Any, where: str) -> list[Message]:
+    """Return the messages of an object of JSON, or of such a list; DataError with its place if it has none."""
+    if isinstance(found, list):
+        return [_message(each, *FORMS[0][1:], where) for each in found]
+    form = next((form for form in FORMS if isinstance(found, dict) and form[0] in found), None)
+    if form is None or not isinstance(found[form[0]], list):
+        raise DataError(f"{where} has no list of messages. Write lines like {EXAMPLE}.")
+    return [_message(each, *form[1:], where) for each in found[form[0]]]
+
+
+def _message(found: Any, role: str, content: str, where: str) -> Message:
+    if isinstance(found, Message):
+        found = found._asdict()
+    if not isinstance(found, Mapping) or not isinstance(found.get(content), str):
+        raise DataError(f"{where}: a message has no text as its {content!r}. Write lines like {EXAMPLE}.")
+    if not isinstance(who := found.get(role), str) or who not in ROLES:
+        raise DataError(f"{where}: a message is from {brief(who)}. Use system, user and assistant.")
+    text = found[content]
+    if bad := next((c for c in text if c in OURS or c == "\0" or "\ud800" <= c <= "\udfff"), None):
+        raise DataError(f"{where}: a message holds U+{ord(bad):04X}, which no text has. Mend it, or remove it.")
+    return Message(ROLES[who], text)  # pyright: ignore[reportArgumentType]
+
+
+def shortened(messages: Messages) -> Iterator[list[Message]]:
+    """Yield a conversation, then without its oldest questions and answers one after the other, down to the last.
+
+    What stands before the first question stays.
+    """
+    begins = [i for i, message in enumerate(messages) if message.role == "user"] or [0]
+    for begin in begins:
+        yield [*messages[: begins[0]], *messages[begin:]]

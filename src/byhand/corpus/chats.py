@@ -1,0 +1,224 @@
+"""Conversations as a corpus: files of them, and rows of tokens of which only the answers are targets.
+
+A conversation is a document: one line of JSON in one form, so that all that is said of documents (`prepared`) holds,
+also for validation, which takes whole conversations. Their tokens are in memory.
+
+A row of training holds conversations that are drawn with equal probability, one after the other as long as they fit
+whole; the first one that does not begins the next row. In a row of validation one stands alone, as it is asked. The
+rest of a row has no target. A conversation that is longer than a row loses its oldest questions with their answers,
+and if the last ones are too long themselves, the beginning of these.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Self
+
+import numpy as np
+
+from byhand.conversations.formats import Chat
+from byhand.conversations.messages import Messages, conversation, shortened
+from byhand.corpus.dataset import Corpus, Integers
+from byhand.corpus.documents import Document, Reading, lines_of, lines_of_stream
+from byhand.corpus.text_file import blocks
+from byhand.corpus.texts import LIBRARY, SHAKESPEARE, Text, Validation, open_text
+from byhand.errors import DataError, brief
+from byhand.files.reading import parse_json
+from byhand.quantities import counted
+from byhand.tokenizers.tokenizer import END, Tokenizer
+
+log = logging.getLogger(__name__)
+EVERY = 20_000  # conversations between two lines of progress
+
+
+def open_chats(sources: tuple[str, ...], validation: Validation | None = None) -> Text:
+    """Return the conversations of files, folders or patterns of JSON lines, or of standard input (-), as one text."""
+    if alone := {LIBRARY, SHAKESPEARE} & {*sources, *(validation.sources if validation else ())}:
+        raise DataError(f"{alone.pop()} holds no conversations. Name JSON lines.")
+    return open_text(sources, Conversations(), validation)
+
+
+@dataclass(frozen=True)
+class Conversations(Reading):
+    """How files of conversations are read: each becomes a document; those without an answer are left out."""
+
+    def documents(self, path: Path, named: bool = True) -> Iterator[Document]:
+        """Yield the conversations of a file of JSON lines, which may be compressed."""
+        return self._read(lines_of(path), str(path), named)
+
+    def of_stream(self, stream: BinaryIO, name: str) -> Iterator[Document]:
+        """Yield the conversations of a stream."""
+        return self._read(lines_of_stream(stream, name), name, True)
+
+    def plain(self, path: Path) -> bool:
+        """Return False: a conversation has one form for all."""
+        return False
+
+    def _read(self, found: Iterable[tuple[str, bytes]], name: str, named: bool) -> Iterator[Document]:
+        without = 0
+        for where, line in found:
+            try:
+                messages = conversation(parse_json(line), where)
+            except (ValueError, RecursionError) as error:
+                if isinstance(error, DataError):
+                    raise
+                raise DataError(f"{where} is no JSON: {brief(error)}. Mend the line, or remove it.") from None
+            while messages and messages[-1].role != "assistant":
+                messages.pop()  # nothing answers it
+            if messages:
+                content = json.dumps([message._asdict() for message in messages], ensure_ascii=False)
+                yield Document([content.encode()], name, named)
+            else:
+                without += 1
+        if without:
+            log.info("%s: %s without an answer left out", name, counted(without, "conversation"))
+
+
+def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
+    """Return the corpus of conversations, each at most a row of `seq_len` targets.
+
+    DataError if the tokenizer's template cannot write one.
+    """
+    chat, cut = Chat(tokenizer), 0
+    ids, learnt, ends = list[np.ndarray](), list[np.ndarray](), [0]
+    for number, line in enumerate(_lines(text), 1):
+        messages = conversation(parse_json(line), "the text of the run")
+        try:
+            row, marked, whole = fitted(chat, messages, seq_len + 1)
+        except DataError as error:
+            begin = f"{messages[0].content[:60]!r}"
+            raise DataError(f"{text.name}, the conversation that begins {begin}: {error}") from None
+        if not any(marked):
+            raise DataError(f"{text.name}: the model's chat template marks nothing that is to be learnt.")
+        cut += not whole
+        ids.append(np.array(row, tokenizer.dtype))
+        learnt.append(np.array(marked, bool))
+        ends.append(ends[-1] + len(row))
+        if number % EVERY == 0:
+            log.info("%s: encoded %s", text.name, counted(number, "conversation"))
+    if cut:
+        log.info("%s: %s cut at the beginning, to %d tokens", text.name, counted(cut, "conversation"), seq_len + 1)
+    return ChatCorpus(
+        np.concatenate(ids), np.concatenate(learnt), np.array(ends), tokenizer, text.name, text.training
+    )
+
+
+def fitted(chat: Chat, messages: Messages, most: int) -> tuple[list[int], list[bool], bool]:
+    """Return at most so many ids of a conversation, which are learnt, and whether these are all."""
+    ids, learnt = list[int](), list[bool]()
+    for i, rest in enumerate(shortened(messages)):
+        ids, learnt = chat.conversation(rest)
+        if len(ids) <= most:
+            return ids, learnt, i == 0
+    return ids[-most:], learnt[-most:], False
+
+
+def _lines(text: Text) -> Iterator[bytes]:
+    left = b""
+    for block in blocks(text.content):
+        *whole, left = (left + block.tobytes()).split(END)
+        yield from whole
+    if left:
+        yield left
+
+
+class ChatCorpus(Corpus):
+    """Conversations one after the other, and rows of them.
+
+    learnt  booleans (N,): which tokens are answers
+    ends    where each conversation begins, and where the last one ends
+    """
+
+    def __init__(
+        self,
+        tokens: np.ndarray,
+        learnt: np.ndarray,
+        ends: np.ndarray,
+        tokenizer: Tokenizer,
+        name: str,
+        training: int = 0,
+    ) -> None:
+        super().__init__(tokens, tokenizer, name, training)
+        self.learnt, self.ends = learnt, ends
+
+    def sample_batch(
+        self, batch_size: int, seq_len: int, rng: Integers, rows: slice | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return (tokens, targets), each int64 (B, T), of conversations drawn with equal probability; -1: no target.
+
+        rows  ignored: all hosts draw the same rows, and return all of them
+        """
+        self.require(seq_len)
+        drawn, filled = self._drawn(rng, batch_size), list[list[int]]()
+        number = next(drawn)
+        while len(filled) < batch_size:
+            row, left = list[int](), seq_len + 1
+            while (size := self._size(number)) <= left:
+                row, left, number = [*row, number], left - size, next(drawn)
+            filled.append(row)
+        return self._rows(filled, seq_len)
+
+    def spread_windows(self, count: int, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (tokens, targets) of at most `count` conversations, spread evenly from the first to the last."""
+        self.require(seq_len)
+        chosen = np.unique(np.linspace(0, self.count - 1, min(count, self.count)).astype(np.int64))
+        return self.alone(chosen.tolist(), seq_len)
+
+    def alone(self, numbers: Iterable[int], seq_len: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (tokens, targets) of these conversations, each in a row of its own."""
+        return self._rows([[number] for number in numbers], seq_len)
+
+    def split(self, val_fraction: float, seq_len: int) -> tuple[Self, Self]:
+        """Return (training, validation): whole conversations."""
+        self.require(seq_len)
+        if self.count < 2:
+            raise DataError(
+                f"{self.name} holds one conversation, but training and validation need one each. Add some."
+            )
+        cut = self.training or min(self.count - 1, max(1, self.count - round(self.count * val_fraction)))
+        return self._chats(0, cut, f"the training part of {self.name}"), self._chats(
+            cut, self.count, f"the validation part of {self.name}"
+        )
+
+    def require(self, seq_len: int) -> None:
+        """Raise DataError if a conversation was cut for longer rows."""
+        if (longest := int(np.diff(self.ends).max())) > seq_len + 1:
+            raise DataError(f"{self.name} has a conversation of {longest:,} tokens, more than seq_len {seq_len} + 1.")
+
+    @property
+    def count(self) -> int:
+        """The number of conversations."""
+        return len(self.ends) - 1
+
+    def _size(self, number: int) -> int:
+        return int(self.ends[number + 1] - self.ends[number])
+
+    def _drawn(self, rng: Integers, size: int) -> Iterator[int]:
+        while True:
+            yield from rng.integers(0, self.count, size=size).tolist()
+
+    def _rows(self, filled: list[list[int]], seq_len: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows of these conversations: what follows a token is its target if it is learnt."""
+        tokens = np.zeros((len(filled), seq_len + 1), np.int64)
+        targets = np.full((len(filled), seq_len + 1), -1, np.int64)
+        for i, row in enumerate(filled):
+            at = 0
+            for number in row:
+                begin, end = int(self.ends[number]), int(self.ends[number + 1])
+                ids, learnt = self.tokens[begin:end], self.learnt[begin:end]
+                tokens[i, at : at + len(ids)] = ids
+                targets[i, at : at + len(ids)][learnt] = ids[learnt]
+                targets[i, at] = -1  # nothing of this conversation comes before it
+                at += len(ids)
+        return tokens[:, :-1], targets[:, 1:]
+
+    def _chats(self, first: int, last: int, name: str) -> Self:
+        begin, end = int(self.ends[first]), int(self.ends[last])
+        part = self._part(begin, end, name)
+        part.learnt, part.ends = self.learnt[begin:end], self.ends[first : last + 1] - begin
+        part.training = 0
+        return part

@@ -1,0 +1,120 @@
+"""Conversations become rows: only answers are targets, and whoever is too long loses its beginning."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from byhand.conversations.messages import Message
+from byhand.corpus.chats import ChatCorpus, chats_of, open_chats
+from byhand.corpus.dataset import batch_generator
+from byhand.corpus.texts import Validation
+from byhand.errors import DataError
+from byhand.tokenizers.byte import BYTES
+
+
+def talk(*turns, system=""):
+    roles = ["system"] * bool(system) + ["user", "assistant"] * len(turns)
+    return [
+        {"role": role, "content": text}
+        for role, text in zip(roles, ([system] * bool(system)) + list(turns), strict=False)
+    ]
+
+
+def written(path, *talks):
+    path.write_text("".join(json.dumps({"messages": each}) + "\n" for each in talks))
+    return path
+
+
+def text_of(row):
+    return bytes(row.astype(np.uint8)).rstrip(b"\0").decode().replace("\0", "|")
+
+
+TALKS = [talk(f"say {i}", f"{i}" * (1 + i % 3)) for i in range(20)]
+
+
+def test_a_row_holds_conversations_and_targets_where_they_answer(tmp_path):
+    corpus = chats_of(open_chats((str(written(tmp_path / "a.jsonl", *TALKS)),)), BYTES, 80)
+    assert corpus.count == 20
+    tokens, targets = corpus.sample_batch(6, 80, batch_generator(1, 0))
+    assert tokens.shape == targets.shape == (6, 80)
+    for row, wanted in zip(tokens, targets, strict=True):
+        talks = text_of(np.append(row, wanted[-1] if wanted[-1] >= 0 else 0)).split("User:\n")[1:]
+        assert len(talks) >= 2
+        answers = [each.split("Assistant:\n")[1].rstrip("|") + "\0" for each in talks]
+        assert bytes(wanted[wanted >= 0].astype(np.uint8)).decode() == "".join(answers)
+    again, _ = corpus.sample_batch(6, 80, batch_generator(1, 0))
+    np.testing.assert_array_equal(tokens, again)
+
+
+def test_every_conversation_is_drawn_about_as_often():
+    sizes = np.array([3, 9, 5, 4])
+    ends = np.concatenate([[0], sizes.cumsum()])
+    ids = np.repeat(np.arange(1, 5), sizes).astype(np.uint8)
+    corpus = ChatCorpus(ids, np.ones(len(ids), bool), ends, BYTES, "x")
+    tokens, _ = corpus.sample_batch(4000, 19, batch_generator(1, 0))
+    counts = np.array([np.count_nonzero(tokens == i + 1) / n for i, n in enumerate(sizes)])
+    assert np.ptp(counts) / counts.mean() < 0.12
+
+
+def test_validation_takes_whole_conversations_each_alone(tmp_path):
+    path = written(tmp_path / "a.jsonl", *TALKS)
+    corpus = chats_of(open_chats((str(path),), Validation(0.3)), BYTES, 64)
+    train, val = corpus.split(0.3, 64)
+    assert train.count + val.count == 20
+    assert 3 <= val.count <= 9
+    tokens, _ = val.spread_windows(100, 64)
+    assert len(tokens) == val.count
+    assert all(text_of(row).count("User:") == 1 for row in tokens)
+    assert len({text_of(row) for row in tokens} | {text_of(row) for row in train.spread_windows(99, 64)[0]}) == 20
+    own = chats_of(
+        open_chats((str(path),), Validation(0.1, [str(written(tmp_path / "v.jsonl", talk("x", "y")))])), BYTES, 64
+    )
+    assert [part.count for part in own.split(0.1, 64)] == [20, 1]
+
+
+def test_what_is_too_long_loses_its_oldest_questions_then_its_beginning(tmp_path, caplog):
+    caplog.set_level("INFO", "byhand")
+    long = talk("a", "b" * 30, "c", "d", "e", "f", system="s")
+    path = written(tmp_path / "a.jsonl", long, talk("g", "h" * 90), talk("i", "j"))
+    corpus = chats_of(open_chats((str(path),)), BYTES, 60)
+    rows, targets = corpus.spread_windows(9, 60)
+    texts = sorted(text_of(row) for row in rows)
+    assert texts == ["System:\ns|User:\nc|Assistant:\nd|User:\ne|Assistant:\nf", "User:\ni|Assistant:\nj", "h" * 60]
+    assert (targets >= 0).any(axis=1).all()
+    assert "2 conversations cut at the beginning, to 61 tokens" in caplog.text
+    with pytest.raises(DataError, match="more than seq_len 16"):
+        corpus.require(16)
+
+
+def test_compressed_files_and_questions_without_an_answer(tmp_path, caplog):
+    caplog.set_level("INFO", "byhand")
+    lines = [json.dumps({"messages": each}) for each in (talk("a"), talk("b", "c", "d"))]
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n\n".join(lines).encode()))
+    corpus = chats_of(open_chats((str(tmp_path / "*.gz"),)), BYTES, 60)
+    assert text_of(corpus.spread_windows(9, 60)[0][0]) == "User:\nb|Assistant:\nc"
+    assert "1 conversation without an answer left out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", r"a\.jsonl:1 is no JSON"),
+        ('{"messages": 3}', r"a\.jsonl:1 has no list of messages"),
+        ("", "holds no text"),
+    ],
+)
+def test_files_without_conversations_are_refused(tmp_path, content, words):
+    (tmp_path / "a.jsonl").write_text(content)
+    with pytest.raises(DataError, match=words):
+        open_chats((str(tmp_path / "a.jsonl"),))
+    with pytest.raises(DataError, match="python-stdlib holds no conversations"):
+        open_chats(("python-stdlib",))
+
+
+def test_messages_are_what_they_were(tmp_path):
+    path = written(tmp_path / "a.jsonl", talk("ünï\n<x>", '\\u0041 "q"'))
+    corpus = chats_of(open_chats((str(path),)), BYTES, 90)
+    assert bytes(corpus.tokens).decode() == 'User:\nünï\n<x>\0Assistant:\n\\u0041 "q"\0'
+    assert Message("user", "x").role == "user"
