@@ -88,8 +88,9 @@ class Trainer:
         self.prepared = False
         self._next: tuple[int, list[Batch]] = (-1, [])  # a step's micro-batches, prefetched while the device computes
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
-        targets = self.val_windows[1]
-        self.bytes_per_token = self.tokenizer.count_bytes(targets) / targets.size
+        tokens, targets = self.val_windows
+        rows = zip(targets, tokens[:, 0].tolist(), strict=True)
+        self.bytes_per_token = sum(self.tokenizer.count_bytes(row, first) for row, first in rows) / targets.size
 
     def request(self, config: TrainConfig) -> Request:
         """Return the request to the runtimes."""

@@ -65,7 +65,7 @@ def files(
     """Yield the files of a folder that transformers loads. ConfigError if no family has this model."""
     family = family_of(config, FAMILIES, "transformers")
     full, whole = completed(arrays, config, family)
-    ids = conventions.ids(conventions.conventions_of(tokens.byte_pairs(tokenizer)))
+    ids = conventions.ids(conventions.conventions_of(tokens.known(tokenizer)))
     described = list(tokens.files(tokenizer, config.seq_len))  # or refused before anything is written
     yield CONFIG, _json(as_json(family, whole, ids))
     yield GENERATION, _json({**ids, "do_sample": False})
