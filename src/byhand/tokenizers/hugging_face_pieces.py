@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from byhand.errors import DataError
-from byhand.tokenizers.sentencepiece import SPACE, SentencePieceTokenizer
+from byhand.tokenizers.sections import SPACE
+from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 
 SPACES = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
 PREPEND = {"type": "Prepend", "prepend": SPACE}

@@ -5,14 +5,11 @@ No word is cut off beforehand: a section, the text between two special tokens, g
 becomes its UTF-8 bytes, a token each. Decoding takes the added space away again, so the first token of a section
 stands for one byte less than elsewhere.
 
-Where no piece has a ▁ behind another character, no merge crosses that place: such texts are cut there into words.
-
 Source      Kudo & Richardson 2018, arXiv:1808.06226
 """
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -22,16 +19,13 @@ import numpy as np
 
 from byhand.errors import DataError
 from byhand.tokenizers.merging import every_pair, listed, merged
-from byhand.tokenizers.splitting import finder, require_searchable, with_end
+from byhand.tokenizers.sections import PREFIXES, SPACE, Sections
+from byhand.tokenizers.splitting import require_searchable
 from byhand.tokenizers.symbols import LARGEST, encoded, is_pair, is_vocabulary, ordinary
 from byhand.tokenizers.tokenizer import END, Tokenizer, utf8
 
-SPACE = "▁"
-PREFIXES = ("each", "words", "first", "none")
 KEPT = 1 << 18  # words in the cache of ids
 BYTE = re.compile("<0x([0-9A-F]{2})>")
-WORDS = re.compile(f"{SPACE}*[^{SPACE}]+|{SPACE}+")
-CROSSING = re.compile(f"[^{SPACE}]{SPACE}")
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -86,9 +80,7 @@ class SentencePieceTokenizer(Tokenizer):
             self.pairs = listed(self.merges, vocabulary)
         self.lacking = {token: sign for sign, token in self.first.items()}
         self.first |= {piece: token for piece, token in plain.items() if len(piece) == 1}
-        self._crossing = any(CROSSING.search(piece) for piece in made)
-        self._find = finder([text for text in self.special if text not in self.late])
-        self._find_late = finder([SPACE + text for text in self.late])
+        self._sections = Sections(made, self.special, self.late, prefix)
         self._words: dict[str, list[int]] = {}
         super().__init__(token_bytes)
 
@@ -158,54 +150,12 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[list[int]]:
         """Yield the ids of a text that comes in blocks."""
-        decoder, left = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape"), ""
-        longest = max(map(len, self.special), default=0)
-        begins, first, kept = True, True, 0  # of a section; of the text
-        for block, ends in with_end(blocks):
-            left += decoder.decode(block, final=ends)
-            if len(left) < 2 * kept and not ends:  # a long word: scan it again when the buffer has doubled
-                continue
-            ids, at = list[int](), 0
-            for match in self._find.finditer(left) if self._find else ():
-                if not ends and match.start() + longest > len(left):
-                    break
-                ids += self._section(left[at : match.start()], begins, first)
-                ids.append(self.special[match[0]])
-                begins, first, at = True, False, match.end()
-            sure = len(left) if ends else at + self._sure(left[at : max(at, len(left) - longest)])
-            if sure > at:
-                ids += self._section(left[at:sure], begins, first)
-                begins = first = False
-            left = left[sure:]
-            kept = len(left)
-            yield ids
+        for found in self._sections.words(blocks):
+            yield [token for word, special in found for token in self._ids(word, special)]
 
-    def _sure(self, text: str) -> int:
-        """Return where the last word of a text begins, which what follows may continue."""
-        last = max(text.rfind(" "), text.rfind(SPACE))
-        return 0 if self._crossing else len(text[: last + 1].rstrip(" " + SPACE))
-
-    def _section(self, text: str, begins: bool, first: bool) -> list[int]:
-        """Return the ids of a section, or of some words of it."""
-        written = text.replace(" ", SPACE)
-        bare = self.prefix == "each" or not written.startswith(SPACE)
-        if text and begins and bare and (first or self.prefix != "first") and self.prefix != "none":
-            written = SPACE + written
-        words = [written] if self._crossing and written else WORDS.findall(written)
-        return [token for word in words for part, late in self._parts(word) for token in self._ids(part, late)]
-
-    def _parts(self, word: str) -> Iterator[tuple[str, bool]]:
-        """Yield the parts of a word, and whether each is a special token behind a ▁."""
-        at = 0
-        for match in self._find_late.finditer(word) if self._find_late and self.prefix == "each" else ():
-            yield word[at : match.start()], False
-            yield match[0], True
-            at = match.end()
-        yield word[at:], False
-
-    def _ids(self, word: str, late: bool) -> list[int]:
-        if late:
-            return [self.special[word.removeprefix(SPACE)]]
+    def _ids(self, word: str, special: bool) -> list[int]:
+        if special:
+            return [self.special[word]]
         if word not in self._words:
             if len(self._words) >= KEPT:
                 self._words.clear()

@@ -20,7 +20,8 @@ import numpy as np
 
 from byhand.errors import DataError
 from byhand.tokenizers.conventions import Conventions
-from byhand.tokenizers.sentencepiece import BYTE, SPACE, SentencePieceTokenizer
+from byhand.tokenizers.sections import SPACE
+from byhand.tokenizers.sentencepiece import BYTE, SentencePieceTokenizer
 from byhand.tokenizers.symbols import LARGEST
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTES = 1, 2, 3, 4, 5, 6  # kinds of pieces, in GGUF too
