@@ -190,9 +190,9 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     for piece in pieces(whole, family.tensors):
         packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
         tensors[piece.theirs] = Stored(kind if packed else FLOAT32, piece.shape, 0)  # its place follows
-        if packed and np.abs(full[piece.ours]).max() > kind.largest:
+        if packed and max(np.abs(full[name]).max() for name in piece.ours) > kind.largest:
             raise ConfigError(
-                f"{piece.ours} holds numbers larger than {kind.symbol} can ({kind.largest:,.0f}). "
+                f"{piece.ours[0]} holds numbers larger than {kind.symbol} can ({kind.largest:,.0f}). "
                 f"Export without --quantize."
             )
     if quantize and all(tensor.kind is FLOAT32 for tensor in tensors.values()):

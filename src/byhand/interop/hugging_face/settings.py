@@ -9,11 +9,10 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError, DataError
 from byhand.interop.families import Family, plain
-from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face.families import FAMILIES, LACKING, PART
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 
 SAME = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}  # other names for one function
-PART = "partial_rotary_factor"  # the part of a head that is rotated
 UNSCALED = {"rope_type": "default", "type": "default", PART: 1.0}
 FULL, SLIDING = "full_attention", "sliding_attention"
 CAUSAL = {"is_causal": (True,)}  # of every family; transformers writes it only where it is false
@@ -22,10 +21,14 @@ SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # tru
 
 def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     """Return the family and the config of a config.json; DataError or ConfigError if ours cannot be that model."""
+    lacking = LACKING.get(str(found.get("model_type")))
+    if lacking:
+        raise DataError(f"a {found['model_type']} has {lacking}, which byhand lacks. Use a {' or '.join(FAMILIES)}.")
     family = family_named(found, "model_type", FAMILIES)
     require_usual(found, CAUSAL | {key: values for key, values in family.only.items() if key not in family.keys})
     for key in SWITCHES:
         _flag(found, key)
+    found = {key: found[older] for older, key in family.older.items() if older in found} | dict(found)
     settings = family.usual() | settings_of(_with_rotation(found, family), family.keys, family.missing)
     for twin, key in family.twins.items():
         if found.get(twin, settings[family.keys[key]]) != settings[family.keys[key]]:
@@ -33,7 +36,7 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     settings["activation"] = _activation(found, family)
     settings["attention_window"] = _window(found, family, settings["n_layers"])
     for key, name in family.flags.items():
-        settings[name] = family.settings[name][_flag(found, key)]
+        settings[name] = family.settings[name][_flag({key: family.missing.get(key, False), **found}, key)]
     return family, plain(ModelConfig(**settings))
 
 

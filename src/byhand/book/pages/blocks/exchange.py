@@ -117,14 +117,18 @@ def exchange_tensors(goal: str, family: str) -> Rows:
     """A family's tensors: our array and their tensor, each with its shape, and the conversion."""
     config = _example(FAMILIES[family])
     for piece in pieces(config, FORMATS[goal][family].tensors):
-        ours = declared(config)[piece.ours].shape
+        ours = declared(config)[piece.ours[0]].shape
         how = Words("transposed", "转置") if piece.transposed else Words("unchanged", "原样")
-        if piece.columns.stop - piece.columns.start != ours[-1]:
+        if not isinstance(piece.columns, slice):
+            how = Words("head by head, transposed", "逐头排列，转置")
+        elif len(piece.ours) > 1:
+            how = Words("side by side, transposed", "并排，转置")
+        elif piece.columns.stop - piece.columns.start != ours[-1]:
             columns = f"`[:, {piece.columns.start}:{piece.columns.stop}]`"
             how = Words(f"columns {columns}, transposed", f"列 {columns}，转置")
             if FORMATS[goal][family].pairing == "neighbours" and "_v" not in piece.theirs:
                 how = Words(f"columns {columns}, permuted, transposed", f"列 {columns}，重排后转置")
-        yield f"`{piece.ours}` {list(ours)}", f"`{piece.theirs}` {list(piece.shape)}", how
+        yield f"{', '.join(f'`{name}`' for name in piece.ours)} {list(ours)}", f"`{piece.theirs}` {list(piece.shape)}", how
 
 
 @table_block(
