@@ -1,6 +1,6 @@
 """What llama.cpp computes of a model, in NumPy: float64, but for the places where it rounds.
 
-GELU comes from a table in float16. Before a product with quantised weights, activations are rounded to Q8_0: for each
+GELU comes from a table of its tanh form in float16, the exact form too. Before a product with quantised weights, activations are rounded to Q8_0: for each
 32 numbers a scale in float16, and whole numbers.
 """
 
@@ -36,7 +36,7 @@ def as_llama_cpp_computes(
         if config.qk_norm:
             q, k = (_unit(a, config.norm_eps) * p[f"{at}.attn.{g}_gain"] for a, g in ((q, "q"), (k, "k")))
         if config.positions == "rotary":
-            q, k = _turned(q, config.rope_base), _turned(k, config.rope_base)
+            q, k = (_turned(a, config.rope_base, config.rotary_width) for a in (q, k))
         mixed = []
         for head in range(heads):
             group = head // (heads // groups)
@@ -44,8 +44,9 @@ def as_llama_cpp_computes(
             scores = np.where(np.tril(np.ones((n, n))) > 0, scores, -np.inf)
             weights = np.exp(scores - scores.max(-1, keepdims=True))
             mixed.append(weights / weights.sum(-1, keepdims=True) @ v[:, group])
+        before = x
         x = x + product(np.concatenate(mixed, -1), p[f"{at}.attn.w_proj"], p.get(f"{at}.attn.b_proj"))
-        h = norm(x, f"{at}.ln_2")
+        h = norm(before if config.parallel_residual else x, f"{at}.ln_2")
         if config.activation == "swiglu":
             gate = product(h, p[f"{at}.mlp.w_gate"], p.get(f"{at}.mlp.b_gate"))
             act = gate / (1 + np.exp(-gate)) * product(h, p[f"{at}.mlp.w_up"], p.get(f"{at}.mlp.b_up"))
@@ -61,12 +62,12 @@ def _unit(x, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
 
 
-def _turned(x, base):
-    n, _, d = x.shape
+def _turned(x, base, d):
+    n, rest = len(x), x[..., d:]
     angles = np.arange(n)[:, None] * base ** (-2.0 * np.arange(d // 2) / d)
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
-    left, right = x[..., : d // 2], x[..., d // 2 :]
-    return np.concatenate([left * cos - right * sin, right * cos + left * sin], -1)
+    left, right = x[..., : d // 2], x[..., d // 2 : d]
+    return np.concatenate([left * cos - right * sin, right * cos + left * sin, rest], -1)
 
 
 def _gelu_of_a_table(x):

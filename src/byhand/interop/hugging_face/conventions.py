@@ -79,8 +79,7 @@ def conventions_of(tokenizer: Tokenizer) -> Conventions:
 def ids(found: Conventions) -> dict[str, Any]:
     """Return what config.json and generation_config.json say of tokens: null where there is none."""
     ends = list(found.ends) if len(found.ends) > 1 else found.ends[0] if found.ends else None
-    pad = {} if found.pad is None else {"pad_token_id": found.pad}
-    return {"bos_token_id": found.bos, "eos_token_id": ends, **pad}
+    return {"bos_token_id": found.bos, "eos_token_id": ends, "pad_token_id": found.pad}
 
 
 def settings(found: Conventions, texts: Mapping[int, str]) -> Iterator[tuple[str, Any]]:
