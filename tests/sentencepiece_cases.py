@@ -1,4 +1,4 @@
-"""Small tokenizers of SentencePiece's kind, in the files of other programs, written from the formats' descriptions."""
+"""Small tokenizers of SentencePiece's kind, in other programs' files, written from the formats' descriptions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,11 @@ def tokenizer_json(prefix: str = "each", late: bool = False) -> dict[str, Any]:
         "type": "Replace", "pattern": {"String": " "}, "content": "▁",
     }  # fmt: skip
     scheme = {"words": "always", "first": "first"}.get(prefix)
-    back = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]
+    back = [
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
     strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}]
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": late, "special": True}
     begin = [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]

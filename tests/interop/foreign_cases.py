@@ -82,7 +82,11 @@ def shapes(c: dict) -> dict[str, tuple[int, ...]]:
                 found |= {f"transformer.h.{i}.{name}.weight": (n,), f"transformer.h.{i}.{name}.bias": (n,)}
         found |= {"transformer.ln_f.weight": (n,), "transformer.ln_f.bias": (n,)}
         return found if tied else found | {"lm_head.weight": (v, n)}
-    n, f, d = c["hidden_size"], c["intermediate_size"], c.get("head_dim", c["hidden_size"] // c["num_attention_heads"])
+    n, f, d = (
+        c["hidden_size"],
+        c["intermediate_size"],
+        c.get("head_dim", c["hidden_size"] // c["num_attention_heads"]),
+    )
     if c["model_type"] == "gpt_neox":
         found = {"gpt_neox.embed_in.weight": (v, n)} | _layer_norm("gpt_neox.final_layer_norm", n)
         for i in range(c["num_hidden_layers"]):
@@ -116,7 +120,9 @@ def shapes(c: dict) -> dict[str, tuple[int, ...]]:
                 found[f"{at}.mlp.{name}_proj.bias"] = shape[:1]
         if c["model_type"] == "phi3":
             for names, whole in (("self_attn.{}_proj", "qkv"), ("mlp.{}_proj", "gate up")):
-                parts = [found.pop(f"{at}.{names.format(p)}.weight") for p in (whole.split() if " " in whole else whole)]
+                parts = [
+                    found.pop(f"{at}.{names.format(p)}.weight") for p in (whole.split() if " " in whole else whole)
+                ]
                 found[f"{at}.{names.format(whole.replace(' ', '_'))}.weight"] = (sum(rows for rows, _ in parts), n)
     if c["model_type"] == "stablelm":
         found |= {name.replace(".weight", ".bias"): shape for name, shape in found.items() if "norm" in name}

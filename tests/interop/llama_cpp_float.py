@@ -1,7 +1,7 @@
 """What llama.cpp computes of a model, in NumPy: float64, but for the places where it rounds.
 
-GELU comes from a table of its tanh form in float16, the exact form too. Before a product with quantised weights, activations are rounded to Q8_0: for each
-32 numbers a scale in float16, and whole numbers.
+GELU, also the exact one, comes from a table of its tanh form in float16. Before a product with quantised weights,
+activations are rounded to Q8_0: for each 32 numbers a scale in float16, and whole numbers.
 """
 
 from __future__ import annotations

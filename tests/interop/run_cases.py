@@ -32,7 +32,9 @@ WHOLE = {  # by family: models with exactly its parameters
     "phi3": replace(LLAMA, rope_fraction=0.5, attention_window=8),
     "stablelm": replace(LLAMA, norm="layer", rope_fraction=0.5),
     "stablelm with biases": replace(LLAMA, norm="layer", attention_bias="qkv", d_model=40, rope_fraction=0.8),
-    "gpt_neox": replace(GPT2, positions="rotary", rope_fraction=0.25, parallel_residual=True, activation="gelu_exact"),
+    "gpt_neox": replace(
+        GPT2, positions="rotary", rope_fraction=0.25, parallel_residual=True, activation="gelu_exact"
+    ),
     "gpt_neox in turn": replace(GPT2, positions="rotary", activation="relu", tied_embeddings=True),
     "qwen2": replace(LLAMA, attention_bias="qkv"),
     "qwen3": replace(LLAMA, qk_norm=True, d_head=16, tied_embeddings=True),

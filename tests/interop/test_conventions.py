@@ -140,9 +140,7 @@ def test_processors_around_processors():
 )  # fmt: skip
 def test_conventions_that_are_none_are_refused(wrong):
     values = json.loads(
-        known(of_hugging_face(tokenizer_json(CASES["flags beside a template"])))
-        .using(Conventions(bos=3))
-        .content
+        known(of_hugging_face(tokenizer_json(CASES["flags beside a template"]))).using(Conventions(bos=3)).content
     )
     content = json.dumps(values | {"conventions": wrong}, sort_keys=True, separators=(",", ":")).encode()
     with pytest.raises(DataError) as error:

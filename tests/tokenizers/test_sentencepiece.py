@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from contextlib import suppress
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +17,6 @@ from byhand.generation import StopText
 from byhand.tokenizers import forms
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.registry import restored, stored
-from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.sentencepiece_files import NORMAL, Piece, of_model, of_pieces
 
 WORDS = of_model(cases.tokenizer_model())
@@ -30,7 +32,7 @@ def by_definition(text: str) -> list[int]:
     """Merge the pair of adjacent pieces of the highest score, the leftmost among equals, until there is none."""
     known = {piece: (token, score) for token, (piece, score, kind) in enumerate(cases.pieces()) if kind == NORMAL}
     row = list("▁" + text.replace(" ", "▁")) if text else []
-    while found := [(-known[a + b][1], k) for k, (a, b) in enumerate(zip(row, row[1:], strict=False)) if a + b in known]:
+    while found := [(-known[a + b][1], k) for k, (a, b) in enumerate(pairwise(row)) if a + b in known]:
         k = min(found)[1]
         row[k : k + 2] = [row[k] + row[k + 1]]
     ids = [[known[piece][0]] if piece in known else [3 + byte for byte in piece.encode()] for piece in row]
@@ -40,17 +42,11 @@ def by_definition(text: str) -> list[int]:
 def test_ids_are_those_of_merging_by_score():
     for text in texts(150):
         parts = text.replace("</s>", "<s>").split("<s>")
-        marks = [2 if mark == "</s>" else 1 for mark in cases_marks(text)]
+        marks = [2 if mark == "</s>" else 1 for mark in re.findall("</?s>", text)]
         due = by_definition(parts[0])
         for mark, part in zip(marks, parts[1:], strict=True):
             due += [mark, *by_definition(part)]
         assert WORDS.encode(text) == due, text
-
-
-def cases_marks(text: str) -> list[str]:
-    import re
-
-    return re.findall("</?s>", text)
 
 
 @pytest.mark.parametrize("prefix", ["each", "words", "first", "none"])
@@ -175,10 +171,8 @@ def test_damaged_files_are_refused():
     for _ in range(60):
         content = bytearray(whole)
         content[chance.randrange(len(whole))] = chance.randrange(256)
-        try:
-            assert isinstance(of_model(bytes(content)), SentencePieceTokenizer)
-        except DataError as error:
-            assert str(error).isprintable()
+        with suppress(DataError):  # and nothing else
+            of_model(bytes(content))
 
 
 def test_a_long_text_without_spaces_takes_no_quadratic_time():

@@ -66,7 +66,7 @@ def _named(tokenizer: str) -> Tokenizer | None:
 
 
 def read(path: Path) -> Foreign:
-    """Return the model of a folder of transformers, a GGUF, or a checkpoint of llm.c, llama2.c, nanoGPT or the seed program.
+    """Return the model of a folder of transformers, a GGUF, or a checkpoint of another trainer.
 
     Raises DataError or ConfigError in one line if it is none of these, is damaged, or cannot be a model of ours.
     """

@@ -1,7 +1,7 @@
 """Tensors of other programs as facts: which of theirs make one of ours, and how.
 
 A fact names one array of a model with `*` for the block's number, and theirs in the same way. Several of theirs are
-concatenated along our last axis (queries, keys, values), or several of ours along that of theirs (gate and up). Theirs
+concatenated along our last axis (queries, keys, values), or several of ours make one of theirs (gate and up). Theirs
 may be transposed: [out, in] where ours is [in, out]; or have queries, keys and values head by head.
 """
 

@@ -1,8 +1,8 @@
 """tokenizer.json of Hugging Face's `tokenizers`: BPE of bytes and of SentencePiece's pieces, read and written.
 
 Only tokenizers that give the same ids here and there are accepted: byte-level BPE with a pre-tokenizer of `SPLITS`,
-no normalizer but NFC, and pieces with byte fallback (`hugging_face_pieces`). Of conventions the file holds which tokens are added around a text (`post_processor`) and which
-special tokens are shown.
+no normalizer but NFC, and pieces with byte fallback (`hugging_face_pieces`). Of conventions the file holds which
+tokens are added around a text (`post_processor`) and which special tokens are shown.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _byte_level_steps(tokenizer: BytePairTokenizer) -> dict[str, Any]:
 
 
 def _special(added: Any, vocabulary: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
-    """Return the added tokens, and those that are looked for late; the order and flags of `tokenizers` are checked."""
+    """Return the added tokens, and those that are looked for late; their order and flags are checked."""
     special, normalized, size = dict[str, int](), dict[str, bool](), len(vocabulary)
     characters = 0
     for token in added if isinstance(added, list) else [None]:

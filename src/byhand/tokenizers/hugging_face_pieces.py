@@ -35,7 +35,6 @@ def of_steps(values: Mapping[str, Any]) -> str:
     elif normal == SPACES and pre in (None, SPLIT):  # no space is left to split at
         prefix = "none"
     elif normal is None and isinstance(pre, dict):
-        scheme = pre.get("prepend_scheme", "always")
         found = {**pre, "split": pre.get("split", True)}
         prefix = next((ours for ours, name in SCHEMES.items() if found == METASPACE | {"prepend_scheme": name}), None)
     if prefix is None:

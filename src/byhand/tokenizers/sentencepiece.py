@@ -37,8 +37,8 @@ class SentencePieceTokenizer(Tokenizer):
     special     texts that are tokens by themselves wherever they stand
     late        those of them that are found only where the text has a ▁ in front, which they swallow, as `tokenizers`
                 does with tokens whose `normalized` is true
-    prefix      which sections get a ▁: "each"; "words", those that do not begin with a space; "first" of these, if the
-                text begins with it; or "none"
+    prefix      which sections get a ▁: "each"; "words", those that do not begin with a space; "first" of these, if
+                the text begins with it; or "none"
     """
 
     kind = "sentencepiece"
@@ -183,7 +183,9 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _bare(self, tokens: np.ndarray, after: int | None) -> np.ndarray:
         """Return booleans (N,): tokens whose first space encoding has added."""
-        before = np.concatenate([[self.vocab_size if after is None else after], tokens[:-1]]) if tokens.size else tokens
+        before = (
+            np.concatenate([[self.vocab_size if after is None else after], tokens[:-1]]) if tokens.size else tokens
+        )
         return self._begins[before] & self._spaced[tokens]
 
     @cached_property

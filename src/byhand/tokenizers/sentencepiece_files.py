@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,12 +50,14 @@ def of_pieces(pieces: Sequence[Piece], prefix: str = "each") -> SentencePieceTok
         if piece.kind in (UNKNOWN, CONTROL, USER_DEFINED)
     }
     vocabulary = {piece.text: token for token, piece in enumerate(pieces) if piece.kind in (NORMAL, BYTES)}
-    if wrong := [p.text for p in pieces if (p.kind == BYTES) is not bool(BYTE.fullmatch(p.text)) and p.kind != UNUSED]:
+    if wrong := [
+        p.text for p in pieces if (p.kind == BYTES) is not bool(BYTE.fullmatch(p.text)) and p.kind != UNUSED
+    ]:
         raise DataError(f"its token {wrong[0][:40]!r} is a byte by its name or by its kind, but not by both")
     made = {p.text: p.score for p in pieces if p.kind == NORMAL and len(p.text) > 1}
     ranks = {score: rank for rank, score in enumerate(sorted(set(made.values()), reverse=True))}
     order = sorted(made, key=vocabulary.__getitem__)
-    by_id = all(made[one] > made[other] for one, other in zip(order, order[1:], strict=False))
+    by_id = all(made[one] > made[other] for one, other in pairwise(order))
     shown = tuple(token for token, piece in enumerate(pieces) if piece.kind == USER_DEFINED)
     return SentencePieceTokenizer(
         vocabulary, ranks=None if by_id else {piece: ranks[score] for piece, score in made.items()},
@@ -68,10 +71,11 @@ def of_model(content: bytes) -> SentencePieceTokenizer:
     for number, value in _fields(content):
         if number == 1 and isinstance(value, bytes):
             found = dict(_fields(value))
-            text, score = found.get(1, b""), found.get(2, 0.0)
-            if not isinstance(text, bytes) or not isinstance(score, float) or len(pieces) >= LARGEST:
+            text, score, kind = found.get(1, b""), found.get(2, 0.0), found.get(3, NORMAL)
+            sound = isinstance(text, bytes) and isinstance(score, float) and isinstance(kind, int)
+            if not sound or len(pieces) >= LARGEST:
                 raise DataError(DAMAGED)
-            pieces.append(Piece(_text(text), score, found.get(3, NORMAL)))
+            pieces.append(Piece(_text(text), score, kind))
         elif number in (2, 3) and isinstance(value, bytes):
             (trainer if number == 2 else normal).update(_fields(value))
     if trainer.get(3, 1) != BPE:

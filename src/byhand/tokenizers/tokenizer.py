@@ -99,7 +99,7 @@ class Tokenizer(ABC):
         """Return the ids of all symbols and special tokens."""
         return dict(self.special)
 
-    def with_special(self, texts: Collection[str]) -> Self:  # noqa: ARG002  (one without symbols has none of them)
+    def with_special(self, texts: Collection[str]) -> Self:
         """Return the tokenizer with those of its symbols as special tokens that these texts are."""
         return self
 
@@ -108,7 +108,7 @@ class Tokenizer(ABC):
         ids = [np.asarray(ids, self.dtype) for ids in self.encode_blocks(blocks)]
         return ids[0] if len(ids) == 1 else np.concatenate(ids)
 
-    def decode(self, tokens: Iterable[int], after: int | None = None) -> bytes:  # noqa: ARG002
+    def decode(self, tokens: Iterable[int], after: int | None = None) -> bytes:
         """Return the bytes of ids. DataError if one has none.
 
         after  the id before them; None: a text begins with them, which matters where encoding adds a space to one
@@ -158,7 +158,7 @@ class Tokenizer(ABC):
             for token in range(vocab_size)
         ])  # fmt: skip
 
-    def count_bytes(self, tokens: np.ndarray, after: int | None = None) -> int:  # noqa: ARG002
+    def count_bytes(self, tokens: np.ndarray, after: int | None = None) -> int:
         """Return how many bytes a vector of ids stands for, behind the id `after` as in `decode`.
 
         Raises DataError if one is beyond the vocabulary.

@@ -107,16 +107,23 @@ def _prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{name}.{key}": value for key, value in table.items()}
 
 
-KNOWN = {  # gelu stands for gpt2's tanh form, which llama.cpp takes for gptneox too; llama.cpp reads qwen3's biases of queries, keys and values only
+# gelu stands for the tanh form, which llama.cpp takes for gptneox too; of qwen3's biases it reads those of q, k, v
+KNOWN = {
     "gpt2": _family(GPT2, LEARNED, PACKED, activations={"gelu": "gelu"}),
     "llama": _family(LLAMA, ROTARY, APART, pairing="neighbours"),
     "gptneox": _family(
-        GPT_NEOX, PARTLY, PACKED, "gptneox", activations={"gelu_exact": "gelu"},
+        GPT_NEOX,
+        PARTLY,
+        PACKED,
+        "gptneox",
+        activations={"gelu_exact": "gelu"},
         settings={**GPT_NEOX.settings, "attention_bias": ("all",), "tied_embeddings": (False,)},
         flags={"use_parallel_residual": "parallel_residual"},
     ),
     "stablelm": _family(
-        STABLELM, PARTLY | {"attention.head_count_kv": "n_kv_heads"}, APART,
+        STABLELM,
+        PARTLY | {"attention.head_count_kv": "n_kv_heads"},
+        APART,
         settings={**STABLELM.settings, "tied_embeddings": (False,)},
     ),
     "qwen2": _family(QWEN2, ROTARY, APART),

@@ -1,6 +1,6 @@
 """Tokenizers in a GGUF's metadata: symbols, their types, merges, and which pre-tokenizer cuts the words.
 
-The model "gpt2" is byte-level BPE. "llama" is SentencePiece's: scores in place of merges, bytes as tokens of their own.
+The model "gpt2" is byte-level BPE. "llama" is SentencePiece's: scores in place of merges, a token for each byte.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from byhand.interop.gguf.conventions import KEY
 from byhand.interop.hugging_face.tokens import known, plainest
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
-from byhand.tokenizers.sentencepiece_files import BYTES, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Piece, of_pieces
+from byhand.tokenizers.sentencepiece_files import (
+    BYTES,
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    Piece,
+    of_pieces,
+)
 from byhand.tokenizers.symbols import is_pair, ordinary
 from byhand.tokenizers.tokenizer import Tokenizer
 
@@ -74,7 +83,8 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
     model, pre = str(keys[f"{KEY}model"]), str(keys.get(f"{KEY}pre"))
     if model != "gpt2" or pre not in SPLITS:
         raise DataError(
-            f"{path}: its tokenizer is {model[:20]!r}, {pre[:20]!r}, but known are only SentencePiece's 'llama' and BPE, cut as in "
+            f"{path}: its tokenizer is {model[:20]!r}, {pre[:20]!r}, but known are only SentencePiece's "
+            f"'llama' and BPE, cut as in "
             f"{', '.join(SPLITS)}. Name another one with --tokenizer."
         )
     listed, merges, kinds = (_list(keys.get(f"{KEY}{name}")) for name in ("tokens", "merges", "token_type"))
@@ -110,11 +120,11 @@ def _pieces(tokenizer: SentencePieceTokenizer, names: Mapping[int, str], vocab_s
     special, scores = {*tokenizer.special.values()}, tokenizer.scores()
     kinds = [CONTROL if i in special else NORMAL if i in names else UNUSED for i in range(vocab_size)]
     for ids, kind in (
-        (tokenizer.byte_ids, BYTES), (tokenizer.conventions.shown, USER_DEFINED), ([tokenizer.conventions.unk], UNKNOWN)
+        (tokenizer.byte_ids, BYTES), (tokenizer.conventions.shown, USER_DEFINED),
+        ([i for i in [tokenizer.conventions.unk] if i is not None], UNKNOWN),
     ):  # fmt: skip
         for token in ids:
-            if token is not None:
-                kinds[token] = kind
+            kinds[token] = kind
     return {
         f"{KEY}model": "llama",
         f"{KEY}pre": "default",
@@ -130,17 +140,18 @@ def _of_pieces(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenize
     """Return the tokenizer of pieces and their scores. DataError if it is damaged."""
     listed, scores, kinds = (_list(keys.get(f"{KEY}{name}")) for name in ("tokens", "scores", "token_type"))
     texts = all(isinstance(text, str) for text in listed)
-    if not texts or not len(listed) == len(scores) == len(kinds) == vocab_size:
-        raise DataError(
-            f"{path} is damaged: its tokens are not those of a model of {vocab_size:,}. Use another copy."
-        )
     prefix = keys.get(PREFIX, True)
     try:
-        found = of_pieces([Piece(*each) for each in zip(listed, scores, kinds, strict=True)], "each" if prefix else "none")
+        if not texts or not len(listed) == len(scores) == len(kinds) == vocab_size:
+            raise DataError(f"its tokens are not those of a model of {vocab_size:,}")
+        found = of_pieces(
+            [Piece(*each) for each in zip(listed, scores, kinds, strict=True)], "each" if prefix else "none"
+        )
         usual = {f"{KEY}{name}": token for name, token in LLAMA.items()}
         return conventions.with_conventions(found, usual | dict(keys), found.conventions.shown, True)
     except DataError as error:
-        raise DataError(f"{path}: its tokenizer: {str(error).rstrip('.')}.") from None
+        why = str(error).rstrip(".")
+        raise DataError(f"{path}: its tokenizer: {why}. Name another one with --tokenizer.") from None
 
 
 def _list(value: Any) -> list[Any]:

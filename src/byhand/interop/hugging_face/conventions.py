@@ -55,7 +55,9 @@ def with_conventions(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
     if not os.path.exists(folder / forms.OURS):
         usual = {"add_bos_token": isinstance(tokenizer, SentencePieceTokenizer)}
         for name, (flag, token) in ADDED.items():
-            found[name] = (found[token],) if settings.get(flag, usual.get(flag)) and found.get(token) is not None else ()
+            found[name] = (
+                (found[token],) if settings.get(flag, usual.get(flag)) and found.get(token) is not None else ()
+            )
     said = _ids(generation.get("eos_token_id")) or _ids(model.get("eos_token_id")) or _ids(found.get("eos"))
     found["ends"] = tuple(dict.fromkeys(i for i in said if i in tokenizer))
     return _used(tokenizer, {**found, "templates": _templates(folder, settings)}, folder)

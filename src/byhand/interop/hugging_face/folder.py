@@ -17,7 +17,8 @@ from byhand.interop.families import Family, completed, family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face import conventions, tokens
 from byhand.interop.hugging_face.conventions import CONFIG, GENERATION
-from byhand.interop.hugging_face.families import FAMILIES, without_prefixes
+from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face.names import without_prefixes
 from byhand.interop.hugging_face.settings import as_config, as_json
 from byhand.interop.hugging_face.weights import WHOLE, Weights, content
 from byhand.interop.tensors import Arrays, from_theirs, pieces, require_tensors

@@ -23,7 +23,8 @@ from byhand.errors import ByhandError, DataError
 from byhand.files.weights import OpenFile, Stored
 from byhand.formats.registry import called
 from byhand.interop.foreign import Foreign
-from byhand.interop.hugging_face.families import GPT2, without_prefixes
+from byhand.interop.hugging_face.families import GPT2
+from byhand.interop.hugging_face.names import without_prefixes
 from byhand.interop.nanogpt import pickled
 from byhand.interop.settings import AS_WRITTEN, settings_of
 from byhand.interop.tensors import from_theirs, pieces, require_tensors

@@ -47,8 +47,9 @@ def _example(family: Family) -> ModelConfig:
 
 
 @table_block(
-    "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|any K|any D|any R|window|in GGUF",
-    "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|"
+    "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|parallel|any K|any D|any R|window|"
+    "in GGUF",
+    "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|并行|"
     "K 可单独设定|D 可单独设定|R 可单独设定|窗口|支持 GGUF",
 )
 def families() -> Rows:
@@ -60,7 +61,8 @@ def families() -> Rows:
         mlp = [SAID[value] for value in allowed["mlp_bias"]]
         biases = Words(" / ".join(words.en for words in mlp), " / ".join(words.zh for words in mlp))
         free = [option not in allowed for option in ("n_kv_heads", "d_head", "rope_fraction", "attention_window")]
-        flags = (allowed["qk_norm"][0], *free, name in gguf.KNOWN)
+        in_gguf = name.replace("gpt_neox", "gptneox") in gguf.KNOWN
+        flags = (allowed["qk_norm"][0], allowed["parallel_residual"][-1], *free, in_gguf)
         yield f"`{name}`", *in_code, biases, *(SAID[flag] for flag in flags)
 
 
@@ -128,7 +130,11 @@ def exchange_tensors(goal: str, family: str) -> Rows:
             how = Words(f"columns {columns}, transposed", f"列 {columns}，转置")
             if FORMATS[goal][family].pairing == "neighbours" and "_v" not in piece.theirs:
                 how = Words(f"columns {columns}, permuted, transposed", f"列 {columns}，重排后转置")
-        yield f"{', '.join(f'`{name}`' for name in piece.ours)} {list(ours)}", f"`{piece.theirs}` {list(piece.shape)}", how
+        yield (
+            f"{', '.join(f'`{name}`' for name in piece.ours)} {list(ours)}",
+            f"`{piece.theirs}` {list(piece.shape)}",
+            how,
+        )
 
 
 @table_block(
