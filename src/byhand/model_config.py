@@ -100,6 +100,9 @@ class ModelConfig:
     norm_position: Literal["pre", "post"] = "pre"
     """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without."""
     """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN"""
+    parallel_residual: bool = field(default=False, metadata=LATER | needs("norm_position", "pre"))
+    """Let attention and MLP of a block read the same stream: x + attn(LN(x)) + mlp(LN'(x))."""
+    """同一块的注意力与前馈网络读取同一个残差流：x + attn(LN(x)) + mlp(LN'(x))"""
     norm_affine: bool = False
     """Give every LayerNorm a learned gain and bias, or every RMSNorm a learned gain."""
     """归一化是否带可学习的参数：层归一化为增益与偏置，均方根归一化只有增益"""

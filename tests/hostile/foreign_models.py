@@ -123,8 +123,10 @@ def _read(place: Path, kind: str, name: str) -> None:
         theirs: dict[str, np.ndarray] = {}
         for path in place.glob("*.safetensors"):
             theirs |= plain_safetensors(path.read_bytes())
-        key = "transformer.wte.weight" if kind == "gpt2" else "model.embed_tokens.weight"
-        last = "transformer.ln_f.weight" if kind == "gpt2" else "model.norm.weight"
+        key, last = {
+            "gpt2": ("transformer.wte.weight", "transformer.ln_f.weight"),
+            "gpt_neox": ("gpt_neox.embed_in.weight", "gpt_neox.final_layer_norm.weight"),
+        }.get(kind, ("model.embed_tokens.weight", "model.norm.weight"))
     elif kind.startswith("gguf"):
         theirs = plain_gguf((place / name).read_bytes())
         key, last = "token_embd.weight", "output_norm.weight"

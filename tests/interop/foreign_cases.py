@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-KINDS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
+KINDS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "stablelm", "gpt_neox")
+CLASSES = {"phi3": "Phi3", "stablelm": "StableLm", "gpt_neox": "GPTNeoX"}
+PARTS = (1.0, 0.5)  # of a head that are rotated
 
 
 def settings(kind: str, seed: int) -> dict:
@@ -26,9 +28,21 @@ def settings(kind: str, seed: int) -> dict:
             "n_head": heads, "n_inner": inner, "activation_function": activation,
             "layer_norm_epsilon": float(rng.choice([1e-5, 1e-3])),
         }  # fmt: skip
-    head = width // heads if kind == "qwen2" or rng.integers(2) else 2 * int(rng.integers(1, 12))
+    if kind == "gpt_neox":
+        width = heads * 4 * int(rng.integers(1, 5))
+        return common | {
+            "architectures": ["GPTNeoXForCausalLM"], "hidden_size": width, "num_hidden_layers": layers,
+            "intermediate_size": int(rng.integers(3, 50)), "num_attention_heads": heads,
+            "max_position_embeddings": length, "hidden_act": str(rng.choice(["gelu", "gelu_new", "relu"])),
+            "layer_norm_eps": float(rng.choice([1e-5, 1e-3])), "attention_bias": bool(rng.integers(2)),
+            "use_parallel_residual": bool(rng.integers(3)), "rotary_emb_base": int(rng.choice([10000, 500])),
+            "rotary_pct": float(rng.choice(PARTS)),
+        }  # fmt: skip
+    if kind in CLASSES:
+        width = heads * 4 * int(rng.integers(1, 5))
+    head = width // heads if kind in ("qwen2", *CLASSES) or rng.integers(2) else 2 * int(rng.integers(1, 12))
     found = common | {
-        "architectures": [f"{kind.capitalize()}ForCausalLM"], "hidden_size": width,
+        "architectures": [f"{CLASSES.get(kind, kind.capitalize())}ForCausalLM"], "hidden_size": width,
         "intermediate_size": int(rng.integers(3, 50)), "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": int(rng.choice([k for k in (1, 2, 4) if heads % k == 0])), "head_dim": head,
         "hidden_act": "silu", "max_position_embeddings": length, "rms_norm_eps": float(rng.choice([1e-6, 1e-2])),
@@ -38,7 +52,14 @@ def settings(kind: str, seed: int) -> dict:
         found["attention_bias"] = bool(rng.integers(2))
     if kind == "llama":
         found["mlp_bias"] = bool(rng.integers(2))
-    if kind == "mistral":
+    if kind in CLASSES:
+        found["rope_parameters"]["partial_rotary_factor"] = float(rng.choice(PARTS))
+        del found["head_dim"]
+    if kind == "phi3":
+        found["pad_token_id"] = None
+    if kind == "stablelm":
+        found |= {"layer_norm_eps": found.pop("rms_norm_eps"), "use_qkv_bias": bool(rng.integers(2))}
+    if kind in ("mistral", "phi3"):
         found["sliding_window"] = None if rng.integers(2) else int(rng.integers(2, length))
     return found
 
@@ -61,7 +82,24 @@ def shapes(c: dict) -> dict[str, tuple[int, ...]]:
                 found |= {f"transformer.h.{i}.{name}.weight": (n,), f"transformer.h.{i}.{name}.bias": (n,)}
         found |= {"transformer.ln_f.weight": (n,), "transformer.ln_f.bias": (n,)}
         return found if tied else found | {"lm_head.weight": (v, n)}
-    n, f, d = c["hidden_size"], c["intermediate_size"], c["head_dim"]
+    n, f, d = (
+        c["hidden_size"],
+        c["intermediate_size"],
+        c.get("head_dim", c["hidden_size"] // c["num_attention_heads"]),
+    )
+    if c["model_type"] == "gpt_neox":
+        found = {"gpt_neox.embed_in.weight": (v, n)} | _layer_norm("gpt_neox.final_layer_norm", n)
+        for i in range(c["num_hidden_layers"]):
+            at = f"gpt_neox.layers.{i}"
+            found |= _layer_norm(f"{at}.input_layernorm", n) | _layer_norm(f"{at}.post_attention_layernorm", n)
+            for name, shape in {
+                "attention.query_key_value": (3 * n, n), "attention.dense": (n, n), "mlp.dense_h_to_4h": (f, n),
+                "mlp.dense_4h_to_h": (n, f),
+            }.items():  # fmt: skip
+                found[f"{at}.{name}.weight"] = shape
+                if "mlp" in name or c["attention_bias"]:
+                    found[f"{at}.{name}.bias"] = shape[:1]
+        return found if tied else found | {"embed_out.weight": (v, n)}
     q, kv = c["num_attention_heads"] * d, c["num_key_value_heads"] * d
     found = {"model.embed_tokens.weight": (v, n), "model.norm.weight": (n,)}
     for i in range(c["num_hidden_layers"]):
@@ -69,7 +107,7 @@ def shapes(c: dict) -> dict[str, tuple[int, ...]]:
         found |= {f"{at}.input_layernorm.weight": (n,), f"{at}.post_attention_layernorm.weight": (n,)}
         for name, rows in {"q": q, "k": kv, "v": kv}.items():
             found[f"{at}.self_attn.{name}_proj.weight"] = (rows, n)
-            if c.get("attention_bias") or c["model_type"] == "qwen2":
+            if c.get("attention_bias") or c.get("use_qkv_bias") or c["model_type"] == "qwen2":
                 found[f"{at}.self_attn.{name}_proj.bias"] = (rows,)
         found[f"{at}.self_attn.o_proj.weight"] = (n, q)
         if c.get("attention_bias"):
@@ -80,7 +118,19 @@ def shapes(c: dict) -> dict[str, tuple[int, ...]]:
             found[f"{at}.mlp.{name}_proj.weight"] = shape
             if c.get("mlp_bias"):
                 found[f"{at}.mlp.{name}_proj.bias"] = shape[:1]
+        if c["model_type"] == "phi3":
+            for names, whole in (("self_attn.{}_proj", "qkv"), ("mlp.{}_proj", "gate up")):
+                parts = [
+                    found.pop(f"{at}.{names.format(p)}.weight") for p in (whole.split() if " " in whole else whole)
+                ]
+                found[f"{at}.{names.format(whole.replace(' ', '_'))}.weight"] = (sum(rows for rows, _ in parts), n)
+    if c["model_type"] == "stablelm":
+        found |= {name.replace(".weight", ".bias"): shape for name, shape in found.items() if "norm" in name}
     return found if tied else found | {"lm_head.weight": (v, n)}
+
+
+def _layer_norm(name: str, width: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
 
 
 def drawn(found: dict[str, tuple[int, ...]], seed: int = 0) -> dict[str, np.ndarray]:

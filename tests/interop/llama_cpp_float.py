@@ -1,7 +1,7 @@
 """What llama.cpp computes of a model, in NumPy: float64, but for the places where it rounds.
 
-GELU comes from a table in float16. Before a product, activations are rounded as the weights are; before one with
-quantised weights to Q8_0: for each 32 numbers a scale in float16, and whole numbers.
+GELU, also the exact one, comes from a table of its tanh form in float16. Before a product, activations are rounded as
+the weights are; before one with quantised weights to Q8_0: for each 32 numbers a scale in float16, and whole numbers.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def as_llama_cpp_computes(
             scores = np.where(np.tril(np.ones((n, n))) > 0, scores, -np.inf)
             weights = np.exp(scores - scores.max(-1, keepdims=True))
             mixed.append(weights / weights.sum(-1, keepdims=True) @ v[:, group])
+        before = x
         x = x + product(np.concatenate(mixed, -1), p[f"{at}.attn.w_proj"], p.get(f"{at}.attn.b_proj"))
-        h = norm(x, f"{at}.ln_2")
+        h = norm(before if config.parallel_residual else x, f"{at}.ln_2")
         if config.activation == "swiglu":
             gate = product(h, p[f"{at}.mlp.w_gate"], p.get(f"{at}.mlp.b_gate"))
             act = gate / (1 + np.exp(-gate)) * product(h, p[f"{at}.mlp.w_up"], p.get(f"{at}.mlp.b_up"))
@@ -62,11 +63,11 @@ def _unit(x, eps):
 
 
 def _turned(x, config):
-    n, _, d = x.shape
+    n, d = len(x), config.rotary_width
     angles = np.arange(n)[:, None] * np.array([_turn(p, d, config) for p in range(d // 2)])
     cos, sin = config.turned_size * np.cos(angles)[:, None], config.turned_size * np.sin(angles)[:, None]
-    left, right = x[..., : d // 2], x[..., d // 2 :]
-    return np.concatenate([left * cos - right * sin, right * cos + left * sin], -1)
+    left, right, rest = x[..., : d // 2], x[..., d // 2 : d], x[..., d:]
+    return np.concatenate([left * cos - right * sin, right * cos + left * sin, rest], -1)
 
 
 def _turn(p, d, config):

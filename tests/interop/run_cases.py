@@ -30,6 +30,13 @@ WHOLE = {  # by family: models with exactly its parameters
     "llama with biases": replace(LLAMA, tied_embeddings=True, attention_bias="all", mlp_bias=True, rope_base=500.0),
     "llama of wide heads": replace(LLAMA, d_head=12, n_kv_heads=1),
     "mistral": replace(LLAMA, attention_window=8),
+    "phi3": replace(LLAMA, rope_fraction=0.5, attention_window=8),
+    "stablelm": replace(LLAMA, norm="layer", rope_fraction=0.5),
+    "stablelm with biases": replace(LLAMA, norm="layer", attention_bias="qkv", d_model=40, rope_fraction=0.8),
+    "gpt_neox": replace(
+        GPT2, positions="rotary", rope_fraction=0.25, parallel_residual=True, activation="gelu_exact"
+    ),
+    "gpt_neox in turn": replace(GPT2, positions="rotary", activation="relu", tied_embeddings=True),
     "qwen2": replace(LLAMA, attention_bias="qkv"),
     "llama of angles divided by two": replace(LLAMA, rope_scaling="linear", rope_factor=2.0),
     "llama of llama3's angles": replace(

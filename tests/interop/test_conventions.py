@@ -12,7 +12,7 @@ from byhand.config import TrainConfig
 from byhand.errors import ByhandError, ConfigError, DataError
 from byhand.interop import exchange
 from byhand.interop.gguf import conventions as gguf
-from byhand.interop.hugging_face.tokens import byte_pairs, of_folder
+from byhand.interop.hugging_face.tokens import known, of_folder
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
@@ -140,9 +140,7 @@ def test_processors_around_processors():
 )  # fmt: skip
 def test_conventions_that_are_none_are_refused(wrong):
     values = json.loads(
-        byte_pairs(of_hugging_face(tokenizer_json(CASES["flags beside a template"])))
-        .using(Conventions(bos=3))
-        .content
+        known(of_hugging_face(tokenizer_json(CASES["flags beside a template"]))).using(Conventions(bos=3)).content
     )
     content = json.dumps(values | {"conventions": wrong}, sort_keys=True, separators=(",", ":")).encode()
     with pytest.raises(DataError) as error:
@@ -182,7 +180,7 @@ def test_the_same_ids_have_the_same_digest():
 
 def test_llama_cpp_adds_bos_to_llama_3s_words_unless_a_key_says_otherwise():
     """Also one that the file lists as an ordinary token; of a byte, or where no BOS is named, nothing is added."""
-    words = byte_pairs(of_hugging_face(tokenizer_json(CASES["not listed"])).using(Conventions()))
+    words = known(of_hugging_face(tokenizer_json(CASES["not listed"])).using(Conventions()))
     bos, named = ids(CASES["not listed"])["<s>"], gguf.NAMED["bos"]
     for keys, begins, before in (
         ({named: bos}, True, (bos,)),

@@ -13,12 +13,12 @@ from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ByhandError, ConfigError
 from byhand.interop import exchange, families
 from byhand.interop.gguf.model import KNOWN
-from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face.families import FAMILIES, STABLELM
 from byhand.runs.contents import Checkpoint
 from hostile import foreign_models as hostile
 from interop import export_cases as exports
 from interop import foreign_cases as foreign
-from interop.another_family import STABLELM
+from interop.another_family import STARCODER2
 from interop.run_cases import GPT2, WHOLE, logits, parameters
 from model_cases import drawn_config, each_choice
 
@@ -90,8 +90,8 @@ def test_a_part_of_a_head_that_is_rotated_is_always_written(tmp_path, monkeypatc
     for name, part in (
         ("llama", 1.0),
         ("stablelm", 0.5),
-        ("stablelm of odd parts", 0.6),
-        ("stablelm of whole heads", 1),
+        ("stablelm with biases", 0.8),
+        ("starcoder2", 1),
     ):
         config = exports.contents(exports.exported(name, tmp_path / name, monkeypatch.setitem))["config"]
         assert config["partial_rotary_factor"] == config["rope_parameters"]["partial_rotary_factor"] == part
@@ -142,7 +142,7 @@ def test_any_model_comes_back_or_is_refused_in_one_line(goal, tmp_path):
     assert min(written, len(refusals)) > 20
 
 
-@pytest.mark.parametrize("family", [*FAMILIES.values(), *KNOWN.values(), STABLELM], ids=lambda family: family.name)
+@pytest.mark.parametrize("family", [*FAMILIES.values(), *KNOWN.values(), STARCODER2], ids=lambda family: family.name)
 def test_a_setting_that_a_family_does_not_name_must_have_its_default(family, monkeypatch):
     @dataclass(frozen=True)
     class Later(ModelConfig):

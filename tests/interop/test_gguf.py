@@ -172,7 +172,7 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         (
             "general.architecture",
             "bert",
-            "its general.architecture is 'bert'. Use a model of gpt2, llama, qwen2, qwen3.",
+            "its general.architecture is 'bert'. Use a model of gpt2, llama, gptneox, stablelm, qwen2, qwen3.",
         ),
         ("llama.context_length", 0, "seq_len is 0, but must be at least 1"),
         ("llama.block_count", 3, "lacks the tensor blk.2."),
@@ -214,7 +214,7 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         ("llama.block_count", [2, 2], "n_layers is"),
         ("llama.expert_count", False, "its llama.expert_count is False"),
         ("llama.vocab_size", 300, "its llama.vocab_size is 300, but its token_embd.weight has 256 rows."),
-        ("tokenizer.ggml.model", "llama", "only byte-level BPE"),
+        ("tokenizer.ggml.model", "bert", "only SentencePiece's"),
         ("tokenizer.ggml.tokens", ["a"], "its tokens are not those of a model of 256"),
         ("general.alignment", 48, "its alignment is 48"),
     ],
@@ -295,12 +295,13 @@ def test_heads_of_an_odd_width_are_refused(tmp_path):
     assert "its heads have the odd width 5" in refused(path)
 
 
-def test_a_tokenizer_that_cannot_be_read_can_be_replaced(tmp_path):
+@pytest.mark.parametrize("kind", ["bert", "llama"])
+def test_a_tokenizer_that_cannot_be_read_can_be_replaced(kind, tmp_path):
     path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
     with OpenFile(path) as opened:
         file = GGUF(opened)
         tensors = {name: file.read(name) for name in file.tensors}
-    path.write_bytes(by_description({**file.keys, "tokenizer.ggml.model": "llama"}, tensors))
+    path.write_bytes(by_description({**file.keys, "tokenizer.ggml.model": kind}, tensors))
     found = exchange.read(path)
     assert exchange.with_tokenizer(found, BYTES, path) is BYTES
     with pytest.raises(ByhandError, match="Name another one with --tokenizer"):

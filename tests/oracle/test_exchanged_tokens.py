@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import sentencepiece_cases as cases
 from byhand.config import TrainConfig
 from byhand.interop import exchange
 from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.hugging_face import of_hugging_face
+from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.tokenizers.training import train
-from interop.run_cases import GPT2, parameters
+from interop.run_cases import GPT2, LLAMA, parameters
 from oracle.nasty_texts import nasty_texts
 
 pytestmark = pytest.mark.oracle
@@ -56,9 +61,14 @@ def test_llama_cpp(split, tmp_path):
     assert exchange.read(path).tokenizer().ids_digest == words.digest
     p = llama_cpp.CommonParams()
     p.model.path, p.n_ctx, p.n_parallel, p.warmup = str(path), 32, 1, False
-    server = llama_cpp.Server(p)
+    differing = differing_in_llama_cpp(llama_cpp.Server(p), words, texts(special=False))
+    assert not differing, f"{len(differing)}: {differing[:5]!r}"
+
+
+def differing_in_llama_cpp(server, words: Tokenizer, texts: list[str]) -> list[str]:
+    """Return the texts that llama.cpp encodes otherwise."""
     differing = []
-    for text in texts(special=False):
+    for text in texts:
         asked = json.dumps({"content": text, "add_special": False, "parse_special": False}).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{server.listening_address}/tokenize", asked, headers)
@@ -66,4 +76,44 @@ def test_llama_cpp(split, tmp_path):
             found = json.load(answer)["tokens"]
         if found != words.encode(text):
             differing.append(text)
+    return differing
+
+
+def pieces_exported(goal: str, prefix: str, place: Path) -> tuple[SentencePieceTokenizer, Path]:
+    words = of_hugging_face(cases.tokenizer_json(prefix))
+    config = replace(LLAMA, vocab_size=words.vocab_size)
+    run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {"step": 0}, tokenizer=words)
+    return words, exchange.write(run, goal, place)[0]
+
+
+def spaced(special: bool) -> list[str]:
+    """Return nasty texts, and texts of the words that the pieces were learnt from."""
+    chance = random.Random(4)
+    parts = ["the", "hello", " ", "  ", "▁", "a", "aa", "中文", "0x1F", "\n", *(("<s>", "</s>") if special else ())]
+    return texts(False) + ["".join(chance.choices(parts, k=chance.randint(1, 15))) for _ in range(COUNT)]
+
+
+@pytest.mark.parametrize("prefix", ["each", "words", "first", "none"])
+def test_transformers_of_pieces(prefix, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed: nothing is compared")
+    words, path = pieces_exported("hf", prefix, tmp_path / "out")
+    theirs = transformers.AutoTokenizer.from_pretrained(path.parent)
+    for text in spaced(special=True):
+        assert theirs(text)["input_ids"] == words.prompt(text), repr(text)
+        if "<" not in text:
+            ids = words.encode(text)
+            assert theirs.decode(ids, clean_up_tokenization_spaces=False) == words.decode(ids).decode()
+    assert exchange.read(path.parent).tokenizer().ids_digest == words.ids_digest
+
+
+@pytest.mark.parametrize("prefix", ["each", "none"])
+def test_llama_cpp_of_pieces(prefix, tmp_path):
+    llama_cpp = pytest.importorskip("xllamacpp", reason="xllamacpp is not installed, so llama.cpp is not asked")
+    words, path = pieces_exported("gguf", prefix, tmp_path / "out")
+    found = exchange.read(path).tokenizer()
+    assert found.ids_digest == words.ids_digest
+    assert found.conventions.before == words.conventions.before == (1,)
+    p = llama_cpp.CommonParams()
+    p.model.path, p.n_ctx, p.n_parallel, p.warmup = str(path), 32, 1, False
+    differing = differing_in_llama_cpp(llama_cpp.Server(p), words, spaced(special=False))
     assert not differing, f"{len(differing)}: {differing[:5]!r}"

@@ -35,6 +35,7 @@ llama_cpp = pytest.importorskip("xllamacpp", reason="xllamacpp is not installed,
 pytestmark = pytest.mark.oracle
 FIXTURE, PROMPT = TESTS / "fixtures" / "exchange" / "llama_cpp.json", b"hello wo"
 SEEDS = 200
+TABLES = {"gelu": 5e-3, "gelu_exact": 0.1}  # what log-probabilities may lose: by rounding; by the tanh form
 
 
 class Server:
@@ -68,7 +69,11 @@ def export(config, arrays, place: Path, dtype: str = "float32") -> Path:
     return exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}), "gguf", place, dtype)[0]
 
 
-CASES = {name: config for name, config in {**WHOLE, **PARTIAL}.items() if name.split()[0] in KNOWN}
+CASES = {
+    name: config
+    for name, config in {**WHOLE, **PARTIAL}.items()
+    if not all(family.problems(config) for family in KNOWN.values())
+}
 
 
 def speaking(config, name: str) -> int:
@@ -91,7 +96,7 @@ def test_probabilities_where_it_computes_in_float(name, tmp_path):
     assert np.abs(ours - theirs).max() <= 1e-5
     z = logits(config, arrays, [list(PROMPT)])[0, -1]
     exact = z - z.max() - np.log(np.exp(z - z.max()).sum())
-    assert np.abs(exact - theirs).max() <= (5e-3 if config.activation == "gelu" else 1e-5)  # the table of GELU
+    assert np.abs(exact - theirs).max() <= TABLES.get(config.activation, 1e-5)  # the table of GELU
 
 
 @pytest.mark.parametrize(("dtype", "least", "most"), [
@@ -124,7 +129,7 @@ def test_greedy_texts_are_equal(name, tmp_path):
     model = TinyGPT(config, arrays=arrays)
     ours = bytes(generate(model, list(PROMPT), count, Sampling(temperature=0.0), runtime="numpy"))
     assert theirs[:3] == ours.decode(errors="replace")[:3]
-    if config.activation != "gelu":  # the table may turn a near tie
+    if config.activation not in TABLES:  # the table may turn a near tie
         assert theirs.rstrip("\ufffd") == ours.decode(errors="replace").rstrip("\ufffd")
 
 

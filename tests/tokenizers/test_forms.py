@@ -108,9 +108,9 @@ def sequence(**values):
 
 REFUSED = {
     "no JSON": ("{", "it is not JSON"),
-    "another model": (changed(type="WordPiece"), "not byte-level BPE"),
-    "no model": (json.dumps({"model": None}), "not byte-level BPE"),
-    "sentencepiece": (changed(byte_fallback=True), "not byte-level BPE"),
+    "another model": (changed(type="WordPiece"), "its model is not BPE"),
+    "no model": (json.dumps({"model": None}), "its model is not BPE"),
+    "sentencepiece": (changed(byte_fallback=True), "none that byhand knows for SentencePiece"),
     "dropout": (changed(dropout=0.1), "uses dropout"),
     "a prefix": (changed(continuing_subword_prefix="##"), "uses continuing_subword_prefix"),
     "ids that are words": (changed(vocab={"a": "b"}), "vocab is not one table"),

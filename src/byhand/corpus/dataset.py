@@ -66,7 +66,11 @@ class Corpus:
         """Return how many bytes the tokens from `begin` on stand for."""
         if isinstance(self.tokenizer, ByteTokenizer):
             return len(self) - begin
-        return sum(map(self.tokenizer.count_bytes, blocks(self.tokens, begin)))
+        count, after = 0, int(self.tokens[begin - 1 : begin][0]) if begin else None
+        for block in blocks(self.tokens, begin):
+            count += self.tokenizer.count_bytes(block, after)
+            after = int(block[-1])
+        return count
 
     def sample_batch(
         self, batch_size: int, seq_len: int, rng: Integers, rows: slice | None = None

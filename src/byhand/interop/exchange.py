@@ -19,6 +19,7 @@ from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
 from byhand.interop.hugging_face import folder as hugging_face
 from byhand.interop.hugging_face import tokens
+from byhand.interop.llama2_c import checkpoint as llama2_c
 from byhand.interop.llm_c import checkpoint as llm_c
 from byhand.interop.nanogpt import checkpoint as nanogpt
 from byhand.interop.seed_program import checkpoint as seed_program
@@ -31,6 +32,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 READERS: dict[bytes, Callable[[Path], Foreign]] = {  # by a file's first bytes
     gguf.MAGIC: gguf.read,
     llm_c.MAGIC: llm_c.read,
+    llama2_c.MAGIC: llama2_c.read,
     nanogpt.MAGIC: nanogpt.read,
     seed_program.MAGIC[:4]: seed_program.read,
 }
@@ -67,7 +69,7 @@ def _named(tokenizer: str) -> Tokenizer | None:
 
 
 def read(path: Path) -> Foreign:
-    """Return the model of a folder of transformers, a GGUF, or a checkpoint of llm.c, nanoGPT or the seed program.
+    """Return the model of a folder of transformers, a GGUF, or a checkpoint of another trainer.
 
     Raises DataError or ConfigError in one line if it is none of these, is damaged, or cannot be a model of ours.
     """
@@ -88,9 +90,11 @@ def read(path: Path) -> Foreign:
         )
     with OpenFile(path) as file:
         start = file.read(0, min(4, file.size)).tobytes()
+    if start not in READERS and llama2_c.is_model(path):
+        return llama2_c.read(path)
     if start not in READERS:
         raise DataError(
-            f"{path} is no GGUF and no checkpoint of llm.c or nanoGPT. "
+            f"{path} is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT. "
             f"Give one of these, or a folder with config.json and model.safetensors."
         )
     return READERS[start](path)
@@ -102,7 +106,7 @@ def with_tokenizer(model: Foreign, given: Tokenizer | None, path: Path) -> Token
     if tokenizer is None:
         raise DataError(
             f"{path} has no tokenizer for its {model.config.vocab_size:,} tokens. Name one with --tokenizer: a "
-            f"tokenizer.json, a folder with one, or bytes."
+            f"tokenizer.json, tokenizer.model or tokenizer.bin, a folder with one, or bytes."
         )
     tokenizer.require_vocabulary(model.config.vocab_size)
     return tokenizer

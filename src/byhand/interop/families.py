@@ -21,7 +21,7 @@ from byhand.model import declared
 
 OF_ALL = {
     "norm_position": ("pre",), "causal": (True,), "lm_head_bias": (False,), "logit_softcap": (0.0,),
-    "norm_affine": (True,),
+    "norm_affine": (True,), "parallel_residual": (False,),
 }  # fmt: skip
 FREE = {"vocab_size", "tied_embeddings", "rope_pairing", "zero_init"}  # any value in every family: tensors show it
 SCALED = {"rope_factor", "rope_original_len", "rope_slow", "rope_fast", "rope_attention"}  # with any rope_scaling
@@ -58,12 +58,15 @@ class Family:
 
     Of transformers alone:
 
+    head         name of the LM head's tensor
     model        class of the model with its LM head
     prefix       of the names of all tensors but the LM head's
     activation   key of the activation
-    flags        keys of true or false, and our setting: false is the first of its values, true the second
+    flags        keys of true or false, and our setting: false is the first of its values, true the second; `missing`
+                 says which is taken for an absent key, if not false
     window       keys of the window of attention, each with the value that transformers takes where a file lacks it
     windowed     whether a window is written; that of other families is only read
+    older        names of keys in older files: the name since then
     twins        other names of keys, which transformers reads too, and prefers
     copies       keys that are written for other programs: the key whose value they have
     divided      whether transformers refuses a number of heads that does not divide the width
@@ -78,12 +81,14 @@ class Family:
     tensors: tuple[Fact, ...]
     pairing: str = "halves"
     further: Callable[[ModelConfig], list[tuple[str, str]]] = lambda config: []
+    head: str = "lm_head.weight"
     model: str = ""
     prefix: str = "model."
     activation: str = "hidden_act"
     flags: Mapping[str, str] = field(default_factory=dict)
     window: Mapping[str, Any] = field(default_factory=dict)
     windowed: bool = False
+    older: Mapping[str, str] = field(default_factory=dict)
     twins: Mapping[str, str] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
     divided: bool = False

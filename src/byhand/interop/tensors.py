@@ -1,7 +1,8 @@
 """Tensors of other programs as facts: which of theirs make one of ours, and how.
 
 A fact names one array of a model with `*` for the block's number, and theirs in the same way. Several of theirs are
-concatenated along our last axis (queries, keys, values). Theirs may be transposed: [out, in] where ours is [in, out].
+concatenated along our last axis (queries, keys, values), or several of ours make one of theirs (gate and up). Theirs
+may be transposed: [out, in] where ours is [in, out]; or have queries, keys and values head by head.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from byhand.config import ModelConfig
 from byhand.errors import ConfigError, DataError
 from byhand.formats.registry import Format
 from byhand.memory import physical
-from byhand.model import declared
+from byhand.model import declared, parameter_shapes
 
 COPIES = 3  # of the parameters in float32 while a model is read and saved
 Arrays = Mapping[str, np.ndarray]
@@ -26,23 +27,25 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Fact:
-    """One array of ours, and the tensors of theirs that it is made of."""
+    """One array of ours, and the tensors of theirs that it is made of; or several of ours that make one of theirs."""
 
-    ours: str
+    ours: tuple[str, ...]
     theirs: tuple[str, ...]
     transposed: bool = False
+    by_head: bool = False
 
 
 @dataclass(frozen=True)
 class TensorPart:
-    """One tensor of theirs: columns of one array of ours, perhaps transposed.
+    """One tensor of theirs: columns of our arrays side by side, perhaps transposed.
 
-    shape  theirs
+    columns  in the order of theirs
+    shape    theirs
     """
 
-    ours: str
+    ours: tuple[str, ...]
     theirs: str
-    columns: slice
+    columns: slice | np.ndarray
     transposed: bool
     shape: tuple[int, ...]
 
@@ -50,33 +53,44 @@ class TensorPart:
 def facts(table: str) -> tuple[Fact, ...]:
     """Return the facts of a table: a line each, `ours = theirs`, with ` : T` behind it where theirs are transposed.
 
-    Braces stand for several: `attn_{q,k,v}.bias` is `attn_q.bias`, `attn_k.bias`, `attn_v.bias`.
+    Braces stand for several: `attn_{q,k,v}.bias` is `attn_q.bias`, `attn_k.bias`, `attn_v.bias`. ` : H` says that
+    queries, keys and values stand head by head.
     """
     found = []
     for line in filter(None, map(str.strip, table.splitlines())):
         ours, _, theirs = line.partition(" = ")
-        name, _, sign = theirs.partition(" : ")
-        before, _, rest = name.partition("{")
-        inner, _, after = rest.partition("}")
-        names = tuple(f"{before}{one}{after}" for one in inner.split(","))
-        found.append(Fact(ours, names, transposed=sign == "T"))
+        name, _, signs = theirs.partition(" : ")
+        found.append(Fact(_several(ours), _several(name), transposed="T" in signs, by_head="H" in signs))
     return tuple(found)
+
+
+def _several(name: str) -> tuple[str, ...]:
+    before, _, rest = name.partition("{")
+    inner, _, after = rest.partition("}")
+    return tuple(f"{before}{one}{after}" for one in inner.split(","))
 
 
 def pieces(config: ModelConfig, known: Iterable[Fact]) -> Iterator[TensorPart]:
     """Yield the tensors of theirs that make a model of this config, in the order of our arrays."""
-    by_name = {fact.ours: fact for fact in known}
-    for name, parameter in declared(config).items():
+    by_name = {name: fact for fact in known for name in fact.ours}
+    shapes = parameter_shapes(config)
+    for name, first in shapes.items():
         pattern, block = _pattern(name)
-        fact, last = by_name[pattern], parameter.shape[-1]
-        widths = [last]
+        fact = by_name[pattern]
+        if pattern != fact.ours[0]:  # it is a part of another one's tensor
+            continue
+        ours = tuple(one.replace("*", block) for one in fact.ours)
+        widths = [last := sum(shapes[one][-1] for one in ours)]
         if len(fact.theirs) == 3:  # queries, keys, values
             widths = [heads * config.head_width for heads in (config.n_heads, config.kv_heads, config.kv_heads)]
         begin = 0
         for theirs, width in zip(fact.theirs, widths, strict=True):
-            shape = (*parameter.shape[:-1], width)
+            shape = (*first[:-1], width)
+            columns = slice(begin, begin + width)
+            if fact.by_head:
+                columns = np.arange(last).reshape(3, config.n_heads, -1).swapaxes(0, 1).reshape(-1)
             yield TensorPart(
-                name, theirs.replace("*", block), slice(begin, begin + width), fact.transposed,
+                ours, theirs.replace("*", block), columns, fact.transposed,
                 shape[::-1] if fact.transposed else shape,
             )  # fmt: skip
             begin += width
@@ -110,7 +124,8 @@ def require_tensors(path: Path, found: Shapes, due: Shapes, settings: str) -> No
 def to_theirs(arrays: Arrays, parts: Iterable[TensorPart]) -> Iterator[tuple[TensorPart, np.ndarray]]:
     """Yield each of their tensors in float32, contiguous, one at a time."""
     for part in parts:
-        array = arrays[part.ours][..., part.columns]
+        whole = arrays[part.ours[0]] if len(part.ours) == 1 else np.concatenate([arrays[n] for n in part.ours], -1)
+        array = whole[..., part.columns]
         yield part, np.ascontiguousarray(array.T if part.transposed else array, np.float32)
 
 
@@ -138,5 +153,12 @@ def from_theirs(
     found = {name: np.empty(parameter.shape, np.float32) for name, parameter in declared(config).items()}
     for piece in pieces(config, known):
         tensor = read(piece.theirs)
-        found[piece.ours][..., piece.columns] = tensor.T if piece.transposed else tensor
+        tensor, begin = tensor.T if piece.transposed else tensor, 0
+        if len(piece.ours) == 1:
+            found[piece.ours[0]][..., piece.columns] = tensor
+            continue
+        for name in piece.ours:
+            width = found[name].shape[-1]
+            found[name][...] = tensor[..., begin : begin + width]
+            begin += width
     return found

@@ -1,4 +1,4 @@
-"""The Transformer block: attention, then the MLP, each added to the residual stream."""
+"""The Transformer block: attention, then the MLP or both side by side, each added to the residual stream."""
 
 from __future__ import annotations
 
@@ -17,17 +17,22 @@ from byhand.layers.parameter import Tree
 
 @dataclass(frozen=True)
 class Block:
-    """Two sublayers with a norm each: before the sublayer, or after the sum."""
+    """Two sublayers with a norm each: before the sublayer, or after the sum.
+
+    parallel  the MLP reads the stream that attention reads
+    """
 
     norm: Norm
     attention: SelfAttention
     mlp: MLP
     pre_norm: bool
+    parallel: bool
 
     @classmethod
     def of(cls, config: ModelConfig) -> Block:
         """Return the block of this config."""
-        return cls(norm_of(config), SelfAttention(config), MLP(config), config.norm_position == "pre")
+        pre_norm = config.norm_position == "pre"
+        return cls(norm_of(config), SelfAttention(config), MLP(config), pre_norm, config.parallel_residual)
 
     def parameters(self) -> Tree:
         """Return the parameters of the layers inside, in the order in which data meets them with pre-norm."""
@@ -43,9 +48,9 @@ class Block:
         if self.pre_norm:
             h = self.norm.apply(p["ln_1"], x, "ln_1")
             a, kept = self.attention.apply(p["attn"], h, start, kept)
-            x = residual(x, a, name="x_mid")
-            h = self.norm.apply(p["ln_2"], x, "ln_2")
-            return residual(x, self.mlp.apply(p["mlp"], h), name="x_out"), kept
+            y = residual(x, a, name="x_mid")
+            h = self.norm.apply(p["ln_2"], x if self.parallel else y, "ln_2")
+            return residual(y, self.mlp.apply(p["mlp"], h), name="x_out"), kept
         a, kept = self.attention.apply(p["attn"], x, start, kept)
         x = residual(x, a, name="x_mid")
         x = self.norm.apply(p["ln_1"], x, "ln_1")

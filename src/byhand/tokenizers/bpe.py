@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from heapq import heapify, heappop, heappush
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,12 @@ import numpy as np
 from byhand.errors import DataError
 from byhand.tokenizers import compiled
 from byhand.tokenizers.composing import composed
+from byhand.tokenizers.merging import every_pair, listed, merged
 from byhand.tokenizers.splitting import SPLITS, pieces, require_searchable, words
-from byhand.tokenizers.symbols import LARGEST, byte_symbols, encoded, is_pair, is_vocabulary, ordinary, visible_bytes
+from byhand.tokenizers.symbols import byte_symbols, encoded, is_pair, is_vocabulary, ordinary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
-WORK = 1 << 26  # characters to search for all pairs of a vocabulary without merges
 KEPT = 1 << 18  # words in the cache of ids
-ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")  # as models name the end of a text
 LONG = 1 << 16  # bytes of a first block from which on compiled loops repay their loading
 
 
@@ -63,7 +61,7 @@ class BytePairTokenizer(Tokenizer):
                 raise DataError("a special token is empty. Use one with a text.")
             if token_bytes.setdefault(token, encoded(text)) != encoded(text):
                 raise DataError(f"the special token {text[:80]!r} has the id of another token. Use another copy.")
-        self.pairs = _every_pair(vocabulary) if self.merges is None else _listed(self.merges, vocabulary)
+        self.pairs = every_pair(vocabulary, vocabulary) if self.merges is None else listed(self.merges, vocabulary)
         self._byte_ids = [vocabulary.get(sign) for sign in visible_bytes()]
         # A word is looked up as visible characters: a symbol with any other character is no word.
         words = {symbol: token for symbol, token in vocabulary.items() if byte_of.keys() >= {*symbol}}
@@ -125,19 +123,6 @@ class BytePairTokenizer(Tokenizer):
         for found in pieces(blocks, self.split, self.special):
             yield [token for piece in found for token in self._ids(piece)]
 
-    @property
-    def end_text(self) -> bytes:
-        """The text of the special token that ends a document, if there is one."""
-        if named := next((text for text in ENDS if text in self.special), None):
-            return encoded(named)
-        eos = self.conventions.eos
-        return self.token_bytes[eos] if eos is not None and eos in self.special_ids else super().end_text
-
-    @cached_property
-    def special_ids(self) -> frozenset[int]:
-        """The ids of its special tokens."""
-        return frozenset(self.special.values())
-
     def with_special(self, texts: Collection[str]) -> BytePairTokenizer:
         """Return the tokenizer with those of its symbols as special tokens that these texts are."""
         more = {text: self.vocabulary[text] for text in texts if text in self.vocabulary and text not in self.special}
@@ -170,7 +155,7 @@ class BytePairTokenizer(Tokenizer):
             if len(self._words) >= KEPT:
                 self._words.clear()
             whole = self._whole.get(word)
-            self._words[word] = self._merged(self._bytes_of(word, piece)) if whole is None else [whole]
+            self._words[word] = merged(self._bytes_of(word, piece), self.pairs) if whole is None else [whole]
         return self._words[word]
 
     def _bytes_of(self, word: bytes, piece: str) -> list[int]:
@@ -190,61 +175,8 @@ class BytePairTokenizer(Tokenizer):
         symbol_of = {token: symbol for symbol, token in self.vocabulary.items()}
         for token, symbol in sorted(symbol_of.items()):
             if len(symbol) > 1:
-                parts = self._merged([self.vocabulary[sign] for sign in symbol if sign in visible], token)
+                parts = merged([self.vocabulary[sign] for sign in symbol if sign in visible], self.pairs, token)
                 if len(parts) != 2:
                     raise DataError(f"no merge of two tokens makes {symbol[:80]!r}. Write it as .tiktoken.")
                 found.append((symbol_of[parts[0]], symbol_of[parts[1]]))
         return found
-
-    def _merged(self, ids: list[int], below: int = LARGEST) -> list[int]:
-        """Merge pairs, the least rank first and the leftmost among equals, until no rank is below `below`."""
-        pairs, n = self.pairs, len(ids)
-        before, behind = list(range(-1, n - 1)), list(range(1, n + 1))
-        heap = [(pairs[pair][0], k) for k, pair in enumerate(pairwise(ids)) if pair in pairs]
-        heapify(heap)
-        while heap and heap[0][0] < below:
-            rank, k = heappop(heap)
-            if (j := behind[k]) == n or (found := pairs.get((ids[k], ids[j]), (-1, -1)))[0] != rank:
-                continue  # a stale entry of the heap: one of the two has been merged since
-            ids[k], ids[j] = found[1], -1
-            behind[k] = behind[j]
-            if behind[k] < n:
-                before[behind[k]] = k
-            for i in (before[k], k):
-                if i >= 0 and behind[i] < n and (pair := (ids[i], ids[behind[i]])) in pairs:
-                    heappush(heap, (pairs[pair][0], i))
-        return [token for token in ids if token >= 0]
-
-
-def _listed(merges: list[tuple[str, str]], vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return for each pair of ids its rank and the id that it becomes."""
-    found: dict[tuple[int, int], tuple[int, int]] = {}
-    for rank, (left, right) in enumerate(merges):
-        for symbol, what in ((left + right, "makes"), (left, "joins"), (right, "joins")):
-            if symbol not in vocabulary:
-                raise DataError(
-                    f"merge {rank + 1} {what} {symbol[:80]!r}, which the vocabulary lacks. Use files of one set."
-                )
-        pair = vocabulary[left], vocabulary[right]
-        if pair in found:
-            raise DataError(f"merges {found[pair][0] + 1} and {rank + 1} are the same. Remove one of them.")
-        found[pair] = rank, vocabulary[left + right]
-    return found
-
-
-def _every_pair(vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the pairs of tokens whose bytes are a token: its id is their rank."""
-    lengths = sorted({len(symbol) for symbol in vocabulary})
-    found: dict[tuple[int, int], tuple[int, int]] = {}
-    work = 0
-    for symbol, token in vocabulary.items():
-        for k in lengths:
-            if k >= len(symbol):
-                break
-            if (work := work + len(symbol)) > WORK:
-                raise DataError(
-                    "tokens are so long that their parts cannot be looked up. Use a tokenizer with shorter ones."
-                )
-            if symbol[:k] in vocabulary and symbol[k:] in vocabulary:
-                found[vocabulary[symbol[:k]], vocabulary[symbol[k:]]] = token, token
-    return found

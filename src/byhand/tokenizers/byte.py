@@ -25,14 +25,14 @@ class ByteTokenizer(Tokenizer):
         """Yield the blocks themselves, as arrays of the same memory."""
         return (np.frombuffer(block, np.uint8) for block in blocks)
 
-    def decode(self, tokens: Iterable[int]) -> bytes:
+    def decode(self, tokens: Iterable[int], after: int | None = None) -> bytes:
         """Return the bytes of ids. DataError if an id is no byte."""
         try:
             return bytes(tokens)
         except ValueError:
             raise DataError("the ids hold a token that is no byte. Byte tokens go from 0 to 255.") from None
 
-    def count_bytes(self, tokens: np.ndarray) -> int:
+    def count_bytes(self, tokens: np.ndarray, after: int | None = None) -> int:
         """Return how many ids there are."""
         return tokens.size
 

@@ -1,8 +1,9 @@
 """Tokenizers in files: the forms that other programs read, and a run's own.
 
 NAME.json       Hugging Face's tokenizer.json; reading, a run's own tokenizer.json too
+NAME.model      SentencePiece's protobuf, and NAME.bin, llama2.c's form of it: read only
 NAME.tiktoken   tiktoken's ranks, without a pre-tokenizer and special tokens
-a folder        with tokenizer.json, or with GPT-2's vocab.json and merges.txt
+a folder        with tokenizer.json, with tokenizer.model, or with GPT-2's vocab.json and merges.txt
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ from byhand.files.reading import parse_json
 from byhand.files.writing import create_all, remove_left_over
 from byhand.tokenizers import vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer
-from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
+from byhand.tokenizers.hugging_face import Known, as_hugging_face, of_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
 from byhand.tokenizers.registry import DEPTH, MOST, file_content, restored
+from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
+from byhand.tokenizers.sentencepiece_files import of_llama2_c, of_model
 from byhand.tokenizers.symbols import ordinary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 OURS, VOCAB, MERGES = "tokenizer.json", "vocab.json", "merges.txt"
-RANKS = ".tiktoken"
+RANKS, MODEL = ".tiktoken", "tokenizer.model"
+PIECES = {".model": of_model, ".bin": of_llama2_c}
 WHAT = f"Use a {OURS}, ranks that end with {RANKS}, or a folder with {VOCAB} and {MERGES}"
 
 
@@ -39,6 +43,8 @@ def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
     Raises DataError, one line, if the files are damaged, or hold what byhand cannot represent.
     """
     if path.is_dir():
+        if not (path / OURS).exists() and (path / MODEL).exists():
+            return read(path / MODEL, split, special)
         if not (path / OURS).exists():
             return _of_folder(path, split or "gpt2", special)
         path /= OURS
@@ -46,7 +52,7 @@ def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
     try:
         if path.suffix == RANKS:
             return of_ranks(content, split or "gpt4", special)
-        found = _of_json(content)
+        found = PIECES[path.suffix](content) if path.suffix in PIECES else _of_json(content)
     except DataError as error:
         raise DataError(f"{path} is no tokenizer that byhand can use: {str(error).rstrip('.')}.") from None
     if split or special:
@@ -107,8 +113,10 @@ def require_place(path: Path, split: str) -> None:
 def write(tokenizer: Tokenizer, path: Path) -> None:
     """Write a tokenizer in the form that the name asks for. DataError if that form cannot hold it."""
     require_form(path)
-    if not isinstance(tokenizer, BytePairTokenizer):
+    if not isinstance(tokenizer, (BytePairTokenizer, SentencePieceTokenizer)):
         raise DataError(f"a {tokenizer.kind} tokenizer has no file. Use one of byte-pair encoding.")
+    if isinstance(tokenizer, SentencePieceTokenizer) and path.suffix != ".json":
+        raise DataError(f"only a .json file holds SentencePiece's pieces. Write {path.with_suffix('.json')}.")
     try:
         contents = _contents(tokenizer, path)
         if path not in contents:
@@ -122,7 +130,9 @@ def write(tokenizer: Tokenizer, path: Path) -> None:
         raise DataError(f"cannot write {error.filename}: {reason(error)}. Choose another place with --out.") from None
 
 
-def _contents(tokenizer: BytePairTokenizer, path: Path) -> dict[Path, bytes]:
+def _contents(tokenizer: Known, path: Path) -> dict[Path, bytes]:
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        return {path: as_hugging_face(tokenizer)}
     if path.suffix != ".json" and (lost := tokenizer.described()):
         log.warning("the file does not hold how models use the tokens: %s", "; ".join(map(" ".join, lost.items())))
     if path.suffix == RANKS:

@@ -1,8 +1,8 @@
-"""tokenizer.json of Hugging Face's `tokenizers`: byte-level BPE, read and written.
+"""tokenizer.json of Hugging Face's `tokenizers`: BPE of bytes and of SentencePiece's pieces, read and written.
 
 Only tokenizers that give the same ids here and there are accepted: byte-level BPE with a pre-tokenizer of `SPLITS`,
-no normalizer but NFC. Of conventions the file holds which tokens are added around a text (`post_processor`) and which
-special tokens are shown.
+no normalizer but NFC, and pieces with byte fallback (`hugging_face_pieces`). Of conventions the file holds which
+tokens are added around a text (`post_processor`) and which special tokens are shown.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import Any
 from byhand.errors import DataError
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.conventions import Conventions
+from byhand.tokenizers.hugging_face_pieces import as_steps, of_steps, with_ranks
 from byhand.tokenizers.overlaps import overlap
 from byhand.tokenizers.post_processor import around, as_post_processor
+from byhand.tokenizers.sentencepiece import BYTE, SentencePieceTokenizer
 from byhand.tokenizers.splitting import SPLITS, require_searchable
 from byhand.tokenizers.symbols import is_pair, is_vocabulary, ordinary
 
+Known = BytePairTokenizer | SentencePieceTokenizer
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
 BEFORE: dict[str, list[dict[str, Any]]] = {  # splits by ByteLevel's own expression, and the steps before it
     "gpt2": [],
@@ -30,11 +33,11 @@ AROUND = ("lstrip", "rstrip", "single_word")  # of an added token: the same
 REGEX = {regex: split.name for split in SPLITS.values() for regex in split.regex}
 
 
-def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
+def of_hugging_face(values: Mapping[str, Any]) -> Known:
     """Return the tokenizer of a tokenizer.json. DataError if it cannot be represented."""
     model = values.get("model")
-    if not isinstance(model, dict) or model.get("type", "BPE") != "BPE" or model.get("byte_fallback"):
-        raise DataError("its model is not byte-level BPE")
+    if not isinstance(model, dict) or model.get("type", "BPE") != "BPE":
+        raise DataError("its model is not BPE")
     if used := [name for name in UNUSED if model.get(name)]:
         raise DataError(f"its model uses {used[0]}, which byhand does not")
     vocabulary, merges = model.get("vocab"), model.get("merges")
@@ -45,7 +48,15 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
     pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in merges]
     if not all(map(is_pair, pairs)):
         raise DataError("its merges are not pairs of symbols")
-    special = _special(values.get("added_tokens") or [], vocabulary)
+    special, late = _special(values.get("added_tokens") or [], vocabulary)
+    if model.get("byte_fallback"):
+        if model.get("ignore_merges"):
+            raise DataError("its model uses ignore_merges, which byhand does not for pieces")
+        prefix, lists = of_steps(values), [(left, right) for left, right in pairs]
+        plain = {**ordinary(vocabulary, pairs, special), **{s: i for s, i in vocabulary.items() if BYTE.fullmatch(s)}}
+        late = late if prefix == "each" else ()
+        pieces = SentencePieceTokenizer(plain, lists, special=special, late=late, prefix=prefix)
+        return _with_conventions(with_ranks(pieces), values, vocabulary)
     normalizer = values.get("normalizer")
     if normalizer not in (None, {"type": "NFC"}):
         raise DataError("its normalizer is not NFC")
@@ -65,6 +76,10 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
         whole=ignore,
         normal="NFC" if normalizer else "",
     )
+    return _with_conventions(found, values, vocabulary)
+
+
+def _with_conventions(found: Known, values: Mapping[str, Any], vocabulary: Mapping[str, int]) -> Known:
     before, after = around(values.get("post_processor"))
     shown = [token["id"] for token in values.get("added_tokens") or [] if token.get("special") is False]
     texts = {token: text for text, token in vocabulary.items() if token in {*before, *after}}
@@ -72,21 +87,18 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
     return found.with_special(texts.values()).using(conventions)
 
 
-def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
+def as_hugging_face(tokenizer: Known) -> bytes:
     """Return the tokenizer.json that `tokenizers` loads. DataError if it could not hold the tokenizer."""
-    name, symbols, conventions = tokenizer.split.name, tokenizer.symbols(), tokenizer.conventions
-    last: dict[str, Any] = {**BYTE_LEVEL, "use_regex": name in BEFORE}
-    before = BEFORE.get(name)
-    if before is None:
-        pattern = {"Regex": tokenizer.split.regex[0]}
-        before = [{"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}]
+    symbols, conventions = tokenizer.symbols(), tokenizer.conventions
+    pieces = isinstance(tokenizer, SentencePieceTokenizer)
+    late = tokenizer.late if pieces else ()
     shown = frozenset(conventions.shown)
     added = [
         {
             "id": token,
             "content": text,
             **dict.fromkeys(AROUND, False),
-            "normalized": False,
+            "normalized": text in late,
             "special": token not in shown,
         }
         for text, token in sorted(tokenizer.special.items(), key=lambda item: item[1])
@@ -94,7 +106,8 @@ def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
     texts = {token: text for text, token in tokenizer.special.items()}
     model = {
         "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-        "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": tokenizer.whole,
+        "end_of_word_suffix": None, "fuse_unk": pieces, "byte_fallback": pieces,
+        "ignore_merges": not pieces and tokenizer.whole,
         "vocab": dict(sorted(symbols.items(), key=lambda item: item[1])),
         "merges": list(map(list, tokenizer.listed_merges())),
     }  # fmt: skip
@@ -103,17 +116,30 @@ def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
         "truncation": None,
         "padding": None,
         "added_tokens": added,
-        "normalizer": {"type": "NFC"} if tokenizer.normal else None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*before, last]} if before else last,
+        **(as_steps(tokenizer.prefix) if pieces else _byte_level_steps(tokenizer)),
         "post_processor": as_post_processor(conventions.before, conventions.after, texts),
-        "decoder": {**BYTE_LEVEL, "use_regex": True},
         "model": model,
     }
     return json.dumps(whole, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
-def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
-    """Return the added tokens; the order and flags of `tokenizers` are checked."""
+def _byte_level_steps(tokenizer: BytePairTokenizer) -> dict[str, Any]:
+    """Return normalizer, pre-tokenizer and decoder."""
+    name = tokenizer.split.name
+    last: dict[str, Any] = {**BYTE_LEVEL, "use_regex": name in BEFORE}
+    before = BEFORE.get(name)
+    if before is None:
+        pattern = {"Regex": tokenizer.split.regex[0]}
+        before = [{"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}]
+    return {
+        "normalizer": {"type": "NFC"} if tokenizer.normal else None,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*before, last]} if before else last,
+        "decoder": {**BYTE_LEVEL, "use_regex": True},
+    }
+
+
+def _special(added: Any, vocabulary: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
+    """Return the added tokens, and those that are looked for late; their order and flags are checked."""
     special, normalized, size = dict[str, int](), dict[str, bool](), len(vocabulary)
     characters = 0
     for token in added if isinstance(added, list) else [None]:
@@ -142,7 +168,7 @@ def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
         raise DataError(
             f"its added tokens {pair[0][:80]!r} and {pair[1][:80]!r} overlap, and are looked for at two times"
         )
-    return special
+    return special, late
 
 
 def _split(pre: Any) -> str:

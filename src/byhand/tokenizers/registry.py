@@ -9,6 +9,7 @@ from byhand.files.reading import parse_json, read_regular
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.conventions import Conventions
+from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
 MOST = 1 << 26  # bytes of a tokenizer's file; GPT-2's have 2 million, today's largest 20 million
@@ -62,3 +63,4 @@ def restored(content: bytes) -> Tokenizer:
 
 register(ByteTokenizer)
 register(BytePairTokenizer)
+register(SentencePieceTokenizer)

@@ -9,16 +9,19 @@ from __future__ import annotations
 import copy
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from byhand.errors import DataError
 from byhand.tokenizers.conventions import NONE, Conventions
+from byhand.tokenizers.symbols import encoded
 
+ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")  # as models name the end of a text
 END = b"\0"  # of a document, in a text of several: no text has this character
 PLAIN = frozenset(b"\t\n" + bytes(range(32, 127)))  # the bytes of printable ASCII, tab and newline
 
@@ -28,6 +31,7 @@ class Tokenizer(ABC):
 
     kind         its name in the registry and in tokenizer.json
     unit         the word for one of its tokens in messages
+    special      texts that are tokens by themselves wherever they stand; decoded, they are these texts again
     token_bytes  id to bytes; encoding never gives a missing id, and decoding refuses it
     conventions  how the models of this tokenizer use its tokens; encoding and decoding do not depend on them
     """
@@ -35,6 +39,7 @@ class Tokenizer(ABC):
     kind: ClassVar[str]
     unit: ClassVar[str] = "token"
     conventions: Conventions = NONE
+    special: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, token_bytes: Mapping[int, bytes]) -> None:
         self.token_bytes = token_bytes
@@ -85,22 +90,33 @@ class Tokenizer(ABC):
         conventions.require(self.token_bytes.keys(), self.special_ids)
         found = copy.copy(self)
         found.conventions = conventions
-        for name in ("content", "digest", "ids_digest", "_lengths"):  # what the other one has computed
+        for name in ("content", "digest", "ids_digest", "_lengths", "_begins"):  # what the other one has computed
             vars(found).pop(name, None)
         return found
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
         """The ids of its special tokens."""
-        return frozenset()
+        return frozenset(self.special.values())
+
+    def symbols(self) -> dict[str, int]:
+        """Return the ids of all symbols and special tokens."""
+        return dict(self.special)
+
+    def with_special(self, texts: Collection[str]) -> Self:
+        """Return the tokenizer with those of its symbols as special tokens that these texts are."""
+        return self
 
     def array(self, blocks: Iterable[bytes]) -> np.ndarray:
         """Return the ids of a text that comes in blocks, in the type of files; of one block perhaps in place."""
         ids = [np.asarray(ids, self.dtype) for ids in self.encode_blocks(blocks)]
         return ids[0] if len(ids) == 1 else np.concatenate(ids)
 
-    def decode(self, tokens: Iterable[int]) -> bytes:
-        """Return the bytes of ids. DataError if one has none."""
+    def decode(self, tokens: Iterable[int], after: int | None = None) -> bytes:
+        """Return the bytes of ids. DataError if one has none.
+
+        after  the id before them; None: a text begins with them, which matters where encoding adds a space to one
+        """
         try:
             return b"".join(self.token_bytes[token] for token in tokens)
         except KeyError as error:
@@ -108,10 +124,25 @@ class Tokenizer(ABC):
                 f"the vocabulary has no token with the id {error.args[0]}. Use ids from 0 to {self.vocab_size - 1}."
             ) from None
 
+    def decoder(self, after: int | None = None) -> Callable[[Iterable[int]], bytes]:
+        """Return what decodes some ids after the other."""
+
+        def decoded(tokens: Iterable[int]) -> bytes:
+            nonlocal after
+            tokens = list(tokens)
+            content = self.decode(tokens, after)
+            after = tokens[-1] if tokens else after
+            return content
+
+        return decoded
+
     @property
     def end_text(self) -> bytes:
         """What stands for `END` where documents are encoded: itself, or the text of a special token."""
-        return END
+        if named := next((text for text in ENDS if text in self.special), None):
+            return encoded(named)
+        eos = self.conventions.eos
+        return self.token_bytes[eos] if eos is not None and eos in self.special_ids else END
 
     @property
     def begin_text(self) -> bytes:
@@ -131,8 +162,11 @@ class Tokenizer(ABC):
             for token in range(vocab_size)
         ])  # fmt: skip
 
-    def count_bytes(self, tokens: np.ndarray) -> int:
-        """Return how many bytes an array of ids stands for. DataError if one is beyond the vocabulary."""
+    def count_bytes(self, tokens: np.ndarray, after: int | None = None) -> int:
+        """Return how many bytes a vector of ids stands for, behind the id `after` as in `decode`.
+
+        Raises DataError if one is beyond the vocabulary.
+        """
         if (bad := beyond(tokens, self.vocab_size)) is not None:
             raise DataError(f"the tokens hold the id {bad}, but the {self.kind} tokenizer has {self.vocab_size}.")
         return int(self._lengths[tokens].sum())

@@ -91,12 +91,12 @@ special_tokens | Special tokens | 特殊词元 | generate, tokenization
     分词器可以有特殊词元（--special）；生成到指定的词元数为止。
     EOS, BOS, eos_token_id, bos_token, end of text, <|endoftext|>, stop token, CLS token, chat template, 结束符,
     起始符, 终止词元
-other_tokenizers | WordPiece, Unigram, SentencePiece | WordPiece、Unigram、SentencePiece | bpe, bpe_training
-    Other ways to choose a vocabulary: by likelihood, or on text without pre-tokenisation.
-    选择词表的其他方法：按似然，或不先切词。
+other_tokenizers | WordPiece, Unigram | WordPiece、Unigram | bpe, bpe_training
+    Other ways to choose a vocabulary: by likelihood.
+    选择词表的其他方法：按似然。
     Bytes are the tokens, or byte-pair encoding.
     以字节为词元，或用字节对编码。
-    sentencepiece, WordPiece, unigram tokenizer, Metaspace, byte fallback
+    WordPiece, unigram tokenizer, ##
 # PyTorch
 einsum | einsum | 爱因斯坦求和（einsum） | matmul, reshape, transpose
     Products and sums written by indices.

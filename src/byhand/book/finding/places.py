@@ -118,6 +118,9 @@ tokenization | Tokenizer | 分词器 | tokenizers/tokenizer.py:Tokenizer
 bpe | Byte-pair encoding | 字节对编码 | tokenizers/bpe.py:BytePairTokenizer
     byte-pair encoding, tiktoken, GPT2Tokenizer, merges.txt, vocab.json, tokenizer.json, subword, apply merges,
     字节对编码, 子词, 应用合并
+sentencepiece | SentencePiece's tokens | SentencePiece 词元 | tokenizers/sentencepiece.py:SentencePieceTokenizer
+    SentencePiece, byte fallback, byte_fallback, tokenizer.model, LlamaTokenizer, add_dummy_prefix, add_space_prefix,
+    Metaspace, ▁, 字节回退
 bpe_training | Training a tokenizer: the commonest pair becomes a token | 训练分词器：最常见的一对成为新词元 |
         tokenizers/plain.py:learn
     train a tokenizer, train BPE, learn merges, count pairs, merge, tie-break, rustbpe, minbpe, 训练 BPE, 训练分词器,

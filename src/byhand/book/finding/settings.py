@@ -56,6 +56,8 @@ attention_window | How many positions one attends to | 注意力窗口的大小 
 attention_bias | Biases of attention's linear layers | 注意力线性层的偏置 | qkv_bias, c_attn.bias, q_proj.bias,
     use_bias, add_bias_linear, bias in attention, 注意力偏置
 norm_position | Pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first
+parallel_residual | Attention and MLP side by side | 并行的注意力与前馈网络 | use_parallel_residual, parallel block,
+    parallel attention, parallel attention and MLP, 并行残差, 并行块
 norm_affine | Gain and bias of the norms | 归一化的增益与偏置 | elementwise_affine, learnable LayerNorm,
     LayerNorm weight and bias, gain of RMSNorm
 activation | Activation of the MLP | 前馈网络的激活函数 | hidden_act, hidden_activation, GELU or ReLU

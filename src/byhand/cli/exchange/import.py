@@ -20,14 +20,14 @@ class Options:
     """Turn a model that another program wrote into a run."""
 
     path: Positional[Path]
-    """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3), a GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K,
-    Q6_K; with byhand[gguf] in any type), an llm.c model file, a nanoGPT ckpt.pt, or the .bin of the original
-    program."""
+    """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3, phi3, stablelm, gpt_neox), a
+    GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K, Q6_K; with byhand[gguf] in any type), a model file of llm.c or
+    llama2.c, a nanoGPT ckpt.pt, or the .bin of the original program."""
     out: Path
     """The run folder: new or empty."""
     tokenizer: str = ""
-    """A tokenizer.json, a folder with one (or with vocab.json and merges.txt), or bytes; the model's own if not
-    given."""
+    """A tokenizer.json, SentencePiece's tokenizer.model, llama2.c's tokenizer.bin, a folder with one (or with
+    vocab.json and merges.txt), or bytes; the model's own if not given."""
 
 
 def main(arguments: list[str]) -> int:

@@ -16,7 +16,6 @@ from byhand.cli.terminal.shown import on_terminal
 from byhand.generation import START, Engine, StopText, Stream
 from byhand.generation.engine import LIVE, sound
 from byhand.quantities import counted
-from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
@@ -57,7 +56,7 @@ class EncodedPrompt:
         content: bytes = b"",
     ) -> EncodedPrompt:
         """Return a prompt of these tokens."""
-        special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
+        special = tokenizer.special
         named = {special[text] for text in prompt.stop if text in special}
         return cls(place, prompt, content, tokens, ends | named)
 
@@ -75,7 +74,7 @@ class EncodedPrompt:
         prompt, stops = self.prompt, [*stops, *(text_bytes(text, "stop") for text in self.prompt.stop)]
         for i in range(prompt.samples):
             drawing = replace(prompt.drawing, seed=prompt.drawing.seed + i)
-            until = StopText(tokenizer.decode, stops) if stops else None
+            until = StopText(tokenizer.decoder(self.tokens[-1]), stops) if stops else None
             stream = Stream(self.tokens, prompt.max_new_tokens, drawing, allowed, self.stop, scored, until)
             yield Continuation(self, stream, tokenizer)
 
@@ -98,7 +97,8 @@ class Continuation:
             new, self.known = stream.until.text[self.known : end], end
         else:
             begin = stream.prompt + self.known
-            new, self.known = self.tokenizer.decode(stream.tokens[begin:]), len(stream.tokens) - stream.prompt
+            new = self.tokenizer.decode(stream.tokens[begin:], stream.tokens[begin - 1])
+            self.known = len(stream.tokens) - stream.prompt
         return self.decoder.decode(new, final=ended)
 
     def as_json(self) -> dict[str, Any]:

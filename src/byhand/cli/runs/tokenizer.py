@@ -175,11 +175,12 @@ def _facts(tokenizer: Tokenizer) -> dict[str, Any]:
     facts |= tokenizer.described()
     if isinstance(tokenizer, BytePairTokenizer):
         facts |= {"split": tokenizer.split.name, "merges": len(tokenizer.pairs)}
-        facts["special"] = [[token, text] for text, token in tokenizer.special.items()]
         facts["first merges"] = [
             [new, f"{_seen(tokenizer, left)} + {_seen(tokenizer, right)}"]
             for (left, right), (_, new) in list(tokenizer.pairs.items())[:SHOWN]
         ]
+    if tokenizer.special:
+        facts["special"] = [[token, text] for text, token in tokenizer.special.items()]
     longest = sorted(tokenizer.token_bytes, key=lambda token: (-len(tokenizer.token_bytes[token]), token))
     facts["longest"] = [[token, _seen(tokenizer, token)] for token in longest[:SHOWN]]
     return facts

@@ -14,8 +14,8 @@ from typing import Any
 
 from byhand.errors import ConfigError
 from byhand.interop.hugging_face.conventions import conventions_of
-from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.conventions import DEFAULT, MOST, Conventions
+from byhand.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 KEY = "tokenizer.ggml."
@@ -41,8 +41,8 @@ KNOWN = (  # names of tokens at which llama.cpp ends a text, whatever the keys s
 
 
 def with_conventions(
-    tokenizer: BytePairTokenizer, keys: Mapping[str, Any], shown: tuple[int, ...], begins: bool
-) -> BytePairTokenizer:
+    tokenizer: Tokenizer, keys: Mapping[str, Any], shown: tuple[int, ...], begins: bool
+) -> Tokenizer:
     """Return a tokenizer with the conventions that the metadata say; ids that it lacks say nothing.
 
     begins  whether BOS is added unless the metadata say otherwise
@@ -64,7 +64,7 @@ def with_conventions(
     return tokenizer.using(Conventions(**found, shown=shown, templates=_templates(keys)))
 
 
-def _is_token(value: Any, tokenizer: BytePairTokenizer) -> bool:
+def _is_token(value: Any, tokenizer: Tokenizer) -> bool:
     return type(value) is int and value in tokenizer
 
 
@@ -75,7 +75,7 @@ def _templates(keys: Mapping[str, Any]) -> dict[str, str]:
     return {name: keys[key] for name, key in places.items() if isinstance(keys.get(key), str)}
 
 
-def as_keys(tokenizer: BytePairTokenizer) -> dict[str, Any]:
+def as_keys(tokenizer: Tokenizer) -> dict[str, Any]:
     """Return the metadata of a tokenizer's conventions. ConfigError if llama.cpp cannot add what they add."""
     found = conventions_of(tokenizer)
     named = {name: getattr(found, name) for name in NAMED}
@@ -108,6 +108,6 @@ def as_keys(tokenizer: BytePairTokenizer) -> dict[str, Any]:
     }
 
 
-def _no_end(tokenizer: BytePairTokenizer) -> int:
+def _no_end(tokenizer: Tokenizer) -> int:
     """Return the token of the byte 0, which no text has: llama.cpp would take token 11 for the end of a text."""
     return next((token for token, content in tokenizer.token_bytes.items() if content == b"\0"), 0)

@@ -169,7 +169,7 @@ def _text(text: str) -> bytes:
 
 
 def _typed(value: Any) -> bytes:
-    """Return a value with its type: a boolean, u32, f32, a string, or a list of strings or of i32."""
+    """Return a value with its type: a boolean, u32, f32, a string, or a list of strings, of i32, or of f32."""
     if isinstance(value, bool):
         return struct.pack("<I?", BOOL, value)
     if isinstance(value, int):
@@ -178,6 +178,8 @@ def _typed(value: Any) -> bytes:
         return struct.pack("<If", F32, value)
     if isinstance(value, str):
         return struct.pack("<I", STRING) + _text(value)
+    if isinstance(value, np.ndarray):
+        return struct.pack("<IIQ", LIST, F32, len(value)) + value.astype("<f4").tobytes()
     if all(isinstance(item, str) for item in value):
         return struct.pack("<IIQ", LIST, STRING, len(value)) + b"".join(map(_text, value))
     return struct.pack("<IIQ", LIST, I32, len(value)) + np.asarray(value, "<i4").tobytes()

@@ -1,4 +1,4 @@
-"""A model in a GGUF: architectures gpt2, llama, qwen2 and qwen3, read and written."""
+"""A model in a GGUF: architectures gpt2, gptneox, llama, qwen2, qwen3 and stablelm, read and written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import rotation, tokens
 from byhand.interop.gguf.file import GGUF, MAGIC, content
-from byhand.interop.hugging_face.families import GPT2, LLAMA, QWEN2, QWEN3
+from byhand.interop.hugging_face.families import GPT2, GPT_NEOX, LLAMA, QWEN2, QWEN3, STABLELM
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 from byhand.interop.tensors import Arrays, facts, from_theirs, pieces, require_room, require_tensors, to_theirs
@@ -42,6 +42,7 @@ ROTARY = SIZES | {
     "attention.layer_norm_rms_epsilon": "norm_eps",
     "rope.freq_base": "rope_base",
 }
+PARTLY = LEARNED | {"rope.dimension_count": "rope_fraction", "rope.freq_base": "rope_base"}  # as columns of a head
 LISTED = (
     "attention.head_count",
     "attention.head_count_kv",
@@ -52,6 +53,7 @@ MISSING = {  # what llama.cpp takes where a file lacks the key
     "attention.head_count_kv": None,
     "attention.key_length": None,
     "rope.freq_base": 10000.0,
+    "rope.dimension_count": None,
 }
 USUAL = {  # keys that change what a model computes, with the values that change nothing
     **rotation.ONLY, "attention.causal": (True,), "attention.sliding_window": (0,), "expert_count": (0,),
@@ -89,11 +91,12 @@ APART = """
 """
 
 
-def _family(of: Family, keys: Mapping[str, str], qkv: str, **changes: Any) -> Family:
+def _family(of: Family, keys: Mapping[str, str], qkv: str, name: str = "", **changes: Any) -> Family:
     """Return a family of transformers as llama.cpp has it."""
-    name = of.name
+    name = name or of.name
+    changes["flags"] = _prefixed(name, changes.get("flags", {}))
     return replace(
-        of, keys=_prefixed(name, keys), missing=_prefixed(name, MISSING), only=_prefixed(name, USUAL),
+        of, name=name, keys=_prefixed(name, keys), missing=_prefixed(name, MISSING), only=_prefixed(name, USUAL),
         tensors=facts(NAMES + qkv), windowed=False, further=rotation.problems, **changes,
     )  # fmt: skip
 
@@ -104,9 +107,25 @@ def _prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 KEYED = ("none", *rotation.KINDS)  # llama.cpp looks for the tensor of llama3 in models of llama alone
-KNOWN = {  # gelu stands for gpt2's tanh form; llama.cpp reads qwen3's biases of queries, keys and values only
+# gelu stands for the tanh form, which llama.cpp takes for gptneox too; of qwen3's biases it reads those of q, k, v
+KNOWN = {
     "gpt2": _family(GPT2, LEARNED, PACKED, activations={"gelu": "gelu"}),
     "llama": _family(LLAMA, ROTARY, APART, pairing="neighbours"),
+    "gptneox": _family(
+        GPT_NEOX,
+        PARTLY,
+        PACKED,
+        "gptneox",
+        activations={"gelu_exact": "gelu"},
+        settings={**GPT_NEOX.settings, "attention_bias": ("all",), "tied_embeddings": (False,)},
+        flags={"use_parallel_residual": "parallel_residual"},
+    ),
+    "stablelm": _family(
+        STABLELM,
+        PARTLY | {"attention.head_count_kv": "n_kv_heads"},
+        APART,
+        settings={**STABLELM.settings, "tied_embeddings": (False,)},
+    ),
     "qwen2": _family(QWEN2, ROTARY, APART, settings={**QWEN2.settings, "rope_scaling": KEYED}),
     "qwen3": _family(
         QWEN3, ROTARY, APART, settings={**QWEN3.settings, "rope_scaling": KEYED, "attention_bias": ("none",)}
@@ -153,11 +172,18 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
         for key in _prefixed(name, WIDTHS):
             if keys.get(key, width) != width:
                 raise DataError(f"its {key} is {quoted(keys[key])}, but its heads have the width {quoted(width)}.")
+    if (rotated := settings.get("rope_fraction")) is None or family.may_vary("rope_fraction"):
+        width = _whole(settings["d_model"]) // max(1, _whole(settings["n_heads"]))
+        settings["rope_fraction"] = 1.0 if rotated is None else _whole(rotated) / max(1, width)
+    for key, name_of_ours in family.flags.items():
+        settings[name_of_ours] = family.settings[name_of_ours][keys.get(key, False) is True]
     settings["rope_pairing"] = family.pairing
     if "rope_scaling" in family.settings:
         settings |= _scaling(file, family, settings)
     if "all" in family.settings.get("attention_bias", ()) and "blk.0.attn_output.bias" in file.tensors:
         settings["attention_bias"] = "all"
+    if "qkv" in family.settings.get("attention_bias", ()) and "blk.0.attn_q.bias" in file.tensors:
+        settings["attention_bias"] = "qkv"
     if True in family.settings.get("mlp_bias", ()) and "blk.0.ffn_down.bias" in file.tensors:
         settings["mlp_bias"] = True
     settings["tied_embeddings"] = "output.weight" not in file.tensors
@@ -213,8 +239,8 @@ def files(
     for piece in pieces(whole, family.tensors):
         packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
         tensors[piece.theirs] = Stored(kind if packed else FLOAT32, piece.shape, 0)  # its place follows
-        if packed:
-            require_room(piece.ours, full[piece.ours], kind)
+        for name in piece.ours if packed else ():
+            require_room(name, full[name], kind)
     if not any(tensor.kind is kind for tensor in tensors.values()):
         raise ConfigError(
             f"{kind.name} packs rows of {kind.block} numbers, and no matrix of this model has such. "
@@ -234,6 +260,9 @@ def _keys(family: Family, config: ModelConfig, kind: Format) -> dict[str, Any]:
     keys: dict[str, Any] = {"general.architecture": name, "general.name": "byhand"}
     keys |= {"general.file_type": kind.codes["gguf file"], "general.quantization_version": 2}
     keys |= keys_of(config, family.keys)
+    keys |= {key: getattr(config, ours) for key, ours in family.flags.items()}
+    if family.may_vary("rope_fraction"):
+        keys[f"{name}.rope.dimension_count"] = config.rotary_width
     if family.may_vary("d_head"):
         keys |= keys_of(config, _prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))
     keys |= _prefixed(name, rotation.as_keys(config))

@@ -1,21 +1,40 @@
-"""Tokenizers in a GGUF's metadata: symbols, their types, merges, and which pre-tokenizer cuts the words."""
+"""Tokenizers in a GGUF's metadata: symbols, their types, merges, and which pre-tokenizer cuts the words.
+
+The model "gpt2" is byte-level BPE. "llama" is SentencePiece's: scores in place of merges, a token for each byte.
+"""
 
 from __future__ import annotations
 
+import logging
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from byhand.errors import ConfigError, DataError
 from byhand.interop.gguf import conventions
 from byhand.interop.gguf.conventions import KEY
-from byhand.interop.hugging_face.tokens import byte_pairs, plainest
+from byhand.interop.hugging_face.tokens import known, plainest
 from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
+from byhand.tokenizers.sentencepiece_files import (
+    BYTES,
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    Piece,
+    of_pieces,
+)
 from byhand.tokenizers.symbols import is_pair, ordinary
 from byhand.tokenizers.tokenizer import Tokenizer
 
-NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
+log = logging.getLogger(__name__)
+LLAMA = {"bos_token_id": 1, "eos_token_id": 2, "unknown_token_id": 0}  # what llama.cpp takes for an absent key
+PREFIX = f"{KEY}add_space_prefix"
 NO_MERGE = "<|no|> <|merge|>"  # llama.cpp refuses an empty list; these never stand side by side in a word
 SPLITS = {  # by llama.cpp's names: our pre-tokenizer, and whether a word that is a token becomes it without merges
     "gpt-2": ("gpt2", False),
@@ -31,10 +50,12 @@ def as_keys(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
 
     llama.cpp does not compose characters: text that is not in NFC gets other ids there if the tokenizer composes it.
     """
-    pairs = byte_pairs(tokenizer)
+    pairs = known(tokenizer)
     names = {token: text for text, token in pairs.symbols().items()}
     if vocab_size < pairs.vocab_size:
         raise ConfigError(f"the model has {vocab_size} tokens, but its tokenizer {pairs.vocab_size}.")
+    if isinstance(pairs, SentencePieceTokenizer):
+        return _pieces(pairs, names, vocab_size)
     cut = pairs.split.name, pairs.whole
     pre = next((name for name, ours in SPLITS.items() if ours == cut), None)
     if pre is None:
@@ -57,10 +78,13 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
     """Return the tokenizer that the metadata describe; None if they name none. DataError if it is not known."""
     if f"{KEY}model" not in keys:
         return None
+    if keys[f"{KEY}model"] == "llama":
+        return _of_pieces(keys, vocab_size, path)
     model, pre = str(keys[f"{KEY}model"]), str(keys.get(f"{KEY}pre"))
     if model != "gpt2" or pre not in SPLITS:
         raise DataError(
-            f"{path}: its tokenizer is {model[:20]!r}, {pre[:20]!r}, but only byte-level BPE is known, cut as in "
+            f"{path}: its tokenizer is {model[:20]!r}, {pre[:20]!r}, but known are only SentencePiece's "
+            f"'llama' and BPE, cut as in "
             f"{', '.join(SPLITS)}. Name another one with --tokenizer."
         )
     listed, merges, kinds = (_list(keys.get(f"{KEY}{name}")) for name in ("tokens", "merges", "token_type"))
@@ -85,6 +109,49 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
         return plainest(conventions.with_conventions(found, keys, shown, pre in conventions.BEGIN))
     except DataError as error:
         raise DataError(f"{path}: its tokenizer: {error}") from None
+
+
+def _pieces(tokenizer: SentencePieceTokenizer, names: Mapping[int, str], vocab_size: int) -> dict[str, Any]:
+    """Return the metadata of pieces. llama.cpp knows a space before every section, or before none."""
+    if tokenizer.prefix not in ("each", "none"):
+        log.warning("llama.cpp adds a space also to text that begins with one, or behind a special token")
+    if tokenizer.lacking:
+        tokenizer.listed_merges()  # raises
+    special, scores = {*tokenizer.special.values()}, tokenizer.scores()
+    kinds = [CONTROL if i in special else NORMAL if i in names else UNUSED for i in range(vocab_size)]
+    for ids, kind in (
+        (tokenizer.byte_ids, BYTES), (tokenizer.conventions.shown, USER_DEFINED),
+        ([i for i in [tokenizer.conventions.unk] if i is not None], UNKNOWN),
+    ):  # fmt: skip
+        for token in ids:
+            kinds[token] = kind
+    return {
+        f"{KEY}model": "llama",
+        f"{KEY}pre": "default",
+        f"{KEY}tokens": [names.get(i, f"[PAD{i}]") for i in range(vocab_size)],
+        f"{KEY}scores": np.array([scores.get(i, 0.0) for i in range(vocab_size)], np.float32),
+        f"{KEY}token_type": kinds,
+        PREFIX: tokenizer.prefix != "none",
+        **conventions.as_keys(tokenizer),
+    }
+
+
+def _of_pieces(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer:
+    """Return the tokenizer of pieces and their scores. DataError if it is damaged."""
+    listed, scores, kinds = (_list(keys.get(f"{KEY}{name}")) for name in ("tokens", "scores", "token_type"))
+    texts = all(isinstance(text, str) for text in listed)
+    prefix = keys.get(PREFIX, True)
+    try:
+        if not texts or not len(listed) == len(scores) == len(kinds) == vocab_size:
+            raise DataError(f"its tokens are not those of a model of {vocab_size:,}")
+        found = of_pieces(
+            [Piece(*each) for each in zip(listed, scores, kinds, strict=True)], "each" if prefix else "none"
+        )
+        usual = {f"{KEY}{name}": token for name, token in LLAMA.items()}
+        return conventions.with_conventions(found, usual | dict(keys), found.conventions.shown, True)
+    except DataError as error:
+        why = str(error).rstrip(".")
+        raise DataError(f"{path}: its tokenizer: {why}. Name another one with --tokenizer.") from None
 
 
 def _list(value: Any) -> list[Any]:

@@ -20,8 +20,9 @@ from typing import Any
 from byhand.errors import DataError, brief, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.tokenizers import forms
-from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.conventions import DEFAULT, LENGTH, TEMPLATES, Conventions
+from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
 
 CONFIG, GENERATION = "config.json", "generation_config.json"
 SETTINGS, MAP = "tokenizer_config.json", "special_tokens_map.json"
@@ -41,7 +42,7 @@ CLASSES = {
 }  # by model_type, if not named
 
 
-def with_conventions(tokenizer: BytePairTokenizer, folder: Path) -> BytePairTokenizer:
+def with_conventions(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
     """Return a tokenizer with the conventions of its folder. DataError if a file of them is damaged."""
     model, generation, settings = (table(folder / name) for name in (CONFIG, GENERATION, SETTINGS))
     if "added_tokens_decoder" not in settings:
@@ -52,21 +53,24 @@ def with_conventions(tokenizer: BytePairTokenizer, folder: Path) -> BytePairToke
     tokenizer = tokenizer.with_special([text for text in texts.values() if text])
     found: dict[str, Any] = {name: tokenizer.special.get(text) for name, text in texts.items() if text}
     if not os.path.exists(folder / forms.OURS):
+        usual = {"add_bos_token": isinstance(tokenizer, SentencePieceTokenizer)}
         for name, (flag, token) in ADDED.items():
-            found[name] = (found[token],) if settings.get(flag) and found.get(token) is not None else ()
+            found[name] = (
+                (found[token],) if settings.get(flag, usual.get(flag)) and found.get(token) is not None else ()
+            )
     said = _ids(generation.get("eos_token_id")) or _ids(model.get("eos_token_id")) or _ids(found.get("eos"))
     found["ends"] = tuple(dict.fromkeys(i for i in said if i in tokenizer))
     return _used(tokenizer, {**found, "templates": _templates(folder, settings)}, folder)
 
 
-def _used(tokenizer: BytePairTokenizer, found: Mapping[str, Any], folder: Path) -> BytePairTokenizer:
+def _used(tokenizer: Tokenizer, found: Mapping[str, Any], folder: Path) -> Tokenizer:
     try:
         return tokenizer.using(replace(tokenizer.conventions, **found))
     except DataError as error:
         raise DataError(f"{folder}: its tokenizer: {error}.") from None
 
 
-def conventions_of(tokenizer: BytePairTokenizer) -> Conventions:
+def conventions_of(tokenizer: Tokenizer) -> Conventions:
     """Return a tokenizer's conventions; of one without any, that a text ends with its token for that."""
     end = tokenizer.special.get(tokenizer.end_text.decode())
     if tokenizer.conventions or end is None:
@@ -77,8 +81,7 @@ def conventions_of(tokenizer: BytePairTokenizer) -> Conventions:
 def ids(found: Conventions) -> dict[str, Any]:
     """Return what config.json and generation_config.json say of tokens: null where there is none."""
     ends = list(found.ends) if len(found.ends) > 1 else found.ends[0] if found.ends else None
-    pad = {} if found.pad is None else {"pad_token_id": found.pad}
-    return {"bos_token_id": found.bos, "eos_token_id": ends, **pad}
+    return {"bos_token_id": found.bos, "eos_token_id": ends, "pad_token_id": found.pad}
 
 
 def settings(found: Conventions, texts: Mapping[int, str]) -> Iterator[tuple[str, Any]]:

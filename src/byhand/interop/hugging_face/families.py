@@ -6,14 +6,10 @@ the LM head have a prefix, unless the bare model was saved.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from byhand.equations.rotary import SCALINGS
-from byhand.errors import DataError
 from byhand.interop.families import Family
 from byhand.interop.tensors import facts
 
@@ -55,12 +51,14 @@ LLAMA_TENSORS = facts("""
     ln_f.gain = norm.weight
     lm_head.w = lm_head.weight : T
 """)
+PART = "partial_rotary_factor"  # the part of a head that is rotated
+FUSED = ("w_qkv", "b_qkv", "w_gate", "w_up")  # one tensor in Phi-3's files: of queries, keys, values; of gate and up
 ONLY: dict[str, tuple[Any, ...]] = {
     "scale_attn_weights": (True,),
     "scale_attn_by_inverse_layer_idx": (False,),
     "add_cross_attention": (False,),
     "is_encoder_decoder": (False,),
-    "partial_rotary_factor": (1.0, None),
+    PART: (1.0, None),
     "quantization_config": (None,),
 }
 
@@ -139,22 +137,110 @@ QWEN3 = replace(
     missing={**REQUIRED_GROUPS, "head_dim": 128},
     flags={"attention_bias": "attention_bias"},
 )
-FAMILIES = {family.name: family for family in (GPT2, LLAMA, MISTRAL, QWEN2, QWEN3)}
-BUFFERS = r"h\.[0-9]+\.attn\.(masked_)?bias|layers\.[0-9]+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq"
-HEAD = "lm_head.weight"
-
-
-def without_prefixes(path: Path, names: Iterable[Any], *prefixes: str) -> dict[str, Any]:
-    """Return the names of a file's tensors, buffers left out, by their names without prefixes.
-
-    Raises DataError if a tensor has no name, or two have the same one.
-    """
-    found: dict[str, Any] = {}
-    for stored in names:
-        name = stored if isinstance(stored, str) else ""
-        for prefix in prefixes:
-            name = name.removeprefix(prefix)
-        if not name or name in found:
-            raise DataError(f"{path} has a tensor without a name, or one twice. Use another copy.")
-        found[name] = stored
-    return {name: stored for name, stored in found.items() if not re.fullmatch(BUFFERS, name)}
+PHI3 = replace(
+    LLAMA,
+    name="phi3",
+    model="Phi3ForCausalLM",
+    settings={**LLAMA.settings, "attention_bias": ("none",), "mlp_bias": (False,), "rope_scaling": ("none",)},
+    keys={key: ours for key, ours in LLAMA.keys.items() if ours != "d_head"} | {PART: "rope_fraction"},
+    missing={
+        "num_key_value_heads": None, "rms_norm_eps": 1e-5, "tie_word_embeddings": False, "rope_theta": 10000.0,
+        PART: 1.0,
+    },
+    flags={},
+    window={"sliding_window": None},
+    windowed=True,
+    tensors=(
+        *(fact for fact in LLAMA_TENSORS if not any(name.endswith(FUSED) for name in fact.ours)),
+        *facts("""
+    blocks.*.attn.w_qkv = layers.*.self_attn.qkv_proj.weight : T
+    blocks.*.mlp.{w_gate,w_up} = layers.*.mlp.gate_up_proj.weight : T
+"""),
+    ),
+)  # fmt: skip
+STABLELM = replace(
+    LLAMA,
+    name="stablelm",
+    model="StableLmForCausalLM",
+    settings={
+        **LLAMA.settings, "norm": ("layer",), "attention_bias": ("none", "qkv"), "mlp_bias": (False,),
+        "rope_scaling": ("none",),
+    },
+    keys={
+        **{key: ours for key, ours in LLAMA.keys.items() if ours not in ("d_head", "norm_eps")},
+        "layer_norm_eps": "norm_eps", PART: "rope_fraction",
+    },
+    missing={
+        "num_key_value_heads": 32, "layer_norm_eps": 1e-5, "tie_word_embeddings": False, "rope_theta": 10000.0,
+        PART: 0.25,
+    },
+    only={**ONLY, "use_parallel_residual": (False,), "qk_layernorm": (False,)},
+    flags={"use_qkv_bias": "attention_bias"},
+    tensors=LLAMA_TENSORS + facts("""
+    blocks.*.ln_1.bias = layers.*.input_layernorm.bias
+    blocks.*.ln_2.bias = layers.*.post_attention_layernorm.bias
+    ln_f.bias = norm.bias
+"""),
+)  # fmt: skip
+GPT_NEOX = Family(
+    name="gpt_neox",
+    model="GPTNeoXForCausalLM",
+    prefix="gpt_neox.",
+    head="embed_out.weight",
+    settings={
+        "positions": ("rotary",), "norm": ("layer",), "attention_bias": ("none", "all"), "mlp_bias": (True,),
+        "parallel_residual": (False, True),
+    },
+    activations={
+        "gelu_exact": "gelu", "gelu": "gelu_new", "relu": "relu", "relu_squared": "relu2", "silu": "silu",
+    },
+    keys={
+        "vocab_size": "vocab_size", "max_position_embeddings": "seq_len", "hidden_size": "d_model",
+        "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads", "intermediate_size": "d_ff",
+        "layer_norm_eps": "norm_eps", "tie_word_embeddings": "tied_embeddings", "rope_theta": "rope_base",
+        PART: "rope_fraction",
+    },
+    missing={
+        "layer_norm_eps": 1e-5, "tie_word_embeddings": False, "rope_theta": 10000.0, PART: 0.25,
+        "use_parallel_residual": True, "attention_bias": True,
+    },
+    flags={"attention_bias": "attention_bias", "use_parallel_residual": "parallel_residual"},
+    older={"rotary_emb_base": "rope_theta", "rotary_pct": PART},
+    copies={"rotary_emb_base": "rope_theta", "rotary_pct": PART},
+    only={key: values for key, values in ONLY.items() if key != PART},
+    tensors=facts("""
+    wte = embed_in.weight
+    blocks.*.ln_1.gain = layers.*.input_layernorm.weight
+    blocks.*.ln_1.bias = layers.*.input_layernorm.bias
+    blocks.*.attn.w_qkv = layers.*.attention.query_key_value.weight : T H
+    blocks.*.attn.b_qkv = layers.*.attention.query_key_value.bias : H
+    blocks.*.attn.w_proj = layers.*.attention.dense.weight : T
+    blocks.*.attn.b_proj = layers.*.attention.dense.bias
+    blocks.*.ln_2.gain = layers.*.post_attention_layernorm.weight
+    blocks.*.ln_2.bias = layers.*.post_attention_layernorm.bias
+    blocks.*.mlp.w_fc = layers.*.mlp.dense_h_to_4h.weight : T
+    blocks.*.mlp.b_fc = layers.*.mlp.dense_h_to_4h.bias
+    blocks.*.mlp.w_out = layers.*.mlp.dense_4h_to_h.weight : T
+    blocks.*.mlp.b_out = layers.*.mlp.dense_4h_to_h.bias
+    ln_f.gain = final_layer_norm.weight
+    ln_f.bias = final_layer_norm.bias
+    lm_head.w = embed_out.weight : T
+"""),
+)  # fmt: skip
+FAMILIES = {family.name: family for family in (GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, PHI3, STABLELM, GPT_NEOX)}
+LACKING = {  # models that people have, and what byhand lacks for them
+    "olmo2": "norms behind the sublayers, and of all heads' queries and keys together",
+    "smollm3": "layers without rotary positions among layers with them",
+    "gpt_neo": "windows of attention in every other layer, and scores that are not scaled",
+    "gemma": "a scale of the token embedding",
+    "gemma2": "a scale of the token embedding, and windows of attention in every other layer",
+    "gemma3_text": "a scale of the token embedding, and two rotary bases and windows of attention by layer",
+    "gemma3": "images, a scale of the token embedding, and windows of attention by layer",
+    "phi": "one norm for attention and MLP, and a bias of the LM head",
+    "gptj": "one norm for attention and MLP, and a bias of the LM head",
+    "falcon": "one norm for attention and MLP",
+    "opt": "positions that begin at 2",
+    "bloom": "biases of scores by distance (ALiBi)",
+    "mixtral": "experts",
+    "qwen3_moe": "experts",
+}

@@ -18,7 +18,8 @@ from byhand.interop.families import Family, completed, family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face import conventions, tokens
 from byhand.interop.hugging_face.conventions import CONFIG, GENERATION
-from byhand.interop.hugging_face.families import FAMILIES, HEAD, without_prefixes
+from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face.names import without_prefixes
 from byhand.interop.hugging_face.settings import as_config, as_json
 from byhand.interop.hugging_face.weights import WHOLE, Weights, content
 from byhand.interop.tensors import Arrays, from_theirs, pieces, require_room, require_tensors
@@ -32,16 +33,16 @@ def read(folder: Path) -> Foreign:
     found = without_prefixes(folder, weights.stored, family.prefix)
     tensors = {name: weights.stored[stored][1] for name, stored in found.items()}
     due = {piece.theirs: piece.shape for piece in pieces(config, family.tensors)}
-    tied = config.tied_embeddings and HEAD in found
+    tied = config.tied_embeddings and family.head in found
     if tied:
-        due[HEAD] = config.vocab_size, config.d_model
+        due[family.head] = config.vocab_size, config.d_model
     require_tensors(folder, {name: tensor.shape for name, tensor in tensors.items()}, due, CONFIG)
     for name, tensor in tensors.items():
         if tensor.kind.unpack is None:
             known = ", ".join(kind.symbol for kind in KNOWN.values() if kind.unpack)
             raise DataError(f"{folder}: {name} is {tensor.kind.symbol}. Use a model in {known}.")
     arrays = from_theirs(lambda name: weights.read(found[name]), config, family.tensors)
-    if tied and not np.array_equal(weights.read(found[HEAD]), arrays["wte"]):
+    if tied and not np.array_equal(weights.read(found[family.head]), arrays["wte"]):
         raise DataError(f"{folder} ties the LM head to the embedding in {CONFIG}, but its tensors differ.")
     return Foreign(f"Hugging Face {family.name}", config, arrays, partial(tokens.of_folder, folder))
 
@@ -73,13 +74,13 @@ def files(
     full, whole = completed(arrays, config, family)
     for array, numbers in full.items():
         require_room(array, numbers, kind)
-    ids = conventions.ids(conventions.conventions_of(tokens.byte_pairs(tokenizer)))
+    ids = conventions.ids(conventions.conventions_of(tokens.known(tokenizer)))
     described = list(tokens.files(tokenizer, config.seq_len))  # or refused before anything is written
     yield CONFIG, _json(as_json(family, whole, ids, kind.name))
     yield GENERATION, _json({**ids, "do_sample": False})
     yield from described
     parts = {
-        piece.theirs if piece.theirs == HEAD else family.prefix + piece.theirs: piece
+        piece.theirs if piece.theirs == family.head else family.prefix + piece.theirs: piece
         for piece in pieces(whole, family.tensors)
     }
     yield WHOLE, content(parts, full, kind)

@@ -13,10 +13,10 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.errors import DataError
 from byhand.interop.families import Family
+from byhand.interop.hugging_face.families import PART
 from byhand.interop.settings import keys_of, quoted, settings_of
 
 PLACES = ("rope_scaling", "rope_parameters")
-PART = "partial_rotary_factor"  # the part of a head that is rotated
 LENGTH = "original_max_position_embeddings"
 LLAMA3 = {
     "factor": "rope_factor", LENGTH: "rope_original_len", "low_freq_factor": "rope_slow",

@@ -8,7 +8,7 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError, DataError
 from byhand.interop.families import Family, plain
-from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face.families import FAMILIES, LACKING
 from byhand.interop.hugging_face.rotation import as_keys, with_rotation
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 
@@ -20,11 +20,17 @@ SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # tru
 
 def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     """Return the family and the config of a config.json; DataError or ConfigError if ours cannot be that model."""
+    lacking = LACKING.get(str(found.get("model_type")))
+    if lacking:
+        raise DataError(f"a {found['model_type']} has {lacking}, which byhand lacks. Use a {' or '.join(FAMILIES)}.")
     family = family_named(found, "model_type", FAMILIES)
     require_usual(found, CAUSAL | {key: values for key, values in family.only.items() if key not in family.keys})
     for key in SWITCHES:
         _flag(found, key)
+    found = {key: found[older] for older, key in family.older.items() if older in found} | dict(found)
     flat, scaling = with_rotation(found, family)
+    if scaling and len(family.settings.get("rope_scaling", ())) < 2:
+        raise DataError(f"its angles are scaled ({scaling['rope_scaling']}), which is known for no {family.name}.")
     settings = family.usual() | settings_of(flat, family.keys, family.missing) | scaling
     for twin, key in family.twins.items():
         if found.get(twin, settings[family.keys[key]]) != settings[family.keys[key]]:
@@ -32,7 +38,7 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     settings["activation"] = _activation(found, family)
     settings["attention_window"] = _window(found, family, settings["n_layers"])
     for key, name in family.flags.items():
-        settings[name] = family.settings[name][_flag(found, key)]
+        settings[name] = family.settings[name][_flag({key: family.missing.get(key, False), **found}, key)]
     return family, plain(ModelConfig(**settings))
 
 

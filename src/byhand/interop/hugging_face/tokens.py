@@ -1,4 +1,7 @@
-"""Tokenizers in a folder of transformers: tokenizer.json, or vocab.json and merges.txt; bytes are 256 symbols."""
+"""Tokenizers in a folder of transformers: tokenizer.json, tokenizer.model, or vocab.json and merges.txt.
+
+Bytes are 256 symbols.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,21 @@ from byhand.errors import DataError
 from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.interop.hugging_face import conventions
 from byhand.tokenizers import forms
-from byhand.tokenizers.bpe import ENDS, BytePairTokenizer
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
-from byhand.tokenizers.hugging_face import as_hugging_face
+from byhand.tokenizers.hugging_face import Known, as_hugging_face
 from byhand.tokenizers.symbols import byte_symbols
-from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.tokenizers.tokenizer import ENDS, Tokenizer
 
 
 def of_folder(folder: Path) -> Tokenizer | None:
     """Return the tokenizer of a folder with its conventions, None if it has no file of one."""
-    if not os.path.exists(folder / forms.OURS):
+    if not os.path.exists(folder / forms.OURS) and not os.path.exists(folder / forms.MODEL):
         if not os.path.exists(folder / forms.VOCAB) or not os.path.exists(folder / forms.MERGES):
             return None
         _require_gpt2(folder / conventions.SETTINGS)
     found = forms.read(folder)
-    return plainest(conventions.with_conventions(found, folder)) if isinstance(found, BytePairTokenizer) else found
+    return plainest(conventions.with_conventions(found, folder)) if isinstance(found, Known) else found
 
 
 def _require_gpt2(path: Path) -> None:
@@ -46,28 +49,30 @@ def of_path(path: Path) -> Tokenizer:
     if path.is_dir() and (whole := of_folder(path)):
         return whole
     found = forms.read(path)
-    return plainest(found) if isinstance(found, BytePairTokenizer) else found
+    return plainest(found)
 
 
-def plainest(tokenizer: BytePairTokenizer) -> Tokenizer:
+def plainest(tokenizer: Tokenizer) -> Tokenizer:
     """Return the tokenizer of bytes in place of one that has their symbols alone."""
+    if not isinstance(tokenizer, BytePairTokenizer):
+        return tokenizer
     bytes_alone = tokenizer.vocabulary == byte_symbols()
     nothing_else = not tokenizer.merges and not tokenizer.special and not tokenizer.conventions
     return BYTES if bytes_alone and nothing_else else tokenizer
 
 
-def byte_pairs(tokenizer: Tokenizer) -> BytePairTokenizer:
+def known(tokenizer: Tokenizer) -> Known:
     """Return a tokenizer as other programs know it; DataError if they do not."""
     if isinstance(tokenizer, ByteTokenizer):
         return BytePairTokenizer(dict(byte_symbols()), [])
-    if isinstance(tokenizer, BytePairTokenizer):
+    if isinstance(tokenizer, Known):
         return tokenizer
     raise DataError(f"a {tokenizer.kind} tokenizer has no form in other programs. Use byte-pair encoding or bytes.")
 
 
 def files(tokenizer: Tokenizer, seq_len: int) -> Iterator[tuple[str, bytes]]:
     """Yield the files that AutoTokenizer loads."""
-    pairs = byte_pairs(tokenizer)
+    pairs = known(tokenizer)
     yield forms.OURS, as_hugging_face(pairs)
     texts = {token: text for text, token in pairs.special.items()}
     settings = {

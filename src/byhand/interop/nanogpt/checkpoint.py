@@ -23,7 +23,8 @@ from byhand.errors import ByhandError, DataError
 from byhand.files.weights import OpenFile, Stored
 from byhand.formats.registry import called
 from byhand.interop.foreign import Foreign
-from byhand.interop.hugging_face.families import GPT2, HEAD, without_prefixes
+from byhand.interop.hugging_face.families import GPT2
+from byhand.interop.hugging_face.names import without_prefixes
 from byhand.interop.nanogpt import pickled
 from byhand.interop.settings import AS_WRITTEN, settings_of
 from byhand.interop.tensors import from_theirs, pieces, require_tensors
@@ -34,7 +35,7 @@ NAMED = 30  # bytes of a file's own header in a zip before its name; the lengths
 STORAGES = called("torch")
 COMPILED = "_orig_mod."  # before the names of a compiled model
 LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
-FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in GPT2.tensors)
+FACTS = tuple(replace(fact, transposed=fact.ours[0].endswith(LINEAR)) for fact in GPT2.tensors)
 KEYS = {
     "vocab_size": "vocab_size", "block_size": "seq_len", "n_embd": "d_model", "n_layer": "n_layers",
     "n_head": "n_heads", "bias": "mlp_bias",
@@ -55,10 +56,10 @@ def read(path: Path) -> Foreign:
         names = without_prefixes(path, state, COMPILED, GPT2.prefix)
         tensors = {name: _stored(file, state[stored], places, name) for name, stored in names.items()}
         due = {piece.theirs: piece.shape for piece in pieces(config, FACTS)}
-        due[HEAD] = config.vocab_size, config.d_model
+        due[GPT2.head] = config.vocab_size, config.d_model
         zeros = {} if config.mlp_bias else {name: due.pop(name) for name in list(due) if name.endswith(".bias")}
         require_tensors(path, {name: stored.shape for name, (stored, _) in tensors.items()}, due, "model_args")
-        if sum(stored.size for name, (stored, _) in tensors.items() if name != HEAD) > file.size:
+        if sum(stored.size for name, (stored, _) in tensors.items() if name != GPT2.head) > file.size:
             raise file.damaged("several tensors have the same numbers")
 
         def array(name: str) -> np.ndarray:  # without biases, LayerNorm has none either
@@ -69,7 +70,7 @@ def read(path: Path) -> Foreign:
             return -numbers if negated else numbers
 
         arrays = from_theirs(array, config, FACTS)
-        if not np.array_equal(array(HEAD), arrays["wte"]):
+        if not np.array_equal(array(GPT2.head), arrays["wte"]):
             raise file.damaged("its LM head is not its token embedding")
         return Foreign("nanoGPT", config, arrays)
 

@@ -49,8 +49,9 @@ def _example(family: Family) -> ModelConfig:
 
 
 @table_block(
-    "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|any K|any D|any R|window|in GGUF",
-    "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|"
+    "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|parallel|any K|any D|any R|window|"
+    "in GGUF",
+    "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|并行|"
     "K 可单独设定|D 可单独设定|R 可单独设定|窗口|支持 GGUF",
 )
 def families() -> Rows:
@@ -62,7 +63,8 @@ def families() -> Rows:
         mlp = [SAID[value] for value in allowed["mlp_bias"]]
         biases = Words(" / ".join(words.en for words in mlp), " / ".join(words.zh for words in mlp))
         free = [option not in allowed for option in ("n_kv_heads", "d_head", "rope_fraction", "attention_window")]
-        flags = (allowed["qk_norm"][0], *free, name in gguf.KNOWN)
+        in_gguf = name.replace("gpt_neox", "gptneox") in gguf.KNOWN
+        flags = (allowed["qk_norm"][0], allowed["parallel_residual"][-1], *free, in_gguf)
         yield f"`{name}`", *in_code, biases, *(SAID[flag] for flag in flags)
 
 
@@ -119,14 +121,22 @@ def exchange_tensors(goal: str, family: str) -> Rows:
     """A family's tensors: our array and their tensor, each with its shape, and the conversion."""
     config = _example(FAMILIES[family])
     for piece in pieces(config, FORMATS[goal][family].tensors):
-        ours = declared(config)[piece.ours].shape
+        ours = declared(config)[piece.ours[0]].shape
         how = Words("transposed", "转置") if piece.transposed else Words("unchanged", "原样")
-        if piece.columns.stop - piece.columns.start != ours[-1]:
+        if not isinstance(piece.columns, slice):
+            how = Words("head by head, transposed", "逐头排列，转置")
+        elif len(piece.ours) > 1:
+            how = Words("side by side, transposed", "并排，转置")
+        elif piece.columns.stop - piece.columns.start != ours[-1]:
             columns = f"`[:, {piece.columns.start}:{piece.columns.stop}]`"
             how = Words(f"columns {columns}, transposed", f"列 {columns}，转置")
             if FORMATS[goal][family].pairing == "neighbours" and "_v" not in piece.theirs:
                 how = Words(f"columns {columns}, permuted, transposed", f"列 {columns}，重排后转置")
-        yield f"`{piece.ours}` {list(ours)}", f"`{piece.theirs}` {list(piece.shape)}", how
+        yield (
+            f"{', '.join(f'`{name}`' for name in piece.ours)} {list(ours)}",
+            f"`{piece.theirs}` {list(piece.shape)}",
+            how,
+        )
 
 
 @table_block(

@@ -1,0 +1,1 @@
+"""Model files of llama2.c."""
