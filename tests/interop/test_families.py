@@ -13,7 +13,7 @@ from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ByhandError, ConfigError
 from byhand.interop import exchange, families
 from byhand.interop.gguf.model import KNOWN
-from byhand.interop.hugging_face.families import FAMILIES, STABLELM
+from byhand.interop.hugging_face.families import FAMILIES, LACKING, STABLELM
 from byhand.runs.contents import Checkpoint
 from hostile import foreign_models as hostile
 from interop import export_cases as exports
@@ -49,6 +49,16 @@ def test_every_family_is_tested(found, place):
     missing = set(FAMILIES) - set(found)
     assert not missing, f"add {', '.join(missing)} to {place}"
     assert set(found) == set(FAMILIES)
+
+
+def test_a_family_that_needs_more_is_refused_by_what_it_needs(tmp_path):
+    assert not LACKING.keys() & FAMILIES.keys()
+    for name, lacking in LACKING.items():
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": name}))
+        with pytest.raises(ByhandError) as error:
+            exchange.read(tmp_path)
+        assert lacking in str(error.value)
+        assert str(error.value).isprintable()
 
 
 def test_cases_of_exports_are_stored():

@@ -45,14 +45,22 @@ class Block:
 
     def apply(self, p: Tree, x: Tensor, start: Any = None, kept: Kept | None = None) -> tuple[Tensor, Kept | None]:
         """Return the stream (B, T, C) after this block; `start` and `kept` are attention's."""
+        if self.pre_norm and self.parallel:
+            return self._side_by_side(p, x, start, kept)
         if self.pre_norm:
             h = self.norm.apply(p["ln_1"], x, "ln_1")
             a, kept = self.attention.apply(p["attn"], h, start, kept)
-            y = residual(x, a, name="x_mid")
-            h = self.norm.apply(p["ln_2"], x if self.parallel else y, "ln_2")
-            return residual(y, self.mlp.apply(p["mlp"], h), name="x_out"), kept
+            x = residual(x, a, name="x_mid")
+            h = self.norm.apply(p["ln_2"], x, "ln_2")
+            return residual(x, self.mlp.apply(p["mlp"], h), name="x_out"), kept
         a, kept = self.attention.apply(p["attn"], x, start, kept)
         x = residual(x, a, name="x_mid")
         x = self.norm.apply(p["ln_1"], x, "ln_1")
         x = residual(x, self.mlp.apply(p["mlp"], x), name="x_out")
         return self.norm.apply(p["ln_2"], x, "ln_2"), kept
+
+    def _side_by_side(self, p: Tree, x: Tensor, start: Any, kept: Kept | None) -> tuple[Tensor, Kept | None]:
+        """Return x + attn(LN(x)) + mlp(LN'(x))."""
+        a, kept = self.attention.apply(p["attn"], self.norm.apply(p["ln_1"], x, "ln_1"), start, kept)
+        m = self.mlp.apply(p["mlp"], self.norm.apply(p["ln_2"], x, "ln_2"))
+        return residual(residual(x, a, name="x_mid"), m, name="x_out"), kept

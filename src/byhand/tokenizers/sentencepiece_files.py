@@ -72,9 +72,10 @@ def of_model(content: bytes) -> SentencePieceTokenizer:
         if number == 1 and isinstance(value, bytes):
             found = dict(_fields(value))
             text, score, kind = found.get(1, b""), found.get(2, 0.0), found.get(3, NORMAL)
-            sound = isinstance(text, bytes) and isinstance(score, float) and isinstance(kind, int)
-            if not sound or len(pieces) >= LARGEST:
+            if not isinstance(text, bytes) or not isinstance(score, float) or not isinstance(kind, int):
                 raise DataError(DAMAGED)
+            if len(pieces) >= LARGEST:
+                raise DataError(f"it has more than {LARGEST:,} tokens")
             pieces.append(Piece(_text(text), score, kind))
         elif number in (2, 3) and isinstance(value, bytes):
             (trainer if number == 2 else normal).update(_fields(value))

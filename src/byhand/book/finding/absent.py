@@ -96,7 +96,7 @@ other_tokenizers | WordPiece, Unigram | WordPiece、Unigram | bpe, bpe_training
     选择词表的其他方法：按似然。
     Bytes are the tokens, or byte-pair encoding.
     以字节为词元，或用字节对编码。
-    WordPiece, unigram tokenizer, ##
+    wordpiece vocabulary, unigram tokenizer
 # PyTorch
 einsum | einsum | 爱因斯坦求和（einsum） | matmul, reshape, transpose
     Products and sums written by indices.

@@ -22,7 +22,10 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     """Return the family and the config of a config.json; DataError or ConfigError if ours cannot be that model."""
     lacking = LACKING.get(str(found.get("model_type")))
     if lacking:
-        raise DataError(f"a {found['model_type']} has {lacking}, which byhand lacks. Use a {' or '.join(FAMILIES)}.")
+        name, known = found["model_type"], ", ".join(FAMILIES)
+        raise DataError(
+            f"its model_type is {name!r}, which needs {lacking}. byhand lacks that. Use a model of {known}."
+        )
     family = family_named(found, "model_type", FAMILIES)
     require_usual(found, CAUSAL | {key: values for key, values in family.only.items() if key not in family.keys})
     for key in SWITCHES:
