@@ -185,8 +185,8 @@ def test_a_folder_of_the_user_is_left_as_it_is(place, tmp_path):
     ("name", "content", "words"),
     [
         ("nothing", None, "cannot read"),
-        ("text", b"hello", "is no GGUF and no checkpoint of llm.c or nanoGPT"),
-        ("empty", b"", "is no GGUF and no checkpoint of llm.c or nanoGPT"),
+        ("text", b"hello", "is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT"),
+        ("empty", b"", "is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT"),
     ],
 )
 def test_what_is_no_model_is_said(place, name, content, words, tmp_path):
