@@ -33,7 +33,8 @@ def training_bytes(config: TrainConfig, working: int) -> int:
     model = config.model
     item = FORMATS[config.array_dtype].size
     parameters = declared(model)
-    arrays = 2 * sum(math.prod(p.shape) for p in parameters.values()) + state_size(config.optim, parameters)
+    sizes = [(math.prod(p.shape), p.trained) for p in parameters.values()]
+    arrays = sum(size * (2 if trained else 1) for size, trained in sizes) + state_size(config.optim, parameters)
     tokens = config.batch_size * model.seq_len
     read = 16 * config.grad_accum * tokens  # int64 tokens and targets
     evaluated = 16 * config.eval_windows * model.seq_len

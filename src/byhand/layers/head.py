@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
-from byhand.equations.linear import linear
+from byhand.equations.low_rank import adapted_linear
 from byhand.equations.softcap import softcap
 from byhand.equations.transpose import transpose
+from byhand.layers.adapter import adapter
 from byhand.layers.parameter import STD, Parameter, Tree, given, weight, zeros
 
 
@@ -29,5 +30,6 @@ class LMHead:
         """Return logits (B, T, V) for x (B, T, C); `table` is the token embedding (V, C)."""
         w = transpose(table, name="lm_head.w") if self.config.tied_embeddings else p["w"]
         cap = self.config.logit_softcap
-        z = linear(x, w, *given(p, "b"), name="uncapped" if cap else "logits")
+        adapted, name = adapter(self.config, p, "w"), "uncapped" if cap else "logits"
+        z = adapted_linear(x, w, *given(p, "b"), adapter=adapted, name=name)
         return softcap(z, cap=cap, name="logits") if cap else z

@@ -24,8 +24,9 @@ class Options:
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
-    to: Literal["hf", "gguf"]
-    """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives."""
+    to: Literal["hf", "gguf", "peft"]
+    """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives. peft: the adapter alone, of a run
+    with --lora; the others get it merged into the weights."""
     out: Path
     """The folder to write: new or empty."""
     quantize: Quantised = ""
@@ -44,6 +45,6 @@ def exported(options: Options, load: Callable[[], Checkpoint]) -> list[Path]:
     """Write what the options say of a checkpoint, which is loaded once they make sense; return the files."""
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out exported.")
-    if options.quantize and options.to == "hf":
+    if options.quantize and options.to != "gguf":
         raise ConfigError("--quantize is for a GGUF only. Use --to gguf, or leave --quantize out.")
     return exchange.write(load(), options.to, options.out, options.quantize)
