@@ -13,7 +13,8 @@ from byhand.engine.equation import Composite, Symbol
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.extend_cache import extend_cache
-from byhand.equations.low_rank import adapted_linear
+from byhand.equations.linear import linear
+from byhand.equations.low_rank import adapted
 from byhand.equations.merge_heads import merge_heads
 from byhand.equations.mix import mix
 from byhand.equations.repeat_heads import repeat_heads
@@ -40,7 +41,8 @@ def compose(
     """
     start, keys, values = (*cache, None, None, None)[:3]
     of_qkv, of_proj = adapters
-    packed = adapted_linear(h, w_qkv, *_given(b_qkv), adapter=of_qkv, name="qkv")
+    packed = linear(h, w_qkv, *_given(b_qkv), name="qkv")
+    packed = adapted(packed, h, of_qkv)
     grouped = {} if n_kv_heads in (None, n_heads) else {"n_kv_heads": n_kv_heads}
     q, k, v = split_qkv(packed, n_heads=n_heads, **grouped, name="heads")
     if qk_eps is not None:
@@ -65,7 +67,8 @@ def compose(
     else:
         weights = window_softmax(scores, *before, window=window, name="weights")
     mixed = merge_heads(mix(weights, v, name="mixed"), name="merged")
-    out = adapted_linear(mixed, w_proj, *_given(b_proj), adapter=of_proj, name="out")
+    out = linear(mixed, w_proj, *_given(b_proj), name="out")
+    out = adapted(out, mixed, of_proj)
     return out if keys is None else (out, keys, values)
 
 

@@ -89,10 +89,10 @@ low_rank = Equation.of(
 )
 
 
-def adapted_linear(x, weight, *bias, adapter=None, name=""):
-    """Apply `linear`, and with an adapter (A, B, s) the update beside it: x W + b + s (x A) B."""
+def adapted(y, x, adapter):
+    """Add to rows y = x W + b the update of an adapter (A, B, s); None is no adapter."""
     if adapter is None:
-        return linear(x, weight, *bias, name=name)
+        return y
     down, up, scale = adapter
-    y = linear(x, weight, *bias, name=f"{name}_frozen")
-    return low_rank(y, linear(x, down, name=f"{name}_low"), up, scale=scale, name=name)
+    name = y.name.rpartition(".")[2]
+    return low_rank(y, linear(x, down, name=f"{name}_low"), up, scale=scale, name=f"{name}_adapted")

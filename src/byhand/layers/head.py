@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
-from byhand.equations.low_rank import adapted_linear
+from byhand.equations.linear import linear
+from byhand.equations.low_rank import adapted
 from byhand.equations.softcap import softcap
 from byhand.equations.transpose import transpose
 from byhand.layers.adapter import adapter
@@ -30,6 +31,6 @@ class LMHead:
         """Return logits (B, T, V) for x (B, T, C); `table` is the token embedding (V, C)."""
         w = transpose(table, name="lm_head.w") if self.config.tied_embeddings else p["w"]
         cap = self.config.logit_softcap
-        adapted, name = adapter(self.config, p, "w"), "uncapped" if cap else "logits"
-        z = adapted_linear(x, w, *given(p, "b"), adapter=adapted, name=name)
+        z = linear(x, w, *given(p, "b"), name="uncapped" if cap else "logits")
+        z = adapted(z, x, adapter(self.config, p, "w"))
         return softcap(z, cap=cap, name="logits") if cap else z

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, registry, scope
-from byhand.equations.low_rank import adapted_linear
+from byhand.equations.linear import linear
+from byhand.equations.low_rank import Adapter, adapted
 from byhand.layers.adapter import adapter
 from byhand.layers.parameter import Parameter, Tree, given, residual_std, weight, zeros
 
@@ -35,15 +36,17 @@ class MLP:
         activation = gate = registry[self.config.activation]
         with scope("mlp"):
             if not self.config.gated:
-                pre = self._linear(p, x, "fc", "pre")
+                pre = linear(x, p["w_fc"], *given(p, "b_fc"), name="pre")
+                pre = adapted(pre, x, self._of(p, "w_fc"))
                 hidden = activation(pre, name="act")
             else:
-                opening, up = self._linear(p, x, "gate", "gate"), self._linear(p, x, "up", "up")
+                opening = linear(x, p["w_gate"], *given(p, "b_gate"), name="gate")
+                opening = adapted(opening, x, self._of(p, "w_gate"))
+                up = linear(x, p["w_up"], *given(p, "b_up"), name="up")
+                up = adapted(up, x, self._of(p, "w_up"))
                 hidden = gate(opening, up, name="act")
-            return self._linear(p, hidden, "out", "out")
+            out = linear(hidden, p["w_out"], *given(p, "b_out"), name="out")
+            return adapted(out, hidden, self._of(p, "w_out"))
 
-    def _linear(self, p: Tree, x: Tensor, which: str, name: str) -> Tensor:
-        """Apply the linear layer of a weight, with its adapter if it has one."""
-        weight = f"w_{which}"
-        adapted = adapter(self.config, p, weight)
-        return adapted_linear(x, p[weight], *given(p, f"b_{which}"), adapter=adapted, name=name)
+    def _of(self, p: Tree, weight: str) -> Adapter | None:
+        return adapter(self.config, p, weight)

@@ -18,7 +18,8 @@ from byhand.engine import Tensor, scope
 from byhand.engine.equation import Composite, Equation
 from byhand.engine.interpreter import Evaluate, Record
 from byhand.engine.tensor import as_tensor
-from byhand.equations.low_rank import adapted_linear, low_rank
+from byhand.equations.linear import linear
+from byhand.equations.low_rank import adapted, low_rank
 from byhand.equations.rms_norm import rms_norm
 from byhand.equations.rotary import rotary
 from byhand.formats.registry import FLOAT32, Format
@@ -139,7 +140,7 @@ class Applying(Record):
             k = applied(TURNED, k, start, name="k_turned", **rotary_settings)
         mixed = applied(attention(self.settings, causal, window if causal else None), q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
-        return adapted_linear(merged, w_proj, *(() if b_proj is None else (b_proj,)), adapter=of_proj, name="out")
+        return adapted(applied(Halves.of(linear), merged, w_proj, b_proj, name="out"), merged, of_proj)
 
 
 class Evaluating(Applying):
