@@ -14,7 +14,7 @@ from byhand.config_checks import LATER, MOST, at_least, at_most, brief, check_ty
 from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 
-WITH_LORA = {"needs": ("lora", range(1, MOST["d_model"]))}
+WITH_LORA = needs("lora", 8, *range(1, MOST["lora"] + 1))
 LARGE = 1e6  # above it, and below its inverse, float32 loses the meaning of the setting
 
 
@@ -109,7 +109,8 @@ class ModelConfig:
     """Adapters are scaled by lora_alpha / lora; 2 lora if not given, as is usual with PEFT."""
     """适配器乘以 lora_alpha / lora；不给则为 2 lora，即 PEFT 的常见用法"""
     lora_on: str = field(default="attn.*,mlp.*", metadata=LATER | WITH_LORA)
-    """Patterns of the matrices that get adapters, such as attn.w_qkv,mlp.*,lm_head.w; all of every block if not given."""
+    """Patterns of the matrices that get adapters, such as attn.w_qkv,mlp.*,lm_head.w; all of the blocks if not
+    given."""
     """哪些矩阵带适配器，写成名称模式，如 attn.w_qkv,mlp.*,lm_head.w；不给则为每个块的全部矩阵"""
 
     def __post_init__(self) -> None:
@@ -158,7 +159,9 @@ class ModelConfig:
         if self.lora_alpha is not None:
             object.__setattr__(self, "lora_alpha", float(self.lora_alpha))
             if not 0 < self.lora_alpha <= LARGE:
-                raise ConfigError(f"lora_alpha is {self.lora_alpha:g}, but must be above 0 and at most {LARGE:g}. Use 16.")
+                raise ConfigError(
+                    f"lora_alpha is {self.lora_alpha:g}, but must be above 0 and at most {LARGE:g}. Use 16."
+                )
         if self.attention_window is not None and not self.causal:
             raise ConfigError("attention_window is for causal attention. Leave it out, or set causal.")
 

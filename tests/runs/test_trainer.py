@@ -46,7 +46,7 @@ OTHER = {  # another value of each setting that is no choice among names
     "rope_base": 10.0, "rope_fraction": 0.5, "attention_window": 2, "norm_eps": 0.5, "logit_softcap": 2.0, "lr": 5e-3,
     "min_lr": 0.0, "warmup_steps": 0, "cooldown": 0.5, "embedding_lr": 1e-3, "head_lr": 1e-3, "vector_lr": 1e-3,
     "muon_lr": 1e-3, "muon_momentum": 0.5, "beta1": 0.5, "beta2": 0.5, "eps": 0.1, "weight_decay": 0.5,
-    "grad_clip": 0.01, "ema": 0.5,
+    "grad_clip": 0.01, "ema": 0.5, "lora": 2, "lora_alpha": 3.0, "lora_on": "mlp.*",
 }  # fmt: skip
 
 

@@ -32,7 +32,9 @@ def with_adapters(config: ModelConfig, tree: Tree) -> Tree:
     offered = dict.fromkeys(local(name) for name, p in flat(tree).items() if _fits(p))
     for pattern in config.lora_patterns:
         if not any(fnmatchcase(name, pattern) for name in offered):
-            raise ConfigError(f"lora_on names {pattern!r}, but the matrices are {', '.join(offered)}. Use some of them.")
+            raise ConfigError(
+                f"lora_on names {pattern!r}, but the matrices are {', '.join(offered)}. Use some of them."
+            )
     return _adapted(config, tree, "")
 
 

@@ -95,7 +95,7 @@ class Writing:
             sync_folder(self.temporary)
 
     def _linked(self, name: str, content: Content) -> bool:
-        """Link the frozen weights of an older whole checkpoint, if they are the same; return whether they are there."""
+        """Link the frozen weights of an older whole checkpoint if they are the same; return whether they were."""
         due = entries({name: content})[name]
         for older in run_folder.checkpoints(self.run):
             if entry_of(older, name) == due and not defect(older):

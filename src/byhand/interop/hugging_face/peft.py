@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from byhand.config import ModelConfig
+from byhand.config_checks import brief
 from byhand.equations.low_rank import low_rank
-from byhand.errors import ConfigError, DataError, brief, reason
+from byhand.errors import ConfigError, DataError, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.files.tensor_file import header
 from byhand.files.weights import OpenFile
@@ -57,7 +57,10 @@ def files(config: ModelConfig, arrays: Arrays) -> Iterator[tuple[str, bytes | It
             name, (rank, _), rows = _module(piece, family), arrays[up].shape, arrays[piece.ours + DOWN].shape[0]
             width = piece.columns.stop - piece.columns.start
             down = TensorPart(piece.ours + DOWN, name + OF_DOWN, slice(0, rank), True, (rank, rows))
-            parts |= {down.theirs: down, name + OF_UP: TensorPart(up, name + OF_UP, piece.columns, True, (width, rank))}
+            parts |= {
+                down.theirs: down,
+                name + OF_UP: TensorPart(up, name + OF_UP, piece.columns, True, (width, rank)),
+            }
     yield CONFIG, (json.dumps(_settings(config, family, list(parts)), indent=2) + "\n").encode()
     yield WEIGHTS, content(parts, arrays)
 
@@ -132,5 +135,7 @@ def _scale(folder: Path) -> Any:
         raise DataError(f"{folder / CONFIG} is no configuration of LoRA: {brief(error)}. Use PEFT's own.") from None
     for key, values in REFUSED.items():
         if settings.get(key, values[0]) not in values:
-            raise DataError(f"{folder}: {key} is {brief(settings[key])}, which byhand lacks. Use a plain LoRA adapter.")
+            raise DataError(
+                f"{folder}: {key} is {brief(settings[key])}, which byhand lacks. Use a plain LoRA adapter."
+            )
     return lambda rank: alpha / (math.sqrt(rank) if root else rank)

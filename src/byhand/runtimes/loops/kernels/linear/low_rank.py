@@ -36,9 +36,7 @@ def backward(builder: Builder, group: Group) -> None:
     _, h, up = node.inputs
     d_y, d_h = builder.cotangent(group.nodes[-1]), builder.fresh_gradient(h)
     d_read = builder.operand(node, d_y, id(linear.linear_node(group)))
-    emit_product(
-        builder, node, d_read, builder.operand(node, builder.value(up)), d_h, d_y.rows, d_y.width, tb=True
-    )
+    emit_product(builder, node, d_read, builder.operand(node, builder.value(up)), d_h, d_y.rows, d_y.width, tb=True)
     builder.emit("scaled", node, x=d_h, y=d_h, factor=builder.constant(node.static["scale"]), n=d_h.size)
     builder.join(h, d_h, node)
     moved, (d_up, adds) = builder.saved(node, "scaled", h.shape), builder.gradient(up)
