@@ -125,3 +125,42 @@ def test_memory_counts_gradients_and_moments_of_adapters_alone():
 def test_averages_are_refused():
     with pytest.raises(ConfigError, match="ema averages all weights, but with lora most are frozen"):
         replace(CONFIG, optim=OptimConfig(ema=0.9))
+
+
+def test_a_save_that_is_killed_leaves_the_one_before_and_its_base(tmp_path, monkeypatch):
+    """At each file that it writes, links, or renames; what is left over goes with the next save."""
+
+    class Killed(BaseException):
+        pass
+
+    made, points = saved(tmp_path, 1), 0
+    real = {"link": os.link, "fsync": os.fsync, "rename": os.rename}
+    made.update()
+    while True:
+        left = points
+
+        def counted(name):
+            def call(*arguments, **more):
+                nonlocal left
+                if left == 0:
+                    raise Killed
+                left -= 1
+                return real[name](*arguments, **more)
+
+            return call
+
+        with monkeypatch.context() as patched:
+            for name in real:
+                patched.setattr(os, name, counted(name))
+            try:
+                made.save(tmp_path)
+                break
+            except Killed:
+                points += 1
+        loaded = checkpoint.load(tmp_path)
+        assert loaded.step in (1, 2)
+        loaded.model()
+    assert points > 8, "too few points to prove anything"
+    same(checkpoint.load(tmp_path), made)
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    assert os.path.samefile(tmp_path / "step-00000001" / BASE, tmp_path / "step-00000002" / BASE)

@@ -68,6 +68,21 @@ def test_taken_up_it_has_the_bits_of_an_uninterrupted_run(way):
     assert bits(other) == bits(whole)
 
 
+def test_an_update_without_a_kernel_leaves_the_base(monkeypatch):
+    if "loops" not in SUITED:
+        pytest.skip("the loops runtime is not for this machine")
+    from byhand.runtimes.loops.lower import update
+    from byhand.runtimes.loops.run import training
+
+    for module in (update, training):
+        monkeypatch.setattr(module, "by_kernels", lambda regions: False)
+    session, reference = (new_session(CONFIG, ADAMW, runtime=name) for name in ("loops", REFERENCE))
+    before = bits(session)
+    np.testing.assert_allclose(curve(session, 3), curve(reference, 3), rtol=1e-4)
+    after = bits(session)
+    assert {name for part, name in before if part == 0 and after[0, name] != before[0, name]} == due(CONFIG)
+
+
 def test_the_loops_keep_gradients_and_moments_of_adapters_alone():
     if "loops" not in SUITED:
         pytest.skip("the loops runtime is not for this machine")
