@@ -213,7 +213,7 @@ class TrainConfig:
         at_most(self)
 
         if self.model.lora and self.optim.ema:
-            raise ConfigError("ema averages all weights, but with lora most are frozen. Leave one of them out.")
+            raise ConfigError("ema averages all weights, but with lora most are frozen. Use only one of them.")
 
     @property
     def array_dtype(self) -> str:
