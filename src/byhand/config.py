@@ -223,6 +223,9 @@ class TrainConfig:
         at_least(self, 0, "eval_interval", "save_interval", "seed", "threads")
         at_most(self)
 
+        if self.model.lora and self.optim.ema:
+            raise ConfigError("ema averages all weights, but with lora most are frozen. Use only one of them.")
+
     @property
     def array_dtype(self) -> str:
         """The type of every stored array: one that NumPy lacks is only the format of linear layers' inputs."""

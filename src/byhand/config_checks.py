@@ -31,7 +31,7 @@ MOST = {  # more than any machine of today can use: refused before anything is b
     ),
     "top_k": 1 << 20,
     **dict.fromkeys(("d_model", "n_heads", "n_kv_heads"), 1 << 17),
-    **dict.fromkeys(("n_layers", "threads"), 1024),
+    **dict.fromkeys(("n_layers", "threads", "lora"), 1024),
     **dict.fromkeys(("keep", "samples"), 10**6),
     **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval", "max_new_tokens"), 10**12),
     "seed": 2**63 - 1,

@@ -25,7 +25,7 @@ def step_flops(model: ModelConfig, sequences: int) -> int:
 
 def update_flops(model: ModelConfig, optim: OptimConfig) -> int:
     """Return the operations of the matrix products in an update, such as those of Muon's orthogonalisation."""
-    rules = (rule_of(optim, parameter) for parameter in declared(model).values())
+    rules = (rule_of(optim, parameter) for parameter in declared(model).values() if parameter.trained)
     return sum(rule.products for rule in rules)
 
 

@@ -77,7 +77,8 @@ def training_bytes(config: TrainConfig, working: int) -> int:
     """
     model = config.model
     item = FORMATS[config.array_dtype].size
-    arrays = 2 * _parameters(model) + state_size(config.optim, declared(model))
+    everything, trained = _parameters(model)
+    arrays = everything + trained + state_size(config.optim, declared(model))
     tokens = config.batch_size * model.seq_len
     read = 16 * config.grad_accum * tokens  # int64 tokens and targets
     evaluated = 16 * config.eval_windows * model.seq_len
@@ -88,10 +89,10 @@ def run_bytes(config: TrainConfig, request: Request) -> int:
     """Return the peak of a whole process that trains: arrays, working set, and libraries."""
     runtime, model = choose(request).runtime, config.model
     working = working_bytes(runtime, request, (config.batch_size, model.seq_len))
-    item, parameters = FORMATS[config.array_dtype].size, _parameters(model)
-    new = item * (parameters + state_size(config.optim, declared(model))) if runtime.replaces else 0
+    item, (_, trained) = FORMATS[config.array_dtype].size, _parameters(model)
+    new = item * (trained + state_size(config.optim, declared(model))) if runtime.replaces else 0
     if runtime.replaces == "after":
-        working, new = max(working, new + item * parameters), 0  # the clipped gradients, too
+        working, new = max(working, new + item * trained), 0  # the clipped gradients, too
     return training_bytes(config, working) + new + runtime.loaded
 
 
@@ -151,7 +152,7 @@ def require_room(what: str, request: Request, instead: str) -> None:
     if (have := room(runtime)) is None:
         return
     item = FORMATS[array_of(request.dtype)].size
-    need = item * (_parameters(request.model) + cached(request.model, request.streams)) + runtime.loaded
+    need = item * (_parameters(request.model)[0] + cached(request.model, request.streams)) + runtime.loaded
     if need > have:
         raise ConfigError(
             f"{what} needs at least {need / 1e9:,.3g} GB, but {have / 1e9:,.3g} GB of memory are free for it here. "
@@ -164,8 +165,10 @@ def cached(model: ModelConfig, streams: int) -> int:
     return 2 * streams * model.n_layers * model.kv_heads * model.head_width * model.cached
 
 
-def _parameters(model: ModelConfig) -> int:
-    return sum(math.prod(p.shape) for p in declared(model).values())
+def _parameters(model: ModelConfig) -> tuple[int, int]:
+    """Return how many numbers the parameters are, and how many of them are trained."""
+    sizes = [(math.prod(p.shape), p.trained) for p in declared(model).values()]
+    return sum(size for size, _ in sizes), sum(size for size, trained in sizes if trained)
 
 
 def working_bytes(runtime: Runtime, request: Request, shape: Shape) -> int:

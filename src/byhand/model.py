@@ -5,7 +5,7 @@ Parameters and activations go by dotted names: `blocks.0.attn.w_qkv`, `blocks.0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from byhand.config import ModelConfig
 from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.errors import DataError, ShapeError
+from byhand.layers.adapter import BLOCKS, merged, with_adapters
 from byhand.layers.block import Block
 from byhand.layers.cache import KVCache
 from byhand.layers.embeddings import PositionEmbedding, TokenEmbedding
@@ -21,13 +22,12 @@ from byhand.layers.head import LMHead
 from byhand.layers.norm import Norm, norm_of
 from byhand.layers.parameter import Parameter, Tree, flat, map_tree
 
-BLOCKS = "blocks"
-
 
 @dataclass(frozen=True)
 class Layers:
     """A model's layers in the order of the forward pass: `positions` with a learned table, `norm` with pre-norm."""
 
+    config: ModelConfig
     tokens: TokenEmbedding
     positions: PositionEmbedding | None
     blocks: tuple[Block, ...]
@@ -38,6 +38,7 @@ class Layers:
     def of(cls, config: ModelConfig) -> Layers:
         """Return the layers that the config chooses."""
         return cls(
+            config,
             TokenEmbedding(config),
             PositionEmbedding(config) if config.positions == "learned" else None,
             (Block.of(config),) * config.n_layers,
@@ -46,14 +47,15 @@ class Layers:
         )
 
     def parameters(self) -> Tree:
-        """Return every layer's parameters under the layer's name."""
-        return {
+        """Return every layer's parameters under the layer's name, and those of adapters."""
+        found = {
             **self.tokens.parameters(),
             **(self.positions.parameters() if self.positions else {}),
             BLOCKS: {str(i): block.parameters() for i, block in enumerate(self.blocks)},
             "ln_f": self.norm.parameters() if self.norm else {},
             "lm_head": self.head.parameters(),
         }
+        return with_adapters(self.config, found)
 
     def begin(self, p: Tree, tokens: Any, start: Any = None) -> Tensor:
         """Return the stream (B, T, C) that enters the first block; `start` counts the positions in a cache."""
@@ -77,6 +79,14 @@ def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     return {name: parameter.shape for name, parameter in declared(config).items()}
 
 
+def initial(
+    declared: Mapping[str, Parameter], seed: int, dtype: str = "float32", but: Container[str] = ()
+) -> dict[str, Any]:
+    """Return the initial arrays of parameters, without those whose names are in `but`."""
+    wanted = {n: p for n, p in declared.items() if n not in but}
+    return {n: host.normal(n, p.shape, p.mean, p.std, seed, dtype) for n, p in wanted.items()}
+
+
 def matrices(config: ModelConfig) -> list[str]:
     """Return the names of the parameters that weight decay acts on with `decay="matrices"`."""
     return [name for name, parameter in declared(config).items() if parameter.decays]
@@ -97,10 +107,10 @@ class TinyGPT:
         self.config = config
         self.layers = Layers.of(config)
         if arrays is None:
-            arrays = {n: host.normal(n, p.shape, p.mean, p.std, seed, dtype) for n, p in declared(config).items()}
+            arrays = initial(declared(config), seed, dtype)
         shapes = parameter_shapes(config)
         _check_arrays(arrays, shapes)
-        self._parameters = {name: Tensor(arrays[name], requires_grad=True, name=name) for name in shapes}
+        self._parameters = {name: _leaf(name, arrays[name], p.trained) for name, p in declared(config).items()}
         self._tree = map_tree(self.layers.parameters(), self._parameters.__getitem__)
 
     @property
@@ -111,6 +121,13 @@ class TinyGPT:
     def parameters(self) -> dict[str, Tensor]:
         """Return the parameters by dotted name, in the order of the forward pass."""
         return dict(self._parameters)
+
+    def merged(self) -> TinyGPT:
+        """Return the model without adapters that computes the same, to rounding; itself if it has none."""
+        if not self.config.lora:
+            return self
+        config, arrays = merged(self.config, {name: p.data for name, p in self._parameters.items()})
+        return TinyGPT(config, arrays=arrays)
 
     def cache_shapes(self) -> list[tuple[int, int]]:
         """Return (H, D) of the keys and values that a cache keeps for each block."""
@@ -186,6 +203,12 @@ class TinyGPT:
                 f"Pass the last {self.config.seq_len}."
             )
         return tokens
+
+
+def _leaf(name: str, array: Any, trained: bool) -> Tensor:
+    leaf = Tensor(array, requires_grad=trained, name=name)
+    leaf.frozen = not trained
+    return leaf
 
 
 def _check_arrays(arrays: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:

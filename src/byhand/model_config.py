@@ -11,10 +11,23 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
-from byhand.config_checks import LARGE, LATER, at_least, at_most, brief, check_types, needs, require_scaling, usual
+from byhand.config_checks import (
+    LARGE,
+    LATER,
+    MOST,
+    at_least,
+    at_most,
+    brief,
+    check_types,
+    needs,
+    require_scaling,
+    usual,
+)  # fmt: skip
 from byhand.engine.equation import with_role
 from byhand.equations.rotary import SCALINGS, Scaling
 from byhand.errors import ConfigError
+
+WITH_LORA = needs("lora", 8, *range(1, MOST["lora"] + 1))
 
 
 @dataclass(frozen=True)
@@ -124,6 +137,16 @@ class ModelConfig:
     zero_init: bool = field(default=False, metadata=LATER)
     """Start the projections that write to the residual stream, and an LM head that is not tied, at zero."""
     """写入残差流的投影，以及不绑定的语言模型头，权重的初始值为零"""
+    lora: int = field(default=0, metadata=LATER)
+    """R: rank of the low-rank adapters that are trained in place of all weights (LoRA); 0: none."""
+    """R：低秩适配器（LoRA）的秩；给出时只训练适配器，原有权重不变。0：不用"""
+    lora_alpha: float | None = field(default=None, metadata=LATER | WITH_LORA)
+    """Adapters are scaled by lora_alpha / lora; 2 lora if not given, as is usual with PEFT."""
+    """适配器乘以 lora_alpha / lora；不给则为 2 lora，即 PEFT 的常见用法"""
+    lora_on: str = field(default="attn.*,mlp.*", metadata=LATER | WITH_LORA)
+    """Patterns of the matrices that get adapters, such as attn.w_qkv,mlp.*,lm_head.w; all of the blocks if not
+    given."""
+    """哪些矩阵带适配器，写成名称模式，如 attn.w_qkv,mlp.*,lm_head.w；不给则为每个块的全部矩阵"""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -137,7 +160,7 @@ class ModelConfig:
             name for name in ("d_ff", "n_kv_heads", "d_head", "attention_window") if getattr(self, name) is not None
         ]
         at_least(self, 1, *given)
-        at_least(self, 0, "logit_softcap")
+        at_least(self, 0, "logit_softcap", "lora")
         at_most(self)
         if self.d_head is None and self.d_model % self.n_heads:
             divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
@@ -172,6 +195,12 @@ class ModelConfig:
                 f"{self.rope_fraction:g}. Use wider heads or positions learned."
             )
         require_scaling(self)
+        if self.lora_alpha is not None:
+            object.__setattr__(self, "lora_alpha", float(self.lora_alpha))
+            if not 0 < self.lora_alpha <= LARGE:
+                raise ConfigError(
+                    f"lora_alpha is {self.lora_alpha:g}, but must be above 0 and at most {LARGE:g}. Use 16."
+                )
         if self.attention_window is not None and not self.causal:
             raise ConfigError("attention_window is for causal attention. Leave it out, or set causal.")
 
@@ -203,6 +232,16 @@ class ModelConfig:
         if self.d_ff is not None:
             return self.d_ff
         return -(-self.d_model // 3) * 8 if self.gated else 4 * self.d_model
+
+    @property
+    def lora_scale(self) -> float:
+        """s, by which adapters are multiplied."""
+        return (2.0 * self.lora if self.lora_alpha is None else self.lora_alpha) / self.lora
+
+    @property
+    def lora_patterns(self) -> tuple[str, ...]:
+        """The patterns of lora_on."""
+        return tuple(map(str.strip, self.lora_on.split(",")))
 
     @property
     def gated(self) -> bool:

@@ -122,9 +122,9 @@ def used_by(settings: OptimConfig, groups: Iterable[Group]) -> tuple[Equation, .
 def state_shapes(settings: OptimConfig, declared: Mapping[str, Parameter]) -> dict[str, Shape]:
     """Return the names, such as `m.wte`, and shapes of the arrays that an optimizer keeps, but for averages.
 
-    A checkpoint holds exactly these.
+    A checkpoint holds exactly these. Frozen parameters have none.
     """
-    rules = {name: rule_of(settings, parameter) for name, parameter in declared.items()}
+    rules = {name: rule_of(settings, parameter) for name, parameter in declared.items() if parameter.trained}
     kinds = dict.fromkeys(kind for rule in rules.values() for kind in rule.state)
     return {f"{kind}.{n}": rule.state[kind] for kind in kinds for n, rule in rules.items() if kind in rule.state}
 

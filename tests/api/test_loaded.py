@@ -96,7 +96,7 @@ def test_what_is_exported_is_loaded_and_says_the_same(tmp_path, trained):
     settings = {"max_new_tokens": 20, "temperature": 0.0, "runtime": "numpy"}
     files = bh.export(trained, tmp_path / "hf")
     assert {"config.json", "model.safetensors"} <= {path.name for path in files}
-    (gguf,) = bh.export(str(trained.path), str(tmp_path / "gguf"), to="gguf", quantize=None)
+    (gguf,) = bh.export(str(trained.path), str(tmp_path / "gguf"), to="gguf", dtype=None)
     for path in (tmp_path / "hf", gguf):
         other = bh.load(path)
         assert other.generate("the ", **settings) == trained.generate("the ", **settings)
@@ -122,8 +122,8 @@ def test_the_original_programs_file_is_read(tmp_path):
     [
         (lambda run, place: bh.load(place / "none"), "cannot read"),
         (lambda run, place: bh.load(run, tokenizer="bytes"), "is a run, which has its tokenizer"),
-        (lambda run, place: bh.export(run, place / "x", to="onnx"), "to is 'onnx'. Use one of hf, gguf"),
-        (lambda run, place: bh.export(run, place / "x", quantize="q8_0"), "--quantize is for a GGUF only"),
+        (lambda run, place: bh.export(run, place / "x", to="onnx"), "to is 'onnx'. Use one of hf, gguf, peft"),
+        (lambda run, place: bh.export(run, place / "x", dtype="q8_0"), "q8_0 is for a GGUF only"),
         (lambda run, place: bh.export(run, ""), "out names no folder"),
         (lambda run, place: bh.export(run, run.folder), "holds"),
     ],

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
+from byhand.model import declared
 from byhand.optim import AdamW
 from model_cases import ADAMW, STEPS, batch, every_setting, parameters, setting_name
 from oracle import torch_reference
@@ -105,3 +106,21 @@ def test_clipping_and_decay_of_matrices_only():
         assert norm > 0.1
     for name, p in model.parameters().items():
         np.testing.assert_allclose(p.data, theirs[name].detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", every_setting()[1::23], ids=setting_name)
+def test_gradients_of_adapters(config):
+    adapted = dataclasses.replace(config, lora=2, lora_alpha=3.0)
+    arrays, (tokens, targets) = parameters(adapted), batch(config)
+    p = torch_reference.as_parameters(arrays)
+    merged = {name: w + 1.5 * p[f"{name}_a"] @ p[f"{name}_b"] if f"{name}_a" in p else w for name, w in p.items()}
+    expected = torch_reference.loss(merged, tokens, targets, config)
+    expected.backward()
+    model = bh.TinyGPT(adapted, arrays=arrays)
+    loss = model.loss(tokens, targets)
+    loss.backward()
+    close(loss.item(), expected.item())
+    trained = [name for name, parameter in declared(adapted).items() if parameter.trained]
+    assert len(trained) == 2 * 4 * config.n_layers
+    for name in trained:
+        close(model.parameters()[name].grad, p[name].grad.numpy())

@@ -48,6 +48,7 @@ OTHER = {  # another value of each setting that is no choice among names
     "muon_lr": 1e-3, "muon_momentum": 0.5, "beta1": 0.5, "beta2": 0.5, "eps": 0.1, "weight_decay": 0.5,
     "grad_clip": 0.01, "ema": 0.5, "rope_factor": 2.0, "rope_original_len": 16, "rope_slow": 20.0, "rope_fast": 2.0,
     "rope_attention": 2.0,
+    "lora": 2, "lora_alpha": 3.0, "lora_on": "mlp.*",
 }  # fmt: skip
 
 

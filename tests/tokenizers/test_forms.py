@@ -269,7 +269,7 @@ def test_special_tokens_of_one_character_come_back_in_every_form(tmp_path):
 
 def test_ranks_say_no_special_tokens_and_a_line_says_so(tmp_path, caplog):
     forms.write(trained("gpt2", ("<|x|>",)), tmp_path / "t.tiktoken")
-    assert "--split gpt2 --special \"<|x|>\"" in caplog.text
+    assert '--split gpt2 --special "<|x|>"' in caplog.text
 
 
 def test_merges_that_ranks_would_join_in_another_order_are_no_ranks(tmp_path):

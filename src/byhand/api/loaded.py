@@ -43,13 +43,13 @@ class Loaded:
 
     path        the run, or the file or folder of another program
     checkpoint  the settings, arrays and tokenizer that were read
-    model       its weights may change between two texts: each begins with those of its time
+    model       with adapters merged; its weights may change between two texts: each begins with those of its time
     """
 
     def __init__(self, path: Path, checkpoint: Checkpoint, last: bool = False) -> None:
         self.path = path
         self.checkpoint = checkpoint
-        self.model: TinyGPT = checkpoint.model(not last)
+        self.model: TinyGPT = checkpoint.model(not last).merged()
         self.tokenizer: Tokenizer = checkpoint.tokenizer
         self._engines: dict[tuple[Any, ...], Engine] = {}
 

@@ -45,18 +45,22 @@ class Record(Evaluate):
         """Run the forward half and record the application."""
         result, saved = equation.forward(*[t.data for t in inputs], **static)
         name = full_name(name)
-        if not any(t.requires_grad for t in inputs):
+        if not any(map(self.follows, inputs)):
             return _wrap(result, name, None)
         specs = tuple((r.shape, r.dtype) for r in as_tuple(result))
-        return _wrap(result, name, Node(equation, inputs, static, saved, name, specs))
+        node = Node(equation, inputs, static, saved, name, specs)
+        return _wrap(result, name, node, any(t.requires_grad for t in inputs))
+
+    def follows(self, tensor: Tensor) -> bool:
+        """Return whether applications to this tensor leave nodes."""
+        return tensor.requires_grad
 
 
-def _wrap(result: Any, name: str, node: Node | None) -> Any:
+def _wrap(result: Any, name: str, node: Node | None, learns: bool = False) -> Any:
     """Make a tensor of each result; several results are named `name.0`, `name.1`, ..."""
-    recorded = node is not None
     if isinstance(result, tuple):
-        return tuple(Tensor(r, recorded, f"{name}.{i}" if name else "", node, i) for i, r in enumerate(result))
-    return Tensor(result, recorded, name, node)
+        return tuple(Tensor(r, learns, f"{name}.{i}" if name else "", node, i) for i, r in enumerate(result))
+    return Tensor(result, learns, name, node)
 
 
 use_by_default(Record())

@@ -27,11 +27,12 @@ class Variable:
     data           the array; anything without an array namespace (a list, a number) becomes a NumPy array
     grad           dloss/ddata after `backward()`, the same shape and dtype; None before
     requires_grad  True for parameters and for everything computed from them while recording
+    frozen         of a parameter that no step changes: no gradient goes there, but a recorded graph names it
     node, index    the application that made this tensor, None for a leaf, and the number of its result
     name           a dotted name such as `blocks.0.attn.weights`
     """
 
-    __slots__ = ("__weakref__", "data", "grad", "index", "name", "node", "requires_grad")
+    __slots__ = ("__weakref__", "data", "frozen", "grad", "index", "name", "node", "requires_grad")
 
     def __init__(
         self, data: Any, requires_grad: bool = False, name: str = "", node: Node | None = None, index: int = 0
@@ -39,6 +40,7 @@ class Variable:
         self.data: Array = data if hasattr(data, "__array_namespace__") else _default_array(data)
         self.grad: Array | None = None
         self.requires_grad = requires_grad
+        self.frozen = False
         self.name = name
         self.node = node
         self.index = index

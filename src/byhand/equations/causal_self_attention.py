@@ -14,6 +14,7 @@ from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.extend_cache import extend_cache
 from byhand.equations.linear import linear
+from byhand.equations.low_rank import adapted
 from byhand.equations.merge_heads import merge_heads
 from byhand.equations.mix import mix
 from byhand.equations.repeat_heads import repeat_heads
@@ -26,7 +27,7 @@ from byhand.equations.window_softmax import window_softmax
 
 def compose(
     h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, *cache, n_heads, n_kv_heads=None, causal=True,
-    window=None, qk_eps=None, rotary_settings=None,
+    window=None, qk_eps=None, rotary_settings=None, adapters=(None, None),
 ):  # fmt: skip
     """Apply the parts; without the optional settings, the first equation of this file.
 
@@ -34,11 +35,14 @@ def compose(
     window                  how many positions one attends to, itself included
     q_gain, k_gain, qk_eps  with an eps, `rms_norm` normalises queries and keys
     rotary_settings         `rotary` turns queries and keys, with these settings
+    adapters                of w_qkv and of w_proj, each (A, B, s), for `low_rank`
     cache                   start, the position of the first; then keys and values: `extend_cache` puts the new ones
                             among those of the earlier positions
     """
     start, keys, values = (*cache, None, None, None)[:3]
+    of_qkv, of_proj = adapters
     packed = linear(h, w_qkv, *_given(b_qkv), name="qkv")
+    packed = adapted(packed, h, of_qkv)
     grouped = {} if n_kv_heads in (None, n_heads) else {"n_kv_heads": n_kv_heads}
     q, k, v = split_qkv(packed, n_heads=n_heads, **grouped, name="heads")
     if qk_eps is not None:
@@ -64,6 +68,7 @@ def compose(
         weights = window_softmax(scores, *before, window=window, name="weights")
     mixed = merge_heads(mix(weights, v, name="mixed"), name="merged")
     out = linear(mixed, w_proj, *_given(b_proj), name="out")
+    out = adapted(out, mixed, of_proj)
     return out if keys is None else (out, keys, values)
 
 

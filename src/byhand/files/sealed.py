@@ -51,6 +51,14 @@ def manifest(files: Mapping[str, dict[str, Any]]) -> bytes:
     return as_json({**FORMAT, "files": files})
 
 
+def entry_of(folder: Path, name: str) -> dict[str, Any] | None:
+    """Return the manifest's entry of a file, None without one that can be read."""
+    try:
+        return parse_json(read_regular(folder / MANIFEST, SMALL))["files"][name]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 class Sealed:
     """The files of a folder, named; CheckpointError unless the manifest is as it was written and all sizes hold.
 

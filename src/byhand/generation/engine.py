@@ -37,6 +37,8 @@ class Engine:
     ) -> None:  # fmt: skip
         if not isinstance(slots, int) or slots < 1:
             raise ConfigError(f"slots is {slots!r}, but must be an integer of 1 or more.")
+        if model.config.lora:
+            model = model.merged()
         self._config = model.config
         request = Request(
             "generate",

@@ -18,7 +18,7 @@ from byhand.interop.families import family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
 from byhand.interop.hugging_face import folder as hugging_face
-from byhand.interop.hugging_face import tokens
+from byhand.interop.hugging_face import peft, tokens
 from byhand.interop.llama2_c import checkpoint as llama2_c
 from byhand.interop.llm_c import checkpoint as llm_c
 from byhand.interop.nanogpt import checkpoint as nanogpt
@@ -52,11 +52,23 @@ def opened(path: Path, tokenizer: str = "") -> Checkpoint:
     return checkpoint.load(path, moments=False)
 
 
-def imported(path: Path, tokenizer: str = "") -> tuple[Foreign, Tokenizer]:
-    """Return a model of another program, and its tokenizer or the one that is named: a file, a folder, or bytes."""
+def imported(path: Path, tokenizer: str = "", base: Path | None = None) -> tuple[Foreign, Tokenizer]:
+    """Return a model of another program, and its tokenizer or the one that is named: a file, a folder, or bytes.
+
+    base  of an adapter: a run, or what `read` takes
+    """
     given = _named(tokenizer)
-    model = read(path)
+    model = read(path) if base is None else _adapted(path, base, tokenizer)
     return model, with_tokenizer(model, given, path)
+
+
+def _adapted(path: Path, base: Path, tokenizer: str) -> Foreign:
+    """Return a base model with PEFT's adapter merged into it."""
+    if not peft.is_adapter(path):
+        raise DataError(f"{path} has no {peft.CONFIG}, so it is no adapter for a base. Leave out --base.")
+    whole = opened(base, tokenizer if not run_folder.is_of_byhand(base) else "").merged()
+    config, arrays = peft.read(path, whole.config.model, whole.averages or whole.parameters)
+    return Foreign("PEFT adapter", config, arrays, lambda: whole.tokenizer)
 
 
 def _named(tokenizer: str) -> Tokenizer | None:
@@ -76,6 +88,8 @@ def read(path: Path) -> Foreign:
     if os.path.isdir(path):
         if run_folder.is_of_byhand(path):
             raise DataError(f"{path} is byhand's own. Use it as it is, or `byhand export` to bring it elsewhere.")
+        if peft.is_adapter(path):
+            raise DataError(f"{path} is an adapter of PEFT. Name its base: `byhand import` with --base MODEL.")
         found = sorted(path.glob("*.gguf"))
         if (path / hugging_face.CONFIG).exists() or not found:
             return hugging_face.read(path)
@@ -140,13 +154,19 @@ def refusals(config: ModelConfig) -> list[str]:
 def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32") -> list[Path]:
     """Write a run's model, with averaged weights if it has them, into a new or empty folder; return the files.
 
-    goal   "hf" or "gguf"
+    goal   "hf", "gguf", or "peft": the adapter of a run alone
     dtype  the number format of the weights; of a GGUF the matrices alone have it
 
     Raises ConfigError if the model has no form there, or a weight none in that format, with what to change.
     """
-    given = run.config.model, run.averages or run.parameters, run.tokenizer, FORMATS[dtype]
-    contents = gguf.files(*given) if goal == "gguf" else hugging_face.files(*given)
+    if goal == "peft":
+        if dtype != "float32":
+            raise ConfigError("an adapter of PEFT is written in float32. Leave --dtype out.")
+        contents = peft.files(run.config.model, run.parameters)
+    else:
+        run = run.merged()
+        given = run.config.model, run.averages or run.parameters, run.tokenizer, FORMATS[dtype]
+        contents = gguf.files(*given) if goal == "gguf" else hugging_face.files(*given)
     first = next(contents)  # whether it can be represented shows before anything is written
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ def with_pairing(
     packed = np.arange((config.n_heads + 2 * config.kv_heads) * config.head_width)
     turned = packed.reshape(-1, config.head_width)[: -config.kv_heads]  # a row for each head of queries and keys
     turned[...] = turned[:, order]
-    orders = {"w_qkv": packed, "b_qkv": packed, "q_gain": order, "k_gain": order}
+    orders = {"w_qkv": packed, "w_qkv_b": packed, "b_qkv": packed, "q_gain": order, "k_gain": order}
     found = {
         name: np.ascontiguousarray(array[..., orders[last]]) if (last := name.rpartition(".")[2]) in orders else array
         for name, array in arrays.items()

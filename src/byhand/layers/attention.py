@@ -8,6 +8,7 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
 from byhand.equations.causal_self_attention import causal_self_attention
+from byhand.layers.adapter import adapter
 from byhand.layers.cache import Kept
 from byhand.layers.parameter import Parameter, Tree, ones, residual_std, weight, zeros
 
@@ -60,6 +61,12 @@ class SelfAttention:
         made: Any = causal_self_attention(
             x, *(p.get(name) for name in names), *before, n_heads=config.n_heads, n_kv_heads=config.kv_heads,
             causal=config.causal, window=config.visible, qk_eps=config.norm_eps if config.qk_norm else None,
-            rotary_settings=turns if config.positions == "rotary" else None, name="attn",
+            rotary_settings=turns if config.positions == "rotary" else None,
+            **self._adapters(p), name="attn",
         )  # fmt: skip
         return (made, None) if kept is None else (made[0], made[1:])
+
+    def _adapters(self, p: Tree) -> dict[str, Any]:
+        """Return the adapters of both projections, if any."""
+        found = tuple(adapter(self.config, p, name) for name in ("w_qkv", "w_proj"))
+        return {"adapters": found} if any(found) else {}

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
 from byhand.equations.linear import linear
+from byhand.equations.low_rank import adapted
 from byhand.equations.softcap import softcap
 from byhand.equations.transpose import transpose
+from byhand.layers.adapter import adapter
 from byhand.layers.parameter import STD, Parameter, Tree, given, weight, zeros
 
 
@@ -30,4 +32,5 @@ class LMHead:
         w = transpose(table, name="lm_head.w") if self.config.tied_embeddings else p["w"]
         cap = self.config.logit_softcap
         z = linear(x, w, *given(p, "b"), name="uncapped" if cap else "logits")
+        z = adapted(z, x, adapter(self.config, p, "w"))
         return softcap(z, cap=cap, name="logits") if cap else z

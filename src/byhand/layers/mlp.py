@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, registry, scope
 from byhand.equations.linear import linear
+from byhand.equations.low_rank import Adapter, adapted
+from byhand.layers.adapter import adapter
 from byhand.layers.parameter import Parameter, Tree, given, residual_std, weight, zeros
 
 
@@ -35,9 +37,16 @@ class MLP:
         with scope("mlp"):
             if not self.config.gated:
                 pre = linear(x, p["w_fc"], *given(p, "b_fc"), name="pre")
+                pre = adapted(pre, x, self._of(p, "w_fc"))
                 hidden = activation(pre, name="act")
             else:
                 opening = linear(x, p["w_gate"], *given(p, "b_gate"), name="gate")
+                opening = adapted(opening, x, self._of(p, "w_gate"))
                 up = linear(x, p["w_up"], *given(p, "b_up"), name="up")
+                up = adapted(up, x, self._of(p, "w_up"))
                 hidden = gate(opening, up, name="act")
-            return linear(hidden, p["w_out"], *given(p, "b_out"), name="out")
+            out = linear(hidden, p["w_out"], *given(p, "b_out"), name="out")
+            return adapted(out, hidden, self._of(p, "w_out"))
+
+    def _of(self, p: Tree, weight: str) -> Adapter | None:
+        return adapter(self.config, p, weight)

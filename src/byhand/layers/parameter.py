@@ -19,9 +19,12 @@ class Parameter:
     mean, std  of the normal distribution of its initial numbers
     decays     whether weight decay acts on it if not everything decays
     axes       what each axis counts: "vocab", "positions", "width" (of the residual stream), "heads" (columns of the
-               heads, one after the other), "head" (of one) or "hidden" (of the MLP); a mesh shards arrays along these
+               heads, one after the other), "head" (of one), "hidden" (of the MLP) or "rank" (of an adapter); a mesh
+               shards arrays along these
     packed     number of arrays of one shape that are concatenated along the last axis
     group      the optimizer's: each may have its own learning rate and update rule
+    trained    whether training changes it; a frozen one has no gradient, no state of the optimizer, and no part in
+               the gradients' norm
     """
 
     shape: tuple[int, ...]
@@ -31,6 +34,7 @@ class Parameter:
     axes: tuple[str, ...] = ()
     packed: int = 1
     group: Group = "vectors"
+    trained: bool = True
 
 
 Arrays = Mapping[str, Any]  # by parameter name

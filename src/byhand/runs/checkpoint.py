@@ -2,6 +2,7 @@
 
     RUN/step-00001000/  model.safetensors  config.json  optimizer.safetensors  trainer_state.json  manifest.json
                         and tokenizer.json, unless tokens are bytes, and average.safetensors with --ema;
+                        with --lora base.safetensors, the frozen weights: a hard link to the one before;
                         where several hosts train, each writes
                         model-00001-of-00004.safetensors and the like, with its parts of the arrays
     RUN/latest          the name of the newest one
@@ -23,10 +24,10 @@ from byhand.errors import ByhandError, CheckpointError, UnknownCheckpointError, 
 from byhand.files import run_folder
 from byhand.files.reading import read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over, set_aside
-from byhand.files.sealed import Content, entries, manifest
+from byhand.files.sealed import Content, entries, entry_of, manifest
 from byhand.files.writing import TEMPORARY, remedy, replace, sync_folder, write_new
 from byhand.model import TinyGPT
-from byhand.runs.contents import OURS, Checkpoint, contents
+from byhand.runs.contents import OURS, PARTS_OF_BASE, Checkpoint, contents
 from byhand.runs.stored import defect, forget, read, remember
 
 log = logging.getLogger(__name__)
@@ -89,8 +90,19 @@ class Writing:
         """Write files of this process."""
         with _explained(self.run, self.final):
             for name, content in own.items():
-                write_new(self.temporary / name, content)
+                if not (PARTS_OF_BASE.fullmatch(name) and self._linked(name, content)):
+                    write_new(self.temporary / name, content)
             sync_folder(self.temporary)
+
+    def _linked(self, name: str, content: Content) -> bool:
+        """Link the frozen weights of an older whole checkpoint if they are the same; return whether they were."""
+        due = entries({name: content})[name]
+        for older in run_folder.checkpoints(self.run):
+            if entry_of(older, name) == due and not defect(older):
+                with suppress(OSError):  # a file system without links gets a copy
+                    os.link(older / name, self.temporary / name)
+                    return True
+        return False
 
     def finish(self) -> None:
         """Write the manifest, give the folder its name, and remove what is older than is kept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from byhand.files.reading import SMALL, parse_json
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.files.sealed import Content, as_json
 from byhand.files.tensor_file import blocks
+from byhand.layers.adapter import merged
 from byhand.layers.parameter import flat
 from byhand.model import TinyGPT, declared
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
@@ -26,10 +27,12 @@ from byhand.update_rules import state_shapes
 
 CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
 AVERAGE = "average.safetensors"  # of the weights, in runs with --ema
+BASE = "base.safetensors"  # the frozen weights, in runs with --lora: one file for all checkpoints, by hard links
 TOKENIZER, DIGEST = "tokenizer.json", "tokenizer"  # the file, and the state's key for its SHA-256
 FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of a checkpoint that one process wrote, without averages
-PARTS = re.compile(r"(model|optimizer|average)-([0-9]{5})-of-([0-9]{5})\.safetensors")  # where several did
-OURS = re.compile("|".join([*map(re.escape, (MANIFEST, *FILES, AVERAGE, TOKENIZER)), PARTS.pattern]))
+PARTS = re.compile(r"(model|optimizer|average|base)-([0-9]{5})-of-([0-9]{5})\.safetensors")  # where several did
+PARTS_OF_BASE = re.compile(r"base(-[0-9]{5}-of-[0-9]{5})?\.safetensors")
+OURS = re.compile("|".join([*map(re.escape, (MANIFEST, *FILES, AVERAGE, BASE, TOKENIZER)), PARTS.pattern]))
 
 
 @dataclass
@@ -81,6 +84,13 @@ class Checkpoint:
         except ByhandError as error:
             raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
 
+    def merged(self) -> Checkpoint:
+        """Return it with its adapters merged into the weights; as it is if it has none."""
+        if not self.config.model.lora:
+            return self
+        model, arrays = merged(self.config.model, self.parameters)
+        return replace(self, config=replace(self.config, model=model), parameters=arrays, moments={})
+
     def forget(self) -> None:
         """Drop the arrays: whoever has taken the model then holds the only ones, and may move them."""
         self.parameters, self.moments, self.averages = {}, {}, {}
@@ -102,14 +112,15 @@ def part_files(names: list[str], whole: str) -> list[str]:
 def due(config: TrainConfig) -> dict[str, dict[str, tuple[int, ...]]]:
     """Return the arrays of each file, by name their shapes: what is saved has these, and loading demands them."""
     parameters = declared(config.model)
-    shapes = {name: parameter.shape for name, parameter in parameters.items()}
+    shapes = {name: parameter.shape for name, parameter in parameters.items() if parameter.trained}
+    frozen = {name: parameter.shape for name, parameter in parameters.items() if not parameter.trained}
     found = {MODEL: shapes, OPTIMIZER: state_shapes(config.optim, parameters)}
-    return found | ({AVERAGE: shapes} if config.optim.ema else {})
+    return found | ({AVERAGE: shapes} if config.optim.ema else {}) | ({BASE: frozen} if frozen else {})
 
 
 def may_be_empty(whole: str, step: int) -> bool:
     """Return whether a file may hold no array: before the first update there are no moments and averages."""
-    return step == 0 and whole != MODEL
+    return step == 0 and whole not in (MODEL, BASE)
 
 
 def _require_due(
@@ -134,9 +145,16 @@ def _require_due(
 
 def contents(checkpoint: Checkpoint, index: int = 0, count: int = 1) -> dict[str, Content]:
     """Return the files that one of `count` processes writes, but for the manifest."""
-    kinds = {MODEL: checkpoint.parameters, OPTIMIZER: flat(checkpoint.moments), AVERAGE: checkpoint.averages}
+    shapes_of = due(checkpoint.config)
+    frozen = {n: a for n, a in checkpoint.parameters.items() if n.partition("[")[0] in shapes_of.get(BASE, ())}
+    kinds = {
+        MODEL: {n: a for n, a in checkpoint.parameters.items() if n not in frozen},
+        BASE: frozen,
+        OPTIMIZER: flat(checkpoint.moments),
+        AVERAGE: checkpoint.averages,
+    }
     found: dict[str, Content] = {}
-    for whole, shapes in due(checkpoint.config).items():
+    for whole, shapes in shapes_of.items():
         _require_due(whole, kinds[whole], shapes, checkpoint, parts=count > 1)
         found[part_name(whole, index, count)] = list(blocks(kinds[whole]))
     checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)

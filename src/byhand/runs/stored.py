@@ -19,6 +19,7 @@ from byhand.files.tensor_file import MOST_OF_PARTS, parts, sizes, tensors
 from byhand.memory import physical
 from byhand.runs.contents import (
     AVERAGE,
+    BASE,
     CONFIG,
     DIGEST,
     OPTIMIZER,
@@ -103,7 +104,8 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
         raise CheckpointError(f"{path} is damaged: {TOKENIZER} is not of the tokenizer that the run began with.")
     if moments:
         _known.add(before)
-    return Checkpoint(config, found[MODEL], kept, state, path, tokenizer, found.get(AVERAGE, {}))
+    parameters = found.get(BASE, {}) | found[MODEL]
+    return Checkpoint(config, parameters, kept, state, path, tokenizer, found.get(AVERAGE, {}))
 
 
 def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:

@@ -88,6 +88,54 @@ def test_an_imported_run_is_evaluated_explained_and_tuned(place, tmp_path):
     assert f"{run} was imported, not trained. Tune it with `byhand train --init-from {run}`." in error
 
 
+def test_adapters_are_tuned_resumed_sampled_and_exported(place, tmp_path):
+    flags = ["--lora", 2, "--steps", 4, "--save-interval", 2, "--runtime", "numpy", "--data", "text.txt"]
+    done = byhand("train", "--init-from", "bytes", *flags, "--out", tmp_path / "run", cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b", of which 512 are trained" in done.stderr
+    tuned, before = checkpoint.load(tmp_path / "run"), checkpoint.load(place / "bytes")
+    assert tuned.config.optim.lr == 1e-3
+    for name, array in before.parameters.items():
+        np.testing.assert_array_equal(tuned.parameters[name], array)
+    assert json.loads(byhand("info", tmp_path / "run", "--json", cwd=place).stdout)["trained"] == 512
+    assert byhand("train", "--resume", tmp_path / "run", "--steps", 5, cwd=place).returncode == 0
+    for goal in ("hf", "peft"):
+        assert byhand("export", tmp_path / "run", "--to", goal, "--out", tmp_path / goal, cwd=place).returncode == 0
+    assert byhand("import", tmp_path / "hf", "--out", tmp_path / "a", cwd=place).returncode == 0
+    done = byhand("import", tmp_path / "peft", "--base", "bytes-hf", "--out", tmp_path / "b", cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    texts = [sampled(place, tmp_path / run, temperature=0) for run in ("run", "a", "b")]
+    assert texts[1:] == texts[:1] * 2
+    again = ["--lora", 2, "--lora-on", "lm_head.w", *flags[2:], "--out", tmp_path / "again"]
+    assert byhand("train", "--init-from", tmp_path / "run", *again, cwd=place).returncode == 0
+    merged = checkpoint.load(tmp_path / "a").parameters["blocks.0.mlp.w_fc"]
+    np.testing.assert_array_equal(checkpoint.load(tmp_path / "again").parameters["blocks.0.mlp.w_fc"], merged)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--lora", 2], "--lora trains adapters of a model that is trained already. Add --init-from RUN."),
+        (
+            ["--lora", 2, "--init-from", "bytes", "--lora-on", "wte"],
+            "lora_on names 'wte', but the matrices are attn.",
+        ),
+        (["--lora", -1, "--init-from", "bytes"], "--lora is -1, but must be at least 0"),
+        (["--lora", 2, "--lora-alpha", 0, "--init-from", "bytes"], "--lora-alpha is 0, but must be above 0"),
+        (["--lora-alpha", 4, "--init-from", "bytes"], "--lora-alpha changes nothing without --lora 8."),
+        (
+            ["--lora", 2, "--init-from", "bytes", "--ema", 0.9],
+            "--ema averages all weights, but with --lora most are frozen. Use only one of them.",
+        ),
+        (["--lora", 2, "--resume", "bytes"], "--lora cannot change a run that is resumed"),
+    ],
+)
+def test_adapters_that_cannot_be_are_refused(place, flags, words, tmp_path):
+    out = [] if "--resume" in flags else ["--out", tmp_path / "x"]
+    assert words in error_line(byhand("train", *flags, "--data", "text.txt", *out, cwd=place))
+    assert not (tmp_path / "x").exists()
+
+
 def test_tuning_keeps_the_tokenizer_and_does_not_begin_at_random(place, tmp_path):
     flags = ["--steps", 1, "--lr", "1e-9", "--runtime", "numpy", "--data", "text.txt", "--out", tmp_path / "tuned"]
     done = byhand("train", "--init-from", "pairs", *flags, "--eval-windows", 4, "--batch-size", 2, cwd=place)

@@ -4,9 +4,8 @@
 def gradients_of(session):
     """Return the last step's gradients by name, before clipping: views that the next step overwrites."""
     arena, regions = session.arena, session.arena.regions
-    return {
-        name: arena.view(regions.gradients + place, regions.shapes[name]) for name, place in regions.place.items()
-    }
+    places = {name: place for name, place in regions.place.items() if place < regions.size}  # of those not frozen
+    return {name: arena.view(regions.gradients + place, regions.shapes[name]) for name, place in places.items()}
 
 
 def logits_of(decoder):

@@ -149,13 +149,13 @@ weight_averaging | Averages of checkpoints (SWA) | 检查点平均（SWA） | em
     A moving average of the weights goes along with training (--ema).
     训练时同步保存权重的滑动平均（--ema）。
     SWA, stochastic weight averaging, model soup, checkpoint averaging, 随机权重平均
-fine_tuning | Fine-tuning methods | 微调方法 | train, load
-    Adapters, instructions or rewards for a trained model.
-    用适配器、指令或奖励继续训练已有模型。
-    All weights are trained to predict the next token; a run can be resumed.
-    全部权重都为预测下一词元而训练；训练可以续跑。
-    LoRA, PEFT, QLoRA, adapter, RLHF, PPO, DPO, GRPO, SFT, instruction tuning, 指令微调,
-    强化学习, 低秩适配, 对齐
+fine_tuning | Fine-tuning methods | 微调方法 | train, load, lora
+    Instructions or rewards for a trained model.
+    用指令或奖励继续训练已有模型。
+    All weights, or low-rank adapters (--lora), are trained to predict the next token; a run can be resumed.
+    全部权重或低秩适配器（--lora）都为预测下一词元而训练；训练可以续跑。
+    QLoRA, RLHF, PPO, DPO, GRPO, SFT, instruction tuning, 指令微调,
+    强化学习, 对齐
 # Generation
 beam_search | Beam search | 束搜索 | generate, temperature, top_k
     Keeps the best few continuations at each step.

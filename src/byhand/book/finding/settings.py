@@ -69,6 +69,10 @@ tied_embeddings | Weight tying | 权重绑定 | tie_word_embeddings, tie_weights
 logit_softcap | Cap of the logits | logits 的上限 | final_logit_softcapping value, soft_cap, largest logit
 zero_init | Output projections begin at zero | 输出投影从零开始 | zero initialisation, zero-init residual,
     init to zeros, 零初始化, 初始化为零
+lora | Rank of the adapters (LoRA) | 适配器（LoRA）的秩 | LoraConfig r, lora_r, lora rank, rank of LoRA, --lora,
+    LoRA 的秩
+lora_alpha | Scale of the adapters | 适配器的缩放 | LoraConfig lora_alpha, alpha of LoRA, LoRA scaling, LoRA 的 alpha
+lora_on | Which matrices get adapters | 哪些矩阵带适配器 | target_modules, LoRA target modules, 适配哪些矩阵
 # DataConfig
 data | The text to train on | 训练用的文本 | corpus, training data, my own text, own data, dataset file,
     tiny shakespeare, openwebtext, 训练数据, 语料, 自己的数据, 自己的文本

@@ -24,8 +24,9 @@ class Options:
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
-    to: Literal["hf", "gguf"]
-    """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives."""
+    to: Literal["hf", "gguf", "peft"]
+    """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives. peft: the adapter alone, of a run
+    with --lora; the others get it merged into the weights."""
     out: Path
     """The folder to write: new or empty."""
     dtype: Exported = "float32"

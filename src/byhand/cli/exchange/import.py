@@ -25,6 +25,8 @@ class Options:
     llama2.c, a nanoGPT ckpt.pt, or the .bin of the original program."""
     out: Path
     """The run folder: new or empty."""
+    base: Path | None = None
+    """The model that an adapter of PEFT is for: a run, or anything that can be imported. The adapter is merged."""
     tokenizer: str = ""
     """A tokenizer.json, SentencePiece's tokenizer.model, llama2.c's tokenizer.bin, a folder with one (or with
     vocab.json and merges.txt), or bytes; the model's own if not given."""
@@ -36,7 +38,7 @@ def main(arguments: list[str]) -> int:
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out runs/gpt2.")
     run_folder.require_free(options.out)
-    model, tokenizer = exchange.imported(options.path, options.tokenizer)
+    model, tokenizer = exchange.imported(options.path, options.tokenizer, options.base)
     exchange.save_as_run(model, tokenizer, options.out)
     m, run = model.config, str(options.out)
     say(

@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
     else:
         given.refuse(("separator",), "without --choices")
     loaded = checkpoint.load(options.run, moments=False)
-    model = loaded.model(not options.last)
+    model = loaded.model(not options.last).merged()
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     loaded.forget()

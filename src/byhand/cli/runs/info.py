@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import show, show_json
 from byhand.cli.terminal.shown import shown
-from byhand.config import GROUPS, OF_THE_REST, OptimConfig, TrainConfig, to_dict
+from byhand.config import GROUPS, OF_THE_REST, ModelConfig, OptimConfig, TrainConfig, to_dict
 from byhand.engine.equation import registry
 from byhand.files import run_folder
+from byhand.model import declared
 from byhand.runs import checkpoint, metrics
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.update_rules import settings_of
@@ -62,6 +64,7 @@ def gather(run: Path) -> dict[str, Any]:
         "step": loaded.step if imported else f"{loaded.step} of {loaded.config.steps}",
         **({"planned": planned} if (planned := _planned(loaded.state.get("planned"))) else {}),
         "parameters": sum(a.size for a in loaded.parameters.values()),
+        **({"trained": sum(trained)} if (trained := _trained(loaded.config.model)) else {}),
         **({"imported": loaded.state["imported"]} if imported else {"text": loaded.state.get("text", {})}),
         **({"conversations": chat} if (chat := loaded.state.get("chat")) else {}),
         **({} if isinstance(tokenizer, ByteTokenizer) else {"tokenizer": named}),
@@ -75,6 +78,11 @@ def gather(run: Path) -> dict[str, Any]:
         **({"computed by": {**used, "dtype": loaded.config.dtype}} if isinstance(used, dict) else {}),
         **({} if imported else {"versions": loaded.state.get("versions", {})}),
     }
+
+
+def _trained(model: ModelConfig) -> list[int]:
+    """Return the sizes of the arrays that are trained, of a run in which others are frozen."""
+    return [math.prod(p.shape) for p in declared(model).values() if p.trained] if model.lora else []
 
 
 def _planned(changes: object) -> dict[str, int]:

@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
     if count == 1 and not options.prompts:
         given.refuse(("streams",), "for a single text")
     loaded = checkpoint.load(options.run, moments=False)
-    model = loaded.model(not options.last)
+    model = loaded.model(not options.last).merged()
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     loaded.forget()

@@ -60,7 +60,8 @@ class Options:
     --mesh and --recompute may change, and --steps, also of a run that is complete: the learning rate then follows its
     schedule for that many. The run keeps what was asked for last."""
     init_from: Path | None = None
-    """Begin a new run with this run's model and tokenizer, to tune it on --data; --lr is 0.0001 unless given."""
+    """Begin a new run with this run's model and tokenizer, to tune it on --data; --lr is 0.0001 unless given,
+    0.001 with --lora."""
     hosts: str = ""
     """Train with other hosts, each of which runs this command: the first one's address, their number and this one's,
     as in 10.0.0.1:9876,4,0; auto takes them from SLURM, Kubernetes, Open MPI or torchrun."""
@@ -180,6 +181,8 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
         raise ConfigError("--minutes probes one machine, not several hosts. Choose the number of --steps.")
     if options.init_from and (options.minutes is not None or options.hosts):
         raise ConfigError("--init-from trains on one host, for a number of --steps. Leave out --minutes and --hosts.")
+    if options.train.model.lora and not (options.init_from or options.resume):
+        raise ConfigError("--lora trains adapters of a model that is trained already. Add --init-from RUN.")
     if options.init_from and options.preset in PUBLISHED:
         raise ConfigError(f"--preset {options.preset} names a model, and --init-from another. Leave one of them out.")
 

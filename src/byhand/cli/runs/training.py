@@ -73,10 +73,12 @@ def _say_what_begins(trainer: Trainer, run: Run) -> None:
     size = f"{len(text.content):,} bytes"
     if corpus.unit != "byte":
         size += f", {len(corpus) + len(trainer.val):,} {corpus.unit}s"
-    count = sum(p.data.size for p in trainer.model.parameters().values())
-    m = config.model
+    parameters, m = trainer.model.parameters().values(), config.model
+    count = f"{sum(p.data.size for p in parameters):,} parameters"
+    if m.lora:
+        count += f", of which {sum(p.data.size for p in parameters if p.requires_grad):,} are trained"
     say(
-        f"{shown(run.folder, 200)}: {count:,} parameters ({counted(m.n_layers, 'layer')}, "
+        f"{shown(run.folder, 200)}: {count} ({counted(m.n_layers, 'layer')}, "
         f"{counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}, {config.dtype}) on "
         f"{shown(text.name, 200)} ({size}), steps {trainer.step + 1} to {config.steps} of "
         f"{config.tokens_per_step} tokens",

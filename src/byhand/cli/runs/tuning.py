@@ -9,6 +9,7 @@ from pathlib import Path
 from byhand.cli.arguments.settings import flag
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ConfigError
+from byhand.model import declared, initial
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.update_rules import unread
@@ -17,7 +18,9 @@ LR = 1e-4  # highest learning rate unless one is given: the weights are good alr
 RATES = {f.name for f in fields(OptimConfig) if f.name.endswith("_lr")} - {
     "min_lr"
 }  # scaled by the same factor as lr
-OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len"}
+LORA = ("lora", "lora_alpha", "lora_on")
+LORA_FACTOR = 10  # of that rate, and of any other, for adapters: they begin at zero
+OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len", *LORA}
 
 
 def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: float) -> Checkpoint:
@@ -35,7 +38,7 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
         raise ConfigError(
             f"the model of {base} has a tokenizer. Leave out --tokenizer, or train without --init-from."
         )
-    loaded = checkpoint.load(base, moments=False)
+    loaded = checkpoint.load(base, moments=False).merged()
     model, arrays = loaded.config.model, dict(loaded.averages or loaded.parameters)
     if "seq_len" in given and config.model.seq_len != model.seq_len:
         length = config.model.seq_len
@@ -46,14 +49,17 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
         model = replace(model, seq_len=length)
         if "wpe" in arrays:
             arrays["wpe"] = arrays["wpe"][:length]
-    config = replace(config, model=model, optim=_slower(config.optim, given, usual_lr))
+    model = replace(model, **{name: getattr(config.model, name) for name in LORA})
+    lr = LR * (LORA_FACTOR if model.lora else 1)
+    config = replace(config, model=model, optim=_slower(config.optim, given, usual_lr, lr))
     arrays = {name: array.astype(config.array_dtype, copy=False) for name, array in arrays.items()}
+    arrays |= initial(declared(model), config.seed, config.array_dtype, but=arrays)
     return Checkpoint(config, arrays, {}, {"step": 0, "text": {}}, tokenizer=loaded.tokenizer)
 
 
-def _slower(optim: OptimConfig, given: Collection[str], usual_lr: float) -> OptimConfig:
+def _slower(optim: OptimConfig, given: Collection[str], usual_lr: float, lr: float) -> OptimConfig:
     """Return the settings with lower rates, for weights that are good already; rates that the user chose stay."""
-    lr = optim.lr if "lr" in given else LR
+    lr = optim.lr if "lr" in given else lr
     rates = {name: getattr(optim, name) for name in RATES - unread(optim).keys() if name not in given}
     slower = {name: None if rate is None else rate * lr / usual_lr for name, rate in rates.items()}
     return replace(optim, lr=lr, min_lr=optim.min_lr if "min_lr" in given else None, **slower)

@@ -49,31 +49,41 @@ def key(tensor: Variable) -> tuple[int, int]:
 
 
 class RecordShapes(Record):
-    """Record by shape: results that depend on parameters, and the arrays saved of them, are outlines."""
+    """Record by shape: results that depend on parameters, and the arrays saved of them, are outlines.
+
+    Frozen parameters count: a plan computes from them too, and no number is there when it is made.
+    """
+
+    def follows(self, tensor: Tensor) -> bool:
+        """Return whether the tensor depends on a parameter."""
+        return tensor.requires_grad or tensor.frozen or tensor.node is not None
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Record an application to outlines."""
         try:
-            result = super().apply(equation, tuple(map(_outlined, inputs)), static, name)
+            result = super().apply(equation, tuple(map(self._outlined, inputs)), static, name)
         except Exception:  # it needs values: run it on zeros, where a genuine error is raised again
-            result = super().apply(equation, tuple(map(_with_zeros, inputs)), static, name)
+            result = super().apply(equation, tuple(map(self._with_zeros, inputs)), static, name)
         for tensor in as_tuple(result):
             if (node := tensor.node) is not None:
                 node.inputs, node.saved = inputs, tuple(map(_outline_of, node.saved))
                 tensor.data = _outline_of(tensor.data)
         return result
 
+    def _outlined(self, tensor: Tensor) -> Tensor:
+        if not self.follows(tensor) and not isinstance(tensor.data, Outline):
+            return tensor
+        return self._with(Outline.of(tensor.data, inside=True), tensor)
 
-def _outlined(tensor: Tensor) -> Tensor:
-    if not tensor.requires_grad and not isinstance(tensor.data, Outline):
-        return tensor
-    return Tensor(Outline.of(tensor.data, inside=True), tensor.requires_grad, tensor.name)
+    def _with_zeros(self, tensor: Tensor) -> Tensor:
+        if not isinstance(tensor.data, Outline):
+            return tensor
+        return self._with(np.zeros(tensor.shape, tensor.dtype), tensor)
 
-
-def _with_zeros(tensor: Tensor) -> Tensor:
-    if not isinstance(tensor.data, Outline):
-        return tensor
-    return Tensor(np.zeros(tensor.shape, tensor.dtype), tensor.requires_grad, tensor.name)
+    def _with(self, data: Any, tensor: Tensor) -> Tensor:
+        made = Tensor(data, tensor.requires_grad, tensor.name)
+        made.frozen = self.follows(tensor)
+        return made
 
 
 def _outline_of(array: Any) -> Any:

@@ -19,6 +19,7 @@ from byhand.engine.equation import Composite, Equation
 from byhand.engine.interpreter import Evaluate, Record
 from byhand.engine.tensor import as_tensor
 from byhand.equations.linear import linear
+from byhand.equations.low_rank import adapted, low_rank
 from byhand.equations.rms_norm import rms_norm
 from byhand.equations.rotary import rotary
 from byhand.formats.registry import FLOAT32, Format
@@ -115,7 +116,7 @@ class Applying(Record):
     def _attention(
         self, h: Any, w_qkv: Any, b_qkv: Any, w_proj: Any, b_proj: Any, q_gain: Any = None, k_gain: Any = None,
         *cache: Any, n_heads: int, n_kv_heads: int, causal: bool, window: int | None, qk_eps: float | None,
-        rotary_settings: dict[str, Any] | None,
+        rotary_settings: dict[str, Any] | None, adapters: tuple[Any, Any] = (None, None),
     ) -> Any:  # fmt: skip
         """Apply the parts of `causal_self_attention` with positions before heads, (B, T, H, D).
 
@@ -125,6 +126,10 @@ class Applying(Record):
         def applied(halves: Halves, *inputs: Any, name: str, **fixed: Any) -> Any:
             return self.apply(halves, tuple(as_tensor(x) for x in inputs if x is not None), fixed, name)
 
+        of_qkv, of_proj = adapters
+        if of_qkv:  # of the matrix, not of its rows: those are apart as heads
+            *thin, scale = of_qkv
+            w_qkv = applied(ADAPTED, w_qkv, *thin, name="w_qkv", scale=scale)
         q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=n_heads, n_kv_heads=n_kv_heads)
         (start,) = cache or (None,)  # keys and values of earlier positions are for the composition
         if qk_eps is not None:
@@ -135,7 +140,7 @@ class Applying(Record):
             k = applied(TURNED, k, start, name="k_turned", **rotary_settings)
         mixed = applied(attention(self.settings, causal, window if causal else None), q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
-        return applied(Halves.of(linear), merged, w_proj, b_proj, name="out")
+        return adapted(applied(Halves.of(linear), merged, w_proj, b_proj, name="out"), merged, of_proj)
 
 
 class Evaluating(Applying):
@@ -181,6 +186,19 @@ def _turned_back(saved: Any, d: Any, **settings: Any) -> Any:
     return jnp.swapaxes(d_x, 1, 2), *start
 
 
+def _adapted(w: Any, down: Any, up: Any, *, scale: float) -> Any:
+    """Return w + scale down up; w and up may have a separate axis for the packed parts."""
+    made, saved = low_rank.forward(w.reshape((w.shape[0], -1)), down, up.reshape((up.shape[0], -1)), scale=scale)
+    return made.reshape(w.shape), (*saved, up)
+
+
+def _adapted_back(saved: Any, d: Any, *, scale: float) -> Any:
+    *thin, up = saved
+    _, d_down, d_up = low_rank.vjp(thin, d.reshape((d.shape[0], -1)), scale=scale)
+    return d, d_down, d_up.reshape(up.shape)
+
+
+ADAPTED = Halves("adapted", _adapted, _adapted_back)
 HEADS = Halves("heads", _heads, _heads_back, multiplies=True)
 TURNED = Halves("turned", _turned, _turned_back)
 MERGED = Halves(

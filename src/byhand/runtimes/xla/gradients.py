@@ -43,7 +43,7 @@ def loss_and_gradients(
     for pull in reversed(pulls):
         d_x, of_stack = pull(d_x)
         gradients |= of_stack
-    for name, d in _pulled(begun, leaves, d_x).items():
+    for name, d in _pulled(begun, leaves, d_x).items() if begun.requires_grad else ():
         gradients[name] = gradients[name] + d if name in gradients else d
     return loss, {n: layout.held(n, d) if n in leaves else d for n, d in gradients.items()}
 
@@ -166,7 +166,7 @@ def _finished(
     xs, ys = _chunks(x, targets, layout.config.vocab_size, settings.logits)
 
     def chunk(x: Any, y: Any) -> tuple[Any, Any]:
-        fresh = {n: Tensor(leaf.data, requires_grad=True, name=n) for n, leaf in leaves.items()}
+        fresh = {n: Tensor(leaf.data, leaf.requires_grad, n) for n, leaf in leaves.items()}
         entered = Tensor(x, requires_grad=True)
         with interpreting(Applying(settings)):
             loss = cross_entropy(layout.layers.finish(layout.tree(fresh), entered), y)
@@ -195,8 +195,9 @@ def _chunks(x: Any, targets: Any, vocab_size: int, most: int) -> tuple[Any, Any]
 
 
 def tensors(layout: Layout, arrays: Arrays) -> dict[str, Tensor]:
-    """Return the arrays as tensors that require gradients, each as its layer uses it."""
-    return {n: Tensor(layout.whole(n, a), requires_grad=True, name=n) for n, a in arrays.items()}
+    """Return the arrays as tensors, each as its layer uses it; those that are trained require gradients."""
+    learns = layout.declared
+    return {n: Tensor(layout.whole(n, a), requires_grad=learns[n].trained, name=n) for n, a in arrays.items()}
 
 
 def _pulled(made: Tensor, leaves: Mapping[str, Tensor], d: Any) -> dict[str, Any]:

@@ -28,11 +28,12 @@ from byhand.runtimes.xla.placing import held_shape, spec_of
 
 @dataclass(frozen=True)
 class Stack:
-    """Consecutive equal blocks: number of the first, how many, and the block itself."""
+    """Consecutive equal blocks: number of the first, how many, the block itself, and what it declares."""
 
     first: int
     count: int
     block: Block
+    declared: Tree
 
     def name(self, i: int, local: str) -> str:
         """Return the name of a parameter of block i."""
@@ -40,7 +41,7 @@ class Stack:
 
     def tree(self, arrays: Arrays) -> Tree:
         """Return the arrays of one block as its `apply` takes them."""
-        return map_tree(self.block.parameters(), lambda local: arrays[self.name(self.first, local)])
+        return map_tree(self.declared, lambda local: arrays[self.name(self.first, local)])
 
 
 class Layout:
@@ -54,16 +55,16 @@ class Layout:
         self.mesh = mesh
         self.layers = layers
         self.stacks: list[Stack] = []
-        first = 0
+        first, declared = 0, self.layers.parameters()
         for block, equal in groupby(self.layers.blocks):
-            self.stacks.append(Stack(first, count := len(list(equal)), block))
+            self.stacks.append(Stack(first, count := len(list(equal)), block, declared[BLOCKS][str(first)]))
             first += count
-        outside = {name: part for name, part in self.layers.parameters().items() if name != BLOCKS}
+        outside = {name: part for name, part in declared.items() if name != BLOCKS}
         self._outside: Tree = outside
         self.declared: dict[str, Parameter] = flat(outside)
         self._stack_of: dict[str, Stack] = {}
         for stack in self.stacks:
-            inside = {stack.name(stack.first, n): p for n, p in flat(stack.block.parameters()).items()}
+            inside = {stack.name(stack.first, n): p for n, p in flat(stack.declared).items()}
             self.declared |= inside
             self._stack_of |= dict.fromkeys(inside, stack)
 

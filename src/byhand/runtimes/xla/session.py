@@ -183,7 +183,7 @@ class XlaSession:
         """Return the arrays of model and optimizer, those that are missing as they are before the first step."""
         arrays, optimizer = host.parameters, self.optimizer
         moments: dict[str, dict[str, Any]] = {kind: {} for kind in host.moments}
-        for name, array in arrays.items():
+        for name, array in ((n, a) for n, a in arrays.items() if not self.model.parameters()[n].frozen):
             for kind in optimizer.rule(name, array).state:
                 moments[kind][name] = host.moments[kind].get(name, np.zeros_like(array))
         averages = {n: host.averages.get(n, a) for n, a in arrays.items()} if optimizer.settings.ema else {}

@@ -108,7 +108,9 @@ def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, bl
     optimizer, arrays = Optimizer(optim, declared(config)), layout.described()
     step = traced_step(layout, optimizer, settings, [shape])
     rules = rules_of(layout, optimizer)
-    moments = {kind: {n: a for n, a in arrays.items() if kind in rules[n].state} for kind in optimizer.moments}
+    moments = {
+        kind: {n: a for n, a in arrays.items() if n in rules and kind in rules[n].state} for kind in optimizer.moments
+    }
     held = State(arrays, moments, arrays if optim.ema else {})
     places = jax.tree.map(lambda a: a.sharding, held)
     jitted = jax.jit(step, donate_argnums=0, out_shardings=(places, whole, whole))

@@ -60,7 +60,7 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
         loss = lax.psum(loss, TOKENS) if layout.mesh.tokens > 1 else loss
         return loss, {name: layout.summed(name, d) for name, d in gradients.items()}
 
-    places = PartitionSpec(), {name: layout.rows_spec(name) for name in layout.declared}
+    places = PartitionSpec(), {name: layout.rows_spec(name) for name in rules}
     gradients_of = layout.by_tokens(of_tokens, [layout.mesh.batch_spec(shape) for shape in shapes], places)
 
     def turned(arrays: Arrays) -> dict[str, Any]:
@@ -74,16 +74,21 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
         ema = optimizer.settings.ema
         made, norm = updated(State.each(turned, held), turned(gradients), t, lr, rules, limit, ema)
         sound = jnp.isfinite(loss) & jnp.isfinite(norm)
-        after = jax.tree.map(lambda new, old: jnp.where(sound, new, old), State.each(turned, made), held)
-        return after, loss, norm
+        changed = {name: held.parameters[name] for name in made.parameters}
+        kept = jax.tree.map(
+            lambda new, old: jnp.where(sound, new, old), State.each(turned, made), held._replace(parameters=changed)
+        )
+        return kept._replace(parameters=held.parameters | kept.parameters), loss, norm
 
     return step
 
 
 def rules_of(layout: Layout, optimizer: Optimizer) -> dict[str, UpdateRule]:
-    """Return how each array is updated; ConfigError if the optimizer treats equal blocks differently."""
+    """Return how each trained array is updated; ConfigError if the optimizer treats equal blocks differently."""
     found = {}
     for name, parameter in layout.declared.items():
+        if not parameter.trained:
+            continue
         array = np.broadcast_to(np.float32(0), parameter.shape)
         found[name], *others = (optimizer.rule(n, array) for n in layout.names(name))
         if any(other != found[name] for other in others):

@@ -58,9 +58,15 @@ def _group_at(node: Node, graph: Graph, rules: tuple[Rule, ...]) -> Group:
 def emit_groups(builder: Builder, groups: list[Group]) -> None:
     """Emit the groups' calls: forward in order, then, in training, backward in reverse."""
     ahead = [_emitted(builder, group, group.rule.forward) for group in groups]
-    back = [_emitted(builder, group, group.rule.backward) for group in reversed(groups)] if builder.trains else []
+    back = [_emitted(builder, group, _backward(group)) for group in reversed(groups)] if builder.trains else []
     for i, group in enumerate(groups):
         assign_operations(group.nodes, ahead[i], back[-1 - i] if builder.trains else None)
+
+
+def _backward(group: Group) -> Emit | None:
+    """Return what emits the group's backward calls: nothing if all that it reads is frozen or given."""
+    learns = any(t.requires_grad for node in group.nodes for t in node.inputs)
+    return group.rule.backward if learns else lambda builder, group: None
 
 
 def _emitted(builder: Builder, group: Group, emit: Emit | None) -> list[Call]:

@@ -122,6 +122,8 @@ class Builder:
     def gradient(self, tensor: Variable) -> tuple[Buffer, Operand]:
         """Return where a contribution to the tensor's cotangent goes, and whether it accumulates."""
         if id(tensor) in self._leaves:
+            if tensor.frozen:  # a kernel that writes it together with others has to write somewhere
+                return self.fresh_gradient(tensor), 0
             _, buffer = self._leaves[id(tensor)]
             adds: Operand = 1 if buffer in self._written else ADDS
             self._written.add(buffer)

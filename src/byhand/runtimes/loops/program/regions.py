@@ -1,9 +1,9 @@
 """Regions: where parameters, their updates' state, averages and gradients lie in the one flat memory of a run.
 
-    parameters | state, by kind | averages | gradients of each share | workspace of the plans
+    parameters, frozen ones last | state, by kind | averages | gradients of each share | workspace of the plans
 
 Parameters that are updated alike are contiguous, and so is their state of each kind: an update is a few ranges for
-each thread. Averages are there if the optimizer keeps some.
+each thread. Averages are there if the optimizer keeps some. Frozen parameters have no other region.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Regions:
 
     shapes     of the parameters, by name
     place      where each parameter lies in a region that holds one number for each
-    size       of such a region
+    size       of a region with a number for each that is trained
     groups     parameters that are updated alike, in order; none without an optimizer
     averages   where they begin; 0: there are none
     workspace  where the plans' memory begins
@@ -64,15 +64,17 @@ class Regions:
         self.shapes = {name: tuple(p.shape) for name, p in parameters.items()}
         self.shares = shares
         self.place: dict[str, int] = {}
-        rules = {name: optimizer.rule(name, p) for name, p in parameters.items()} if optimizer else {}
-        end = 0
-        for name in sorted(rules, key=lambda name: _kind(rules[name])) or self.shapes:  # stable
+        trained = {name: p for name, p in parameters.items() if not p.frozen}
+        rules = {name: optimizer.rule(name, p) for name, p in trained.items()} if optimizer else {}
+        ordered = sorted(rules, key=lambda name: _kind(rules[name])) or list(trained)  # stable
+        end = self.size = 0
+        for name in (*ordered, *(name for name, p in parameters.items() if p.frozen)):
             self.place[name] = end
             end += padded(math.prod(self.shapes[name]))
-        self.size = end
+            self.size = end if name in trained else self.size
         self.groups = [
             self._alike({name: rules[name] for name in names})
-            for _, names in groupby(self.place if rules else (), lambda name: _kind(rules[name]))
+            for _, names in groupby(ordered if rules else (), lambda name: _kind(rules[name]))
         ]
         for kind in dict.fromkeys(kind for group in self.groups for kind in group.rule.state):
             for group in self.groups:
@@ -91,7 +93,8 @@ class Regions:
 
     def kept(self, name: str) -> dict[str, int]:
         """Return where a parameter's arrays of state and its average lie, by kind."""
-        place = self.place[name]
+        if (place := self.place[name]) >= self.size:
+            return {}
         group = next((group for group in self.groups if name in group.rules), None)
         found = {kind: start + place - group.first for kind, start in group.state.items()} if group else {}
         return found | ({AVERAGE: self.averages + place} if self.averages else {})

@@ -94,7 +94,7 @@ class LoopsSession(LocalSession):
         """Update the parameters by the halves of the equations, from the summed gradients; return their norm."""
         parameters = self.model.parameters()
         for name, parameter in parameters.items():
-            parameter.grad = self.arena.gradient(name)
+            parameter.grad = None if parameter.frozen else self.arena.gradient(name)
         with np.errstate(all="ignore"):
             norm = self.optimizer.clipped_step(parameters, max_norm)
         self.model.zero_grad()

@@ -134,11 +134,12 @@ def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, in
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
     x = node.inputs[0]
-    d_weight, adds = builder.gradient(weight)
-    x_read = builder.operand(node, builder.value(x)).at(first * x.shape[-1])
     d_read = builder.operand(node, d_y, id(node))
-    left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
-    emit_product(builder, node, left, right, d_weight, d_weight.rows, d_y.rows, ta=True, adds=adds)
+    if weight.requires_grad:
+        d_weight, adds = builder.gradient(weight)
+        x_read = builder.operand(node, builder.value(x)).at(first * x.shape[-1])
+        left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
+        emit_product(builder, node, left, right, d_weight, d_weight.rows, d_y.rows, ta=True, adds=adds)
     if x.requires_grad:
         d_x, adds = into or builder.gradient(x)
         weight_read = builder.operand(node, builder.value(weight))
@@ -151,7 +152,7 @@ def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, in
 def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
     """d_b = sum over rows of d_y."""
     node = linear_node(group)
-    if len(node.inputs) > 2:
+    if len(node.inputs) > 2 and node.inputs[2].requires_grad:
         out, adds = builder.gradient(node.inputs[2])
         copy = builder.copy(d_y, id(node))
         builder.emit("column_sum", node, d=d_y, out=out, copy=copy, rows=d_y.rows, width=d_y.width, adds=adds)
@@ -181,11 +182,15 @@ def forward(builder: Builder, group: Group) -> None:
 
 def backward(builder: Builder, group: Group) -> None:
     """Bias, weight, input. A residual's cotangent is read in place; then it is the stream's."""
+    passed_back(builder, group, builder.cotangent(group.nodes[-1]))
+
+
+def passed_back(builder: Builder, group: Group, d_y: Buffer) -> None:
+    """Bias, weight and input from the cotangent of the group's result."""
     last = group.nodes[-1]
-    d_y = builder.cotangent(last)
     bias_back(builder, group, d_y)
     product_back(builder, group, d_y)
-    if last.equation.name == "residual":
+    if last.equation.name == "residual" and last.inputs[0].requires_grad:
         builder.join(last.inputs[0], d_y, last)
 
 

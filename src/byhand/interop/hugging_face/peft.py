@@ -1,0 +1,152 @@
+"""Adapters in PEFT's form: adapter_config.json and adapter_model.safetensors, without the base model.
+
+PEFT adapts each of its linear layers apart, with lora_A (R, in) and lora_B (out, R), also where the layer is GPT-2's
+Conv1D. Our w_qkv is three layers of theirs: A is the same for each, and B's columns are divided among them. A model
+that is read gets s B A added to its weights, whatever the ranks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.config_checks import brief
+from byhand.equations.low_rank import low_rank
+from byhand.errors import ConfigError, DataError, reason
+from byhand.files.reading import SMALL, parse_json, read_regular
+from byhand.files.tensor_file import header
+from byhand.files.weights import OpenFile
+from byhand.formats.registry import FLOAT32
+from byhand.interop.families import Family, family_of
+from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face.weights import MOST, content
+from byhand.interop.pairing import with_pairing
+from byhand.interop.tensors import Arrays, TensorPart, pieces
+from byhand.layers.adapter import DOWN, UP, merged
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+INSIDE, OF_DOWN, OF_UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+REFUSED = {  # keys that change what an adapter computes, with the values at which they do not
+    "peft_type": ("LORA",), "bias": ("none", None), "use_dora": (False, None), "modules_to_save": (None, []),
+    "rank_pattern": ({}, None), "alpha_pattern": ({}, None), "lora_bias": (False, None),
+    "trainable_token_indices": (None,), "target_parameters": (None, []), "layer_replication": (None,),
+    "alora_invocation_tokens": (None,), "use_qalora": (False, None), "use_bdlora": (False, None),
+}  # fmt: skip
+
+
+def is_adapter(path: Path) -> bool:
+    """Return whether this is a folder that PEFT wrote."""
+    return (path / CONFIG).exists()
+
+
+def files(config: ModelConfig, arrays: Arrays) -> Iterator[tuple[str, bytes | Iterator[bytes | memoryview]]]:
+    """Yield the files of an adapter. ConfigError if there is none, or no family has its model."""
+    if not config.lora:
+        raise ConfigError("this run has no adapter. Use --to hf for its whole model, or train with --lora.")
+    plain, _ = merged(config, {})
+    family = family_of(plain, FAMILIES, "transformers")
+    arrays, _ = with_pairing({n: a for n, a in arrays.items() if n.endswith((DOWN, UP))}, config, family.pairing)
+    parts: dict[str, TensorPart] = {}
+    for piece in pieces(family.completed(plain), family.tensors):
+        adapted = [name for name in piece.ours if name + UP in arrays]
+        if len(piece.ours) > 1 and adapted:
+            raise ConfigError(
+                f"{' and '.join(piece.ours)} are one matrix in {family.name} models, so that PEFT has no adapter of "
+                f"each. Use --to hf for the whole model."
+            )
+        for ours in adapted:
+            name, (rank, width), rows = _module(piece, family), arrays[ours + UP].shape, arrays[ours + DOWN].shape[0]
+            width = len(np.arange(width)[piece.columns])
+            parts |= {
+                theirs: TensorPart((part,), theirs, columns, True, shape)
+                for part, theirs, columns, shape in (
+                    (ours + DOWN, name + OF_DOWN, slice(0, rank), (rank, rows)),
+                    (ours + UP, name + OF_UP, piece.columns, (width, rank)),
+                )
+            }
+    yield CONFIG, (json.dumps(_settings(config, family, list(parts)), indent=2) + "\n").encode()
+    yield WEIGHTS, content(parts, arrays, FLOAT32)
+
+
+def _module(piece: TensorPart, family: Family) -> str:
+    theirs = piece.theirs if piece.theirs == family.head else family.prefix + piece.theirs
+    return INSIDE + theirs.removesuffix(".weight")
+
+
+def _settings(config: ModelConfig, family: Family, names: list[str]) -> dict[str, Any]:
+    modules = [name.removesuffix(OF_DOWN).split(".") for name in names if name.endswith(OF_DOWN)]
+    return {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": None,
+        "r": config.lora,
+        "lora_alpha": config.lora_scale * config.lora,
+        "target_modules": sorted({".".join(m[-2:]) if m[-2] != "model" else m[-1] for m in modules}),
+        "fan_in_fan_out": family.name == "gpt2",
+        "lora_dropout": 0.0,
+        "bias": "none",
+        "use_rslora": False,
+        "use_dora": False,
+        "modules_to_save": None,
+        "inference_mode": True,
+    }
+
+
+def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig, dict[str, np.ndarray]]:
+    """Return a base model with an adapter merged into its weights.
+
+    Raises DataError if the adapter is damaged, of another kind, or of another model.
+    """
+    scale = _scale(folder)
+    family = family_of(config, FAMILIES, "transformers")
+    found, config = with_pairing(arrays, config, family.pairing)
+    with OpenFile(folder / WEIGHTS) as file:
+        try:
+            stored = header(file.read, file.size, MOST)
+        except ValueError as error:
+            raise file.damaged(str(error)) from None
+        left = dict(stored)
+        for piece in pieces(family.completed(config), family.tensors):
+            name = _module(piece, family)
+            if name + OF_DOWN not in left or name + OF_UP not in left:
+                continue
+            pair = [(key, left.pop(key)) for key in (name + OF_DOWN, name + OF_UP)]
+            if any(entry.kind.unpack is None for _, entry in pair):
+                raise DataError(f"{folder}: {name} is {pair[0][1].kind.symbol}. Use an adapter in float32.")
+            down, up = (np.ascontiguousarray(file.floats(entry, key).T) for key, entry in pair)
+            whole = np.concatenate([found[ours] for ours in piece.ours], -1)
+            weight = whole[..., piece.columns]
+            if (down.shape[:1], up.shape[1:], down.shape[1:]) != (weight.shape[:1], weight.shape[1:], up.shape[:1]):
+                raise DataError(f"{folder}: {name} is for another width than the base model's. Use its own base.")
+            made, _ = low_rank.forward(weight, down, up, scale=scale(down.shape[1]))
+            whole[..., piece.columns] = made
+            ends = np.cumsum([found[ours].shape[-1] for ours in piece.ours])[:-1]
+            found |= zip(piece.ours, np.split(whole, ends, -1), strict=True)
+    for name in sorted(left)[:1]:
+        raise DataError(f"{folder} has {name[:120]!r}, which this base model lacks. Use the adapter's own base.")
+    return config, found
+
+
+def _scale(folder: Path) -> Any:
+    """Return s as a function of the rank."""
+    try:
+        settings = parse_json(read_regular(folder / CONFIG, SMALL))
+        alpha, root = settings["lora_alpha"], settings.get("use_rslora", False)
+        if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not math.isfinite(alpha):
+            raise ValueError("lora_alpha is no number")
+    except OSError as error:
+        raise DataError(f"cannot read {folder / CONFIG}: {reason(error)}. Check the folder.") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{folder / CONFIG} is no configuration of LoRA: {brief(error)}. Use PEFT's own.") from None
+    for key, values in REFUSED.items():
+        if settings.get(key, values[0]) not in values:
+            raise DataError(
+                f"{folder}: {key} is {brief(settings[key])}, which byhand lacks. Use a plain LoRA adapter."
+            )
+    return lambda rank: alpha / (math.sqrt(rank) if root else rank)
