@@ -192,7 +192,7 @@ def test_the_command_says_how_often_the_right_ending_is_the_likeliest(tmp_path):
     )
     assert (alone["acc"], alone["acc_stderr"]) == (1.0, None)
     for flags, said in (
-        ([], b"--data with a text, or --choices"),
+        ([], b"--data with a text, --chat with conversations, or --choices"),
         (["--choices", "a.jsonl", "--data", "text.txt"], b"Give one of them"),
         (["--choices", "a.jsonl", "--stride", "3"], b"--stride changes nothing with --choices"),
         (["--data", "text.txt", "--separator", ""], b"--separator changes nothing without --choices"),

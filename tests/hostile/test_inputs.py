@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from byhand.cli.main import main
-from byhand.cli.runs import sample
+from byhand.cli.runs import prompts
 from hostile import flags, formulas, indices, toml_files, worksheets
 from hostile.outcome import command
 
@@ -40,6 +40,6 @@ def test_attacks_by_seed(tmp_path, attacked, seeds):
 )
 def test_findings(argv, tmp_path, monkeypatch):
     flags.prepare(tmp_path)
-    monkeypatch.setattr(sample, "LONGEST", 100)
+    monkeypatch.setattr(prompts, "LONGEST", 100)
     with contextlib.chdir(tmp_path), flags.nothing_lasts():
         assert command(main, argv, b"x" * 101) == 2

@@ -17,7 +17,7 @@ from byhand.generation import StopText
 from byhand.tokenizers import forms
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.registry import restored, stored
-from byhand.tokenizers.sentencepiece_files import NORMAL, Piece, of_model, of_pieces
+from byhand.tokenizers.sentencepiece_files import NORMAL, VocabularyPiece, of_model, of_pieces
 
 WORDS = of_model(cases.tokenizer_model())
 PARTS = ["the", " ", "  ", "▁", "a", "aa", "hello", "\n", "中文", "é", "🙂", "<s>", "</s>", "1", "0x1F", "'", "q"]
@@ -127,7 +127,7 @@ def test_a_token_that_is_looked_for_in_normalized_text_needs_a_space_before_it()
 
 def test_equal_scores_are_merged_from_left_to_right():
     scores = [*cases.pieces()[:259], ("ab", -1.0, NORMAL), ("bc", -1.0, NORMAL), *((c, -9.0, NORMAL) for c in "▁abc")]
-    words = of_pieces([Piece(*each) for each in scores])
+    words = of_pieces([VocabularyPiece(*each) for each in scores])
     assert words.ranks == {"ab": 0, "bc": 0}
     assert words.encode("abc") == [261, 259, 264]
     assert restored(stored(words)).encode("abc") == [261, 259, 264]

@@ -30,7 +30,7 @@ BPE = 2
 DAMAGED = "it is damaged: it is no protobuf of a tokenizer"
 
 
-class Piece(NamedTuple):
+class VocabularyPiece(NamedTuple):
     """A token: its text, how early it is merged, and its kind."""
 
     text: str
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
     kind: int = NORMAL
 
 
-def of_pieces(pieces: Sequence[Piece], prefix: str = "each") -> SentencePieceTokenizer:
+def of_pieces(pieces: Sequence[VocabularyPiece], prefix: str = "each") -> SentencePieceTokenizer:
     """Return the tokenizer of pieces in the order of their ids. DataError if they are none."""
     if len({piece.text for piece in pieces if piece.kind != UNUSED}) < sum(p.kind != UNUSED for p in pieces):
         raise DataError("it has a token twice")
@@ -67,7 +67,7 @@ def of_pieces(pieces: Sequence[Piece], prefix: str = "each") -> SentencePieceTok
 
 def of_model(content: bytes) -> SentencePieceTokenizer:
     """Return the tokenizer of a tokenizer.model. DataError if it is damaged, or no BPE with byte fallback."""
-    pieces, trainer, normal = list[Piece](), dict[int, Any](), dict[int, Any]()
+    pieces, trainer, normal = list[VocabularyPiece](), dict[int, Any](), dict[int, Any]()
     for number, value in _fields(content):
         if number == 1 and isinstance(value, bytes):
             found = dict(_fields(value))
@@ -76,7 +76,7 @@ def of_model(content: bytes) -> SentencePieceTokenizer:
                 raise DataError(DAMAGED)
             if len(pieces) >= LARGEST:
                 raise DataError(f"it has more than {LARGEST:,} tokens")
-            pieces.append(Piece(_text(text), score, kind))
+            pieces.append(VocabularyPiece(_text(text), score, kind))
         elif number in (2, 3) and isinstance(value, bytes):
             (trainer if number == 2 else normal).update(_fields(value))
     if trainer.get(3, 1) != BPE:
@@ -91,7 +91,7 @@ def of_model(content: bytes) -> SentencePieceTokenizer:
 
 def of_llama2_c(content: bytes) -> SentencePieceTokenizer:
     """Return the tokenizer of a tokenizer.bin: Llama's own tokens first, then 256 bytes."""
-    pieces, at = list[Piece](), 4
+    pieces, at = list[VocabularyPiece](), 4
     while at < len(content):
         if at + 8 > len(content) or len(pieces) >= LARGEST:
             raise DataError("it is damaged: it is no tokenizer.bin of llama2.c")
@@ -102,7 +102,7 @@ def of_llama2_c(content: bytes) -> SentencePieceTokenizer:
         text = _text(content[at - length : at])
         kind = (UNKNOWN, CONTROL, CONTROL)[len(pieces)] if len(pieces) < 3 else NORMAL
         text = text.strip("\n") if kind == CONTROL else text.replace(" ", SPACE)
-        pieces.append(Piece(text, score, BYTES if BYTE.fullmatch(text) else kind))
+        pieces.append(VocabularyPiece(text, score, BYTES if BYTE.fullmatch(text) else kind))
     found = of_pieces(pieces)
     return found.using(_llama(found, unk=0, bos=1, eos=2))
 

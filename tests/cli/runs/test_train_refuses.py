@@ -74,7 +74,7 @@ def test_sizes_beyond_memory_are_one_line(tmp_path, text):
     line = error_line(
         byhand("train", *TINY, "--d-model", 131072, "--n-heads", 1, "--data", text, "--out", "run", cwd=tmp_path)
     )
-    assert "this run needs at least" in line
+    assert "this run needs" in line
 
 
 def test_weights_that_an_update_made_infinite_are_not_saved(tmp_path, text):

@@ -124,7 +124,9 @@ def test_a_text_whose_name_is_hostile_forges_no_line(tmp_path, monkeypatch):
     """The name is logged while the text is encoded, and shown when it is done."""
     monkeypatch.setattr("byhand.corpus.encoding.cache_folder", lambda: tmp_path / "cache")  # where it is not kept yet
     text = write_text(tmp_path / "t\x9b31m\nerror: forged", 4000)
-    (tmp_path / "t.tiktoken").write_bytes(b"".join(b64encode(bytes([i])) + b" %d\n" % i for i in range(256)))
+    (tmp_path / "t.tiktoken").write_bytes(
+        b"".join(b64encode(bytes([i])) + b" %d\n" % i for i in range(256)) + b"YWI= 256\n"
+    )  # and ab
     done = byhand("train", *TINY, "--tokenizer", "t.tiktoken", "--data", text, "--out", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stderr.decode()

@@ -76,6 +76,8 @@ lora_on | Which matrices get adapters | 哪些矩阵带适配器 | target_module
 # DataConfig
 data | The text to train on | 训练用的文本 | corpus, training data, my own text, own data, dataset file,
     tiny shakespeare, openwebtext, 训练数据, 语料, 自己的数据, 自己的文本
+chat | Conversations to train on | 用来训练的对话 | --chat, conversations, chat fine-tuning, instruction tuning, SFT,
+    ShareGPT, messages, 对话数据, 指令微调, 对话微调
 text_field | Field of JSON lines that holds the text | JSON Lines 中存放文本的字段 | jsonl, ndjson, parquet column,
     text column, text_column, dataset_text_field, JSON 数据, 字段名
 encoding | Encoding of text files | 文本文件的编码 | character set, charset, UTF-16, latin-1, cp1252, gbk, gb18030,

@@ -26,7 +26,7 @@ from byhand.tokenizers.sentencepiece_files import (
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
-    Piece,
+    VocabularyPiece,
     of_pieces,
 )
 from byhand.tokenizers.symbols import is_pair, ordinary
@@ -145,7 +145,7 @@ def _of_pieces(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenize
         if not texts or not len(listed) == len(scores) == len(kinds) == vocab_size:
             raise DataError(f"its tokens are not those of a model of {vocab_size:,}")
         found = of_pieces(
-            [Piece(*each) for each in zip(listed, scores, kinds, strict=True)], "each" if prefix else "none"
+            [VocabularyPiece(*each) for each in zip(listed, scores, kinds, strict=True)], "each" if prefix else "none"
         )
         usual = {f"{KEY}{name}": token for name, token in LLAMA.items()}
         return conventions.with_conventions(found, usual | dict(keys), found.conventions.shown, True)
