@@ -84,13 +84,6 @@ padding | Padding | 填充（padding） | sample_batch
     Every window is a full piece of a long text.
     每个窗口都是长文本中完整的一段。
     pad_token, pad_token_id, padding mask, key_padding_mask, ignore_index, 填充掩码, 补齐, 填充
-special_tokens | Special tokens | 特殊词元 | generate, tokenization
-    Tokens for the beginning or end of a text that stop generation.
-    表示文本开头或结尾、使生成停止的词元。
-    A tokenizer may have them (--special); generation stops after the number of tokens asked for.
-    分词器可以有特殊词元（--special）；生成到指定的词元数为止。
-    EOS, BOS, eos_token_id, bos_token, end of text, <|endoftext|>, stop token, CLS token, chat template, 结束符,
-    起始符, 终止词元
 other_tokenizers | WordPiece, Unigram | WordPiece、Unigram | bpe, bpe_training
     Other ways to choose a vocabulary: by likelihood.
     选择词表的其他方法：按似然。
@@ -149,13 +142,12 @@ weight_averaging | Averages of checkpoints (SWA) | 检查点平均（SWA） | em
     A moving average of the weights goes along with training (--ema).
     训练时同步保存权重的滑动平均（--ema）。
     SWA, stochastic weight averaging, model soup, checkpoint averaging, 随机权重平均
-fine_tuning | Fine-tuning methods | 微调方法 | train, load, lora
-    Instructions or rewards for a trained model.
-    用指令或奖励继续训练已有模型。
-    All weights, or low-rank adapters (--lora), are trained to predict the next token; a run can be resumed.
-    全部权重或低秩适配器（--lora）都为预测下一词元而训练；训练可以续跑。
-    QLoRA, RLHF, PPO, DPO, GRPO, SFT, instruction tuning, 指令微调,
-    强化学习, 对齐
+fine_tuning | Training by rewards or preferences | 用奖励或偏好训练 | train, tune, lora
+    Rewards or pairs of answers for a trained model.
+    用奖励或成对的回答继续训练已有模型。
+    All weights, or low-rank adapters (--lora), are trained to predict the next token, of texts or of answers (--chat).
+    全部权重或低秩适配器（--lora）都为预测下一词元而训练，可以是普通文本，也可以只是对话中的回答（--chat）。
+    QLoRA, RLHF, PPO, DPO, GRPO, 强化学习, 对齐
 # Generation
 beam_search | Beam search | 束搜索 | generate, temperature, top_k
     Keeps the best few continuations at each step.

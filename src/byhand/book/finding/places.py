@@ -112,6 +112,11 @@ zero_grad | Clearing gradients | 清零梯度 | model.py:TinyGPT.zero_grad
 evaluate | Evaluation on a text | 在文本上评估 | evaluate.py:evaluate
     estimate_loss, validation loss, eval loss, test loss, evaluation, bits per byte, overfitting, 验证损失, 评估,
     测试损失, 过拟合
+choices | Multiple choice by log-likelihood | 按对数似然做选择题 | choices.py:choose
+    HellaSwag, ARC, multiple choice, lm-evaluation-harness, acc_norm, 选择题
+memory | What a run takes of the memory | 训练占用多少内存 | memory.py:run_bytes
+    out of memory, OOM, CUDA out of memory, how much memory, memory usage, micro-batch that fits, 内存不足, 显存不足,
+    显存占用, 内存占用
 tokenization | Tokenizer | 分词器 | tokenizers/tokenizer.py:Tokenizer
     encode, decode, tokenization, tokenize, AutoTokenizer, byte tokenizer, ByteTokenizer, text to ids, 分词, 编码,
     字节级分词, 文本怎么变成数字
@@ -121,6 +126,11 @@ bpe | Byte-pair encoding | 字节对编码 | tokenizers/bpe.py:BytePairTokenizer
 sentencepiece | SentencePiece's tokens | SentencePiece 词元 | tokenizers/sentencepiece.py:SentencePieceTokenizer
     SentencePiece, byte fallback, byte_fallback, tokenizer.model, LlamaTokenizer, add_dummy_prefix, add_space_prefix,
     Metaspace, ▁, 字节回退
+special_tokens | Tokens that begin and end a text | 文本的起始与结束词元 | tokenizers/conventions.py:Conventions
+    EOS, BOS, eos_token_id, bos_token, end of text, <|endoftext|>, add_bos_token, generation_config, special tokens,
+    特殊词元, 结束符, 起始符, 终止词元
+chat_template | Chat templates | 对话模板 | conversations/formats.py:Chat
+    apply_chat_template, chat template, ChatML, <|im_start|>, add_generation_prompt, Jinja, 对话格式, 聊天模板
 bpe_training | Training a tokenizer: the commonest pair becomes a token | 训练分词器：最常见的一对成为新词元 |
         tokenizers/plain.py:learn
     train a tokenizer, train BPE, learn merges, count pairs, merge, tie-break, rustbpe, minbpe, 训练 BPE, 训练分词器,
