@@ -28,10 +28,12 @@ def test_a_file_is_the_one_that_the_library_writes(shapes, dtype, seed):
         np.testing.assert_array_equal(found[name], array)
 
 
-def test_blocks_are_the_arrays_own_memory():
-    array = np.ones((5, 7), np.float32)
-    _, block = blocks({"wte": array})
-    array[0, 0] = 2
+def test_blocks_of_large_arrays_are_their_own_memory_and_small_ones_share_one():
+    large, small = np.ones((512, 1024), np.float32), np.zeros(3, np.float32)
+    before, block, after = blocks({"a": small, "b": large, "c": small, "d": small})
+    assert (len(before) - len(after)) > 0
+    assert len(after) == 24
+    large[0, 0] = 2
     assert np.frombuffer(block, np.float32)[0] == 2
 
 

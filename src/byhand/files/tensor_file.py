@@ -17,7 +17,7 @@ import numpy as np
 from byhand.errors import brief
 from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import parse_json
-from byhand.files.weights import Stored
+from byhand.files.weights import OWN_PAGES, Stored
 from byhand.formats.registry import FORMATS, Format, called
 
 LENGTH = 8  # bytes: the length of the header
@@ -51,11 +51,20 @@ def head(arrays: Mapping[str, tuple[Format, tuple[int, ...]]], metadata: Mapping
 
 
 def blocks(arrays: Mapping[str, np.ndarray]) -> Iterable[bytes | memoryview]:
-    """Return a file of arrays as blocks: its head, then each array's memory, in place where it is contiguous."""
+    """Return a file of arrays as blocks: its head, then each array's memory, in place where it is contiguous.
+
+    Small ones are joined: each block is a write.
+    """
     ordered = sorted(arrays.items())
-    yield head({name: (FORMATS[str(array.dtype)], array.shape) for name, array in ordered})
+    small = [head({name: (FORMATS[str(array.dtype)], array.shape) for name, array in ordered})]
     for _, array in ordered:
+        if array.nbytes < OWN_PAGES:
+            small.append(array.tobytes())
+            continue
+        yield b"".join(small)
+        small.clear()
         yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    yield b"".join(small)
 
 
 def tensors(read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:

@@ -145,7 +145,7 @@ weight_averaging | Averages of checkpoints (SWA) | 检查点平均（SWA） | em
 fine_tuning | Training by rewards or preferences | 用奖励或偏好训练 | train, tune, lora
     Rewards or pairs of answers for a trained model.
     用奖励或成对的回答继续训练已有模型。
-    All weights, or low-rank adapters (--lora), are trained to predict the next token, of texts or of answers (--chat).
+    All weights, or low-rank adapters (--lora), learn to predict the next token, of texts or of answers (--chat).
     全部权重或低秩适配器（--lora）都为预测下一词元而训练，可以是普通文本，也可以只是对话中的回答（--chat）。
     QLoRA, RLHF, PPO, DPO, GRPO, 强化学习, 对齐
 # Generation
