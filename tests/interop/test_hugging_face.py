@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ByhandError
 from byhand.interop import exchange
 from byhand.interop.hugging_face import settings
 from byhand.interop.hugging_face.families import GPT2
 from byhand.interop.hugging_face.tokens import of_folder
 from byhand.interop.hugging_face.weights import Weights
+from byhand.model import TinyGPT
+from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.symbols import visible_bytes
 from interop import foreign_cases as foreign
 from interop.run_cases import logits
@@ -317,3 +320,14 @@ def test_sizes_are_checked_before_anything_is_allocated(tmp_path):
         assert "its arrays overlap, leave gaps, or do not end with the file" in refused(
             tmp_path
         ) or "offsets" in refused(tmp_path)
+
+
+@pytest.mark.parametrize(("text", "end"), [({"training_documents": 3}, 0), ({}, None)])
+def test_a_learnt_end_of_documents_ends_texts_of_transformers_too(tmp_path, text, end):
+    """Of bytes it is the byte 0, which no convention names."""
+    config = ModelConfig(seq_len=8, d_model=8, n_layers=1, n_heads=1, norm_affine=True, lm_head_bias=False)
+    arrays = {name: p.data for name, p in TinyGPT(config).parameters().items()}
+    run = Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 1, "text": text})
+    exchange.write(run, "hf", tmp_path / "out")
+    for name in ("config.json", "generation_config.json"):
+        assert json.loads((tmp_path / "out" / name).read_bytes())["eos_token_id"] == end

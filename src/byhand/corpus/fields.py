@@ -94,4 +94,7 @@ def _encoded(text: str | None, field: str, where: str) -> bytes:
 
 def _without_field(where: str, field: str, names: list[str]) -> str:
     known = ", ".join(repr(name[:40]) for name in names[:8]) or "none"
-    return f"{where} has no field {field[:40]!r} but {known}. Name the one that holds the text with --text-field."
+    chats = " Use --chat for conversations." if {"messages", "conversations"} & set(names) else ""
+    return (
+        f"{where} has no field {field[:40]!r} but {known}. Name the one that holds the text with --text-field.{chats}"
+    )

@@ -166,7 +166,7 @@ def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32") -> list
     else:
         run = run.merged()
         given = run.config.model, run.averages or run.parameters, run.tokenizer, FORMATS[dtype]
-        contents = gguf.files(*given) if goal == "gguf" else hugging_face.files(*given)
+        contents = gguf.files(*given) if goal == "gguf" else hugging_face.files(*given, sorted(run.ends))
     first = next(contents)  # whether it can be represented shows before anything is written
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ class Checkpoint:
     @property
     def ends(self) -> frozenset[int]:
         """The tokens that end a text: the tokenizer's, and that of documents if the run learnt where they end."""
-        learnt = {self.tokenizer.end} if "training_documents" in self.state["text"] else set[int]()
+        learnt = {self.tokenizer.end} if "training_documents" in self.state.get("text", {}) else set[int]()
         return frozenset(self.tokenizer.conventions.ends) | learnt
 
     def model(self, average: bool = True) -> TinyGPT:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -62,11 +63,12 @@ def _config(folder: Path) -> tuple[Family, ModelConfig]:
 
 
 def files(
-    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32
+    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32, ends: Iterable[int] = ()
 ) -> Iterator[tuple[str, bytes | Iterator[bytes | memoryview]]]:
     """Yield the files of a folder that transformers loads. ConfigError if no family has this model.
 
     kind  of all tensors
+    ends  ids that end a text, if the tokenizer's conventions name none
     """
     if kind.block > 1:
         raise ConfigError(f"{kind.name} is for a GGUF only. Use --to gguf, or --dtype float32, float16 or bfloat16.")
@@ -74,7 +76,8 @@ def files(
     full, whole = completed(arrays, config, family)
     for array, numbers in full.items():
         require_room(array, numbers, kind)
-    ids = conventions.ids(conventions.conventions_of(tokens.known(tokenizer)))
+    known = conventions.conventions_of(tokens.known(tokenizer))
+    ids = conventions.ids(known if known.ends else replace(known, ends=tuple(ends)))
     described = list(tokens.files(tokenizer, config.seq_len))  # or refused before anything is written
     yield CONFIG, _json(as_json(family, whole, ids, kind.name))
     yield GENERATION, _json({**ids, "do_sample": False})
