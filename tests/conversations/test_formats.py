@@ -99,4 +99,14 @@ def test_both_forms_are_the_same_messages():
 
 def test_the_oldest_questions_go_first_and_the_system_stays():
     talk = [Message("system", "s"), *TALK]
-    assert list(shortened(talk)) == [talk, [talk[0], *TALK[2:]]]
+    assert shortened(talk, len, len(talk)) == (talk, True)
+    for most in range(len(talk)):
+        assert shortened(talk, len, most) == ([talk[0], *TALK[2:]], False)
+
+
+def test_a_long_conversation_is_measured_few_times():
+    talk = [Message(role, str(i)) for i in range(1000) for role in ("user", "assistant")]
+    measured = []
+    rest, whole = shortened(talk, lambda some: measured.append(1) or len(some), 500)
+    assert (len(rest), rest[-1], whole) == (500, talk[-1], False)
+    assert len(measured) < 20

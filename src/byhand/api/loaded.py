@@ -108,7 +108,7 @@ class Loaded:
         """
         asked = named(chat.Options, "chat", settings, OF_CHAT).over(chat.Options(self.path))
         given = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
-        text = chat.Talk(self.checkpoint, asked).ask(conversation(given, "messages"))
+        text, _ = chat.Talk(self.checkpoint, asked).ask(conversation(given, "messages"))
         return "".join(pieces(self._engine(asked.runtime, asked.weights, True), text))
 
     def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Continuation]:

@@ -6,7 +6,8 @@ ShareGPT  {"conversations": [{"from": "human", "value": "To be?"}, {"from": "gpt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from byhand.config_checks import brief
@@ -42,6 +43,10 @@ def conversation(found: Any, where: str) -> list[Message]:
 def _message(found: Any, role: str, content: str, where: str) -> Message:
     if isinstance(found, Message):
         found = found._asdict()
+    if isinstance(found, Mapping) and found.get("weight", 1) != 1:
+        raise DataError(
+            f"{where}: a message has the weight {brief(found['weight'])}, but all answers count alike here."
+        )
     if not isinstance(found, Mapping) or not isinstance(found.get(content), str):
         raise DataError(f"{where}: a message has no text as its {content!r}. Write lines like {EXAMPLE}.")
     if not isinstance(who := found.get(role), str) or who not in ROLES:
@@ -52,11 +57,18 @@ def _message(found: Any, role: str, content: str, where: str) -> Message:
     return Message(ROLES[who], text)  # pyright: ignore[reportArgumentType]
 
 
-def shortened(messages: Messages) -> Iterator[list[Message]]:
-    """Yield a conversation, then without its oldest questions and answers one after the other, down to the last.
+def shortened(messages: Messages, length: Callable[[Messages], int], most: int) -> tuple[list[Message], bool]:
+    """Return a conversation of at most so many tokens, and whether it is all of it.
 
-    What stands before the first question stays.
+    It loses its oldest questions with their answers, at most down to the last one, which may be too long itself. What
+    stands before the first question stays.
     """
+    if length(messages) <= most:
+        return list(messages), True
     begins = [i for i, message in enumerate(messages) if message.role == "user"] or [0]
-    for begin in begins:
-        yield [*messages[: begins[0]], *messages[begin:]]
+
+    def without(count: int) -> list[Message]:
+        return [*messages[: begins[0]], *messages[begins[count] :]]
+
+    lost = bisect_left(range(len(begins)), True, 1, key=lambda count: length(without(count)) <= most)
+    return without(min(lost, len(begins) - 1)), False

@@ -109,12 +109,9 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
 
 def fitted(chat: Chat, messages: Messages, most: int) -> tuple[list[int], list[bool], bool]:
     """Return at most so many ids of a conversation, which are learnt, and whether these are all."""
-    ids, learnt = list[int](), list[bool]()
-    for i, rest in enumerate(shortened(messages)):
-        ids, learnt = chat.conversation(rest)
-        if len(ids) <= most:
-            return ids, learnt, i == 0
-    return ids[-most:], learnt[-most:], False
+    rest, whole = shortened(messages, lambda some: len(chat.conversation(some)[0]), most)
+    ids, learnt = chat.conversation(rest)
+    return ids[-most:], learnt[-most:], whole and len(ids) <= most
 
 
 def _lines(text: Text) -> Iterator[bytes]:

@@ -96,20 +96,18 @@ class Talk:
         self._allowed, self._answer = drawable(options.ascii_only, loaded), options.answer
         self._said = False
 
-    def ask(self, messages: Messages) -> Continuation:
-        """Return the text that answers the last message: of those before, as many as leave room for an answer."""
-        room, ids = self.context - min(self._answer.max_new_tokens, self.context // 2), list[int]()
-        for i, rest in enumerate(shortened(messages)):
-            ids = self.chat.prompt(rest)
-            if i and not self._said:
-                say(f"the model reads {self.context:,} tokens: the oldest questions and answers are left out now")
-                self._said = True
-            if len(ids) <= room:
-                break
+    def ask(self, messages: Messages) -> tuple[Continuation, list[Message]]:
+        """Return the text that answers the last message, and what it reads: as much as leaves room for an answer."""
+        room = self.context - min(self._answer.max_new_tokens, self.context // 2)
+        rest, whole = shortened(messages, lambda some: len(self.chat.prompt(some)), room)
+        if not (whole or self._said):
+            say(f"the model reads {self.context:,} tokens: the oldest questions and answers are left out now")
+            self._said = True
+        ids = self.chat.prompt(rest)
         given = EncodedPrompt.of_tokens("the conversation", self._answer, ids, self.tokenizer, self._ends)
         given.say_what_is_cut(self.tokenizer, self.context)
         (text,) = given.texts(self.tokenizer, self._allowed, False, self.chat.stops)
-        return text
+        return text, rest
 
 
 def main(arguments: list[str]) -> int:
@@ -138,6 +136,7 @@ def main(arguments: list[str]) -> int:
 def _talk(talk: Talk, engine: Engine, before: list[Message], pause: Pause | None) -> int:
     """Answer each line, until the last one or /exit."""
     messages, written = list(before), on_terminal if sys.stdout.isatty() else str
+    code = 0
     for line in _lines(pause):
         if line == "/exit":
             break
@@ -147,12 +146,11 @@ def _talk(talk: Talk, engine: Engine, before: list[Message], pause: Pause | None
             continue
         try:
             (question,) = conversation([Message("user", line)], "your line")
-            text = talk.ask([*messages, question])
+            text, messages = talk.ask([*messages, question])
         except DataError as error:
             say(f"error: {error}")
-            if pause:
-                continue
-            return 2
+            code = 0 if pause else 2  # a script sees that a line was not answered
+            continue
         answer = list[str]()
         for piece in pieces(engine, text):
             answer.append(piece)
@@ -161,8 +159,8 @@ def _talk(talk: Talk, engine: Engine, before: list[Message], pause: Pause | None
             if pause and pause.taken():
                 break
         show("", flush=True)
-        messages += [question, Message("assistant", "".join(answer))]
-    return 0
+        messages.append(Message("assistant", "".join(answer)))
+    return code
 
 
 def _lines(pause: Pause | None) -> Iterator[str]:
