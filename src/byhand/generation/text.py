@@ -48,7 +48,6 @@ def generate(
     use_cache: bool = True,
     runtime: str = "auto",
     weights: Weights = "float32",
-    moves: bool = False,
 ) -> Generation:
     """Return max_new_tokens token ids that continue the prompt, drawn one after the other.
 
@@ -59,7 +58,6 @@ def generate(
     runtime  all draw the same tokens up to rounding; auto takes the fastest one that can
     weights  the type to which every matrix and table is rounded, not activations and sums: the loops runtime then
              reads less, which is faster if the weights do not fit into the caches
-    moves    the model is for this text alone, and may lose its arrays: less memory
 
     Raises ConfigError or DataError for invalid arguments, NonFiniteError if the logits are not finite.
     """
@@ -77,7 +75,7 @@ def generate(
     tokens = token_array(
         [given if np.size(given) else [min(START, vocab_size - 1)]], vocab_size, "the prompt's tokens"
     )
-    engine = Engine(model, runtime=runtime, weights=weights, cache=use_cache, moves=moves)
+    engine = Engine(model, runtime=runtime, weights=weights, cache=use_cache)
     stream = engine.submit(
         Stream(tokens[0].tolist(), int(max_new_tokens), sampling, allowed, frozenset(stop), scored)
     )
