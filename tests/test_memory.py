@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from byhand import memory
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ConfigError
-from byhand.memory import fitting, require_memory, run_bytes
+from byhand.memory import fitting, needed, require_memory, run_bytes
 from byhand.runtimes.protocol import Request, to_train
 from byhand.runtimes.registry import begin, runtimes
 from cli.inside import byhand
@@ -143,9 +143,63 @@ def test_streams_that_do_not_fit_are_one_line(tmp_path, monkeypatch):
     assert byhand("sample", "run", *flags, "--streams", "1", cwd=tmp_path).returncode == 0
 
 
+def test_an_evaluation_that_does_not_fit_is_one_line(tmp_path, monkeypatch):
+    text = write_text(tmp_path / "text", 4000)
+    assert byhand("train", "--data", text, "--steps", "1", *SMALL, "--out", "run", cwd=tmp_path).returncode == 0
+    request = Request("evaluate", replace(MODEL, vocab_size=256), "numpy")
+    have(monkeypatch, needed(request, (16, 256)) - 1)
+    line = error_line(byhand("eval", "run", "--data", text, "--runtime", "numpy", cwd=tmp_path))
+    assert "evaluation needs at least" in line
+    have(monkeypatch, needed(request, (16, 256)))
+    assert byhand("eval", "run", "--data", text, "--runtime", "numpy", cwd=tmp_path).returncode == 0
+
+
+@needs_loops
+def test_weights_of_fewer_bits_need_less_where_they_are_packed():
+    def of(runtime, weights):
+        return needed(Request("generate", MODEL, runtime, weights=weights))
+
+    assert of("numpy", "bfloat16") == of("numpy", "float32")
+    parameters = memory._parameters(MODEL)[0]
+    assert of("loops", "float32") - of("loops", "bfloat16") == 2 * parameters
+
+
+def peak_of(*arguments):
+    """Run the command in a process; return its largest resident bytes."""
+    process = subprocess.Popen([sys.executable, "-m", "byhand", *map(str, arguments)], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return 1024 * used.ru_maxrss
+
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux")
+WITH = pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=needs_loops)])
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux")
-@pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=needs_loops)])
+@LINUX
+@WITH
+def test_the_estimates_of_evaluation_and_generation_are_what_a_process_takes(tmp_path, runtime):
+    text = write_text(tmp_path / "text", 11000)
+    model = ModelConfig(vocab_size=256, seq_len=1024, d_model=768, n_layers=12, n_heads=12)
+    shape = ("--seq-len=1024", "--d-model=768", "--n-layers=12", "--n-heads=12")
+    flags = ("--batch-size=1", "--steps=1", "--eval-windows=1", "--data", text, "--out", tmp_path / "run")
+    peak_of("train", *shape, *flags, "--runtime=loops")
+    given = tmp_path / "run", "--runtime", runtime
+    request = Request("evaluate", model, runtime)
+    assert needed(request, (4, 1024)) == pytest.approx(peak_of("eval", *given, "--data", text), rel=0.1)
+    for weights in ("float32", "bfloat16") if runtime == "loops" else ("float32",):
+        request = Request("generate", model, runtime, weights=weights)
+        peak = peak_of("sample", *given, "--weights", weights, "--max-new-tokens", 4)
+        assert peak < 1.1 * needed(request)
+        if runtime == "loops":  # NumPy's caches grow with the text
+            assert peak > 0.9 * needed(request)
+
+
+@pytest.mark.slow
+@LINUX
+@WITH
 @pytest.mark.parametrize("shape", [(4, 256, 1), (2, 128, 2)])
 def test_the_estimate_is_what_a_process_takes(tmp_path, runtime, shape):
     batch, length, accum = shape
@@ -156,8 +210,4 @@ def test_the_estimate_is_what_a_process_takes(tmp_path, runtime, shape):
         "runtime": runtime, "eval-windows": 2, "steps": 2, "data": write_text(tmp_path / "text", 9000),
         "out": tmp_path / "run",
     }.items()]  # fmt: skip
-    process = subprocess.Popen([sys.executable, "-m", "byhand", "train", *flags], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    assert run_bytes(config, to_train(config)) == pytest.approx(1024 * used.ru_maxrss, rel=0.1)
+    assert run_bytes(config, to_train(config)) == pytest.approx(peak_of("train", *flags), rel=0.1)

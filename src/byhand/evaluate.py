@@ -16,6 +16,7 @@ from byhand.corpus.chats import ChatCorpus
 from byhand.corpus.dataset import Corpus, bits_per_byte
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
+from byhand.memory import require_room
 from byhand.model import TinyGPT
 from byhand.quantities import counted, duration
 from byhand.runtimes.protocol import Request, Runtime, TrainingSession
@@ -24,6 +25,7 @@ from byhand.runtimes.registry import Choice, begin
 log = logging.getLogger(__name__)
 EVERY, LINES = 2.0, 20  # seconds between two lines of progress, at least; about how many lines, at most
 ROWS = 4096  # tokens computed at once
+SMALLER = "Use a smaller model."
 
 
 class Windows(NamedTuple):
@@ -83,6 +85,7 @@ def evaluate(
     work = step_flops(model.config, 1) / 3 * max(1, predicted / stride)
     request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves)
     shapes = sorted({(len(block.starts), block.length) for blocks in passes for block in blocks})
+    require_room("evaluation", request, SMALLER, max(shapes, key=math.prod))
     with evaluating(model, request, lambda session: session.prepare([], shapes)) as (session, choice):
         total, report = 0.0, progress(text.name, predicted)
         for blocks in passes:
@@ -100,6 +103,7 @@ def evaluate_chats(model: TinyGPT, chats: ChatCorpus, runtime: str = "auto", mov
     work = step_flops(model.config, 1) / 3 * chats.count
     request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves)
     shapes = sorted({(len(chunk), window) for chunk in chunks})
+    require_room("evaluation", request, SMALLER, shapes[-1])
     with evaluating(model, request, lambda session: session.prepare([], shapes)) as (session, choice):
         sums, report = list[float](), progress(chats.name, chats.count)
         predicted = stood_for = 0

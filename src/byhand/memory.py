@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from byhand.config import TrainConfig
@@ -143,17 +144,20 @@ def _that_fit(config: TrainConfig, request: Request) -> Iterator[str]:
             length //= 2
 
 
-def require_room(what: str, request: Request, instead: str) -> None:
-    """Raise ConfigError if a model cannot be evaluated, or generate, in this machine's memory.
+def needed(request: Request, shape: Shape | None = None) -> int:
+    """Return the peak of a process that generates, or evaluates on tokens of this shape."""
+    runtime, item = choose(request).runtime, FORMATS[array_of(request.dtype)].size
+    weights = FORMATS[request.weights].size if runtime.packs else item
+    more = working_bytes(runtime, request, shape) if shape else item * cached(request.model, request.streams)
+    return weights * _parameters(request.model)[0] + more + runtime.loaded
+
+
+def require_room(what: str, request: Request, instead: str, shape: Shape | None = None) -> None:
+    """Raise ConfigError if a model cannot be evaluated on such tokens, or generate, in this machine's memory.
 
     instead  what to do about it
     """
-    runtime = choose(request).runtime
-    if (have := room(runtime)) is None:
-        return
-    item = FORMATS[array_of(request.dtype)].size
-    need = item * (_parameters(request.model)[0] + cached(request.model, request.streams)) + runtime.loaded
-    if need > have:
+    if (have := room(choose(request).runtime)) is not None and (need := needed(request, shape)) > have:
         raise ConfigError(
             f"{what} needs at least {need / 1e9:,.3g} GB, but {have / 1e9:,.3g} GB of memory are free for it here. "
             f"{instead}"
@@ -171,6 +175,7 @@ def _parameters(model: ModelConfig) -> tuple[int, int]:
     return sum(size for size, _ in sizes), sum(size for size, trained in sizes if trained)
 
 
+@lru_cache(256)
 def working_bytes(runtime: Runtime, request: Request, shape: Shape) -> int:
     """Return the bytes of a step's working set; a large batch is extrapolated from two smaller ones."""
     rows, steps = shape

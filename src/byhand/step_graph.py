@@ -6,7 +6,7 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.engine.graph.outline import Outline
-from byhand.engine.graph.record import Graph, record
+from byhand.engine.graph.record import Graph, live_bytes, record
 from byhand.model import TinyGPT, parameter_shapes
 
 
@@ -19,3 +19,9 @@ def step_graph(config: ModelConfig, shape: tuple[int, int], dtype: str = "float3
     """Return the graph of the loss of tokens (B, T)."""
     tokens = np.zeros(shape, np.int64)
     return record(outlined(config, dtype).loss_of, tokens=tokens, targets=tokens)
+
+
+def evaluation_bytes(config: ModelConfig, shape: tuple[int, int], dtype: str = "float32") -> int:
+    """Return the most bytes of arrays at a time while the loss of tokens (B, T) is computed, equation by equation."""
+    tokens = np.zeros(shape, np.int64)
+    return live_bytes(outlined(config, dtype).loss_of, tokens=tokens, targets=tokens)

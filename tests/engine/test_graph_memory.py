@@ -9,7 +9,7 @@ import byhand as bh
 from byhand.engine.backward import applications
 from byhand.engine.graph.memory import boundary_bytes, cotangent_bytes, kept_bytes
 from byhand.engine.graph.outline import Outline
-from byhand.engine.graph.record import record
+from byhand.engine.graph.record import live_bytes, record
 from model_cases import FAMILY
 
 CHOICES = list(FAMILY.values())
@@ -60,6 +60,20 @@ def test_a_backward_pass_takes_what_the_graph_tells_and_little_more():
         tracemalloc.stop()
     gradients = sum(p.grad.nbytes for p in model.parameters().values())
     assert told < most < 1.25 * told + 2 * gradients
+
+
+@pytest.mark.parametrize("settings", [{}, {"vocab_size": 4096}, {"n_layers": 6, "d_ff": 192}], ids=str)
+def test_a_forward_pass_takes_what_the_graph_tells(settings):
+    model, tokens, targets = made({"seq_len": 64, "d_model": 48, "vocab_size": 64} | settings)
+    told = live_bytes(model.loss, tokens=tokens, targets=targets)
+    tracemalloc.start()
+    try:
+        with bh.no_grad():
+            model.loss(tokens, targets)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0.75 * told < most < 1.25 * told
 
 
 def test_a_cotangent_lives_beside_those_that_its_derivative_makes():

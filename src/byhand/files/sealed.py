@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
 from byhand.errors import CheckpointError, UnknownCheckpointError, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.run_folder import MANIFEST
-from byhand.files.weights import PIECE, read_array
+from byhand.files.weights import PIECE, OpenFile, read_array
 
 NAME = re.compile(r"[\w-][\w.-]{0,99}")
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.EFBIG)  # of a file that is another thing now
@@ -149,6 +150,18 @@ class Sealed:
             raise CheckpointError(f"{self.path} is damaged: {name} does not have the SHA-256 of its manifest.")
         if why:
             raise why
+
+    def again(self, name: str) -> Callable[[int, int], np.ndarray]:
+        """Return a function that reads any bytes of a file; it raises DataError once the file has changed."""
+        file = OpenFile(self.path / name)
+
+        def read(begin: int, count: int) -> np.ndarray:
+            content = file.read(begin, count)
+            file.require_unchanged()
+            return content
+
+        finalize(read, file.raw.close)
+        return read
 
     def _unreadable(self, error: OSError, name: str) -> CheckpointError:
         name = Path(str(error.filename or name)).name

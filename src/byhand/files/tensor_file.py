@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from byhand.errors import brief
 from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import parse_json
+from byhand.files.unread import Unread
 from byhand.files.weights import OWN_PAGES, Stored
 from byhand.formats.registry import FORMATS, Format, called
 
@@ -67,42 +70,56 @@ def blocks(arrays: Mapping[str, np.ndarray]) -> Iterable[bytes | memoryview]:
     yield b"".join(small)
 
 
-def tensors(read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:
+def tensors(
+    read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str, again: Read | None = None
+) -> dict[str, Any]:
     """Return the arrays of a file, exactly those of `shapes`, all finite; ValueError says what differs.
 
-    read  gives the bytes of the file from its beginning to its end, each once, as writable uint8 (N,)
-    size  of the file, bytes
+    read   gives the bytes of the file from its beginning to its end, each once, as writable uint8 (N,)
+    size   of the file, bytes
+    again  reads any bytes again: all arrays are read and verified now, and returned as `Unread`
     """
     found = header(read, size, BESIDES + OF_A_TENSOR * len(shapes))
     for missing in sorted(shapes.keys() - found.keys())[:1]:
         raise ValueError(f"it lacks {missing}")
     for extra in sorted(found.keys() - shapes.keys())[:1]:
         raise ValueError(f"it has {extra[:80]!r}, which the model does not know")
-    return _arrays(read, found, shapes, dtype)
+    arrays: dict[str, Any] = {}
+    for name, stored, array in _arrays(read, found, shapes, dtype):
+        arrays[name] = array
+        if again:
+            arrays[name] = Unread(stored.shape, dtype, partial(_array, name, again, stored, dtype))
+    return {name: arrays[name] for name in shapes}
 
 
 def parts(read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:
     """Return the parts that a file has of arrays of these shapes (see `parts.py`); ValueError says what is wrong."""
     found = header(read, size, MOST_OF_PARTS)
-    return _arrays(read, found, {key: shape_of(place_of(key, shapes)[1]) for key in found}, dtype)
+    due = {key: shape_of(place_of(key, shapes)[1]) for key in found}
+    arrays = {name: array for name, _, array in _arrays(read, found, due, dtype)}
+    return {name: arrays[name] for name in due}
 
 
 def _arrays(
     read: Read, found: Mapping[str, Stored], shapes: Mapping[str, tuple[int, ...]], dtype: str
-) -> dict[str, np.ndarray]:
-    """Return the arrays of a file; ValueError unless their types and shapes are due."""
+) -> Iterator[tuple[str, Stored, np.ndarray]]:
+    """Yield the arrays of a file in its order; ValueError unless their types and shapes are due."""
     for name, shape in shapes.items():
         if (kind := found[name].kind) != FORMATS[dtype]:
             raise ValueError(f"{name} is {kind.symbol!r}, but the config says {dtype}")
         if found[name].shape != shape:
             raise ValueError(f"{name} has shape {found[name].shape}, but the config says {shape}")
-    in_order = sorted(found.items(), key=lambda item: item[1].begin)
-    arrays = {name: _array(name, read(stored.begin, stored.size), stored, dtype) for name, stored in in_order}
-    return {name: arrays[name] for name in shapes}
+    for name, stored in sorted(found.items(), key=lambda item: item[1].begin):
+        yield name, stored, _array(name, read, stored, dtype)
 
 
-def _array(name: str, data: np.ndarray, stored: Stored, dtype: str) -> np.ndarray:
-    array = data.view(np.dtype(dtype).newbyteorder("<")).reshape(stored.shape).astype(dtype, copy=False)
+def _array(name: str, read: Read, stored: Stored, dtype: str) -> np.ndarray:
+    array = (
+        read(stored.begin, stored.size)
+        .view(np.dtype(dtype).newbyteorder("<"))
+        .reshape(stored.shape)
+        .astype(dtype, copy=False)
+    )
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity")
     return array

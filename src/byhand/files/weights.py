@@ -56,9 +56,13 @@ class OpenFile:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        stamp = _stamp(self.raw.fileno())
-        self.raw.close()
-        if kind is None and stamp != self.stamp:
+        with self.raw:
+            if kind is None:
+                self.require_unchanged()
+
+    def require_unchanged(self) -> None:
+        """Raise DataError if another program wrote to the file since it was opened."""
+        if _stamp(self.raw.fileno()) != self.stamp:
             raise self.damaged("it changed while it was read")
 
     def read(self, begin: int, size: int) -> np.ndarray:

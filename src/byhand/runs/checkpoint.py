@@ -153,24 +153,25 @@ def require_way(run: Path, steps: Container[int]) -> None:
         )
 
 
-def load(run: Path, moments: bool = True) -> Checkpoint:
+def load(run: Path, moments: bool = True, unread: bool = False) -> Checkpoint:
     """Return the newest whole checkpoint of a run folder (or the one that the path itself names).
 
     moments  False leaves out m and v, two thirds of the bytes, which only training reads
+    unread   leave the weights in their files, where a decoder takes them one by one (`TinyGPT.read` reads all)
 
     A damaged one is passed over with a warning in the log. Raises CheckpointError if none is whole, or if a newer
     one may be whole but cannot be read here, or is of another version.
     """
     run_folder.require_readable(run)
     if run_folder.is_checkpoint(run):
-        return read(run, moments)
+        return read(run, moments, unread)
     warnings: list[str] = []
     for _ in range(RETRIES):
         listed = run_folder.checkpoints(run)
         warnings.clear()
         for candidate in listed:
             try:
-                checkpoint = read(candidate, moments)
+                checkpoint = read(candidate, moments, unread)
             except UnknownCheckpointError:
                 if run_folder.checkpoints(run) == listed:
                     raise  # it may be whole: going on from an older one would lose it

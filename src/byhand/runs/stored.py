@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from byhand.config import TrainConfig, from_dict
 from byhand.errors import ByhandError, CheckpointError, DataError, UnknownCheckpointError, brief
 from byhand.files.parts import Assembly
@@ -65,8 +63,11 @@ def settings(path: Path) -> tuple[TrainConfig, dict[str, Any]]:
     return _settings(Sealed(path, (CONFIG, STATE), OURS))
 
 
-def read(path: Path, moments: bool = True) -> Checkpoint:
-    """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
+def read(path: Path, moments: bool = True, unread: bool = False) -> Checkpoint:
+    """Return a checkpoint with all parts verified and consistent; without moments only their file's size is.
+
+    unread  leave the weights in their files (`Unread`), but for those of a run with adapters, or of several hosts
+    """
     before = _signature(path)
     sealed = Sealed(path, (CONFIG, STATE), OURS)
     config, state = _settings(sealed)
@@ -94,7 +95,11 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
         )
     if not moments:
         del arrays[OPTIMIZER]
-    found = {whole: _arrays(sealed, files[whole], part, dtype) for whole, part in arrays.items()}
+    unread = unread and not config.model.lora
+    found = {
+        whole: _arrays(sealed, files[whole], part, dtype, unread and whole != OPTIMIZER)
+        for whole, part in arrays.items()
+    }
     kept = by_kind(found.get(OPTIMIZER, {}))
     for symbol in {symbol for equation in updates() for symbol in state_of(equation) if symbol.nonnegative}:
         if any((array < 0).any() for array in kept.get(symbol.name, {}).values()):
@@ -127,14 +132,14 @@ def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:
 
 
 def _arrays(
-    sealed: Sealed, files: list[str], shapes: Mapping[str, tuple[int, ...]], dtype: str
-) -> dict[str, np.ndarray]:
+    sealed: Sealed, files: list[str], shapes: Mapping[str, tuple[int, ...]], dtype: str, unread: bool
+) -> dict[str, Any]:
     """Return the arrays of one file, or of parts; CheckpointError unless each element is there once."""
     most, name = sizes(shapes, dtype)[1], files[0]
     try:
         if len(files) == 1:
             with sealed.reading(name, most) as content:
-                return tensors(*content, shapes, dtype)
+                return tensors(*content, shapes, dtype, sealed.again(name) if unread else None)
         assembly = Assembly(shapes, dtype)
         for name in files:
             with sealed.reading(name, most + MOST_OF_PARTS) as content:

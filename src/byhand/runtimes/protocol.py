@@ -215,11 +215,13 @@ class Runtime(ABC):
     loaded    bytes of the process with its libraries, before any array
     replaces  when an update makes all parameters and their state anew beside the old ones: while the step's working
               set is there, after it is gone, or never
+    packs     whether a decoder keeps weights in the format asked for, and may take them from their file one by one
     """
 
     name: str
     loaded: int
     replaces: Literal["during", "after", ""] = ""
+    packs: bool = False
 
     @abstractmethod
     def obstacle(self, request: Request) -> str:
@@ -246,7 +248,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def working_bytes(self, request: Request, shape: Shape) -> int:
-        """Return the fewest bytes of a training step on tokens of this shape, as the recorded graph tells.
+        """Return the fewest bytes of a step, or an evaluation, on tokens of this shape, as the recorded graph tells.
 
         Parameters, one gradient of each, and the optimizer's state are not among them.
         """

@@ -24,8 +24,10 @@ from byhand.conversations.messages import Message, Messages, conversation, short
 from byhand.errors import DataError
 from byhand.formats.names import Weights
 from byhand.generation import Engine
+from byhand.memory import require_room
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
+from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import offered
 
 YOU = "> "
@@ -115,12 +117,14 @@ def main(arguments: list[str]) -> int:
     options = read(Options, arguments, "byhand chat").over()
     before = [Message("system", options.system)] if options.system else []
     conversation(before, "--system")
-    loaded = checkpoint.load(options.run, moments=False)
+    loaded = checkpoint.load(options.run, moments=False, unread=True)
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     loaded.forget()
     talk = Talk(loaded, options)
+    request = Request("generate", model.config, options.runtime, str(model.dtype), weights=options.weights)
+    require_room("the conversation", request, "Use a smaller model.")
     engine = Engine(model, runtime=options.runtime, weights=options.weights, moves=True)
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
     count = sum(prompt.samples for prompt in prompts.values())
     if count == 1 and not options.prompts:
         given.refuse(("streams",), "for a single text")
-    loaded = checkpoint.load(options.run, moments=False)
+    loaded = checkpoint.load(options.run, moments=False, unread=True)
     model = loaded.model(not options.last).merged()
     if loaded.of_average and not options.last:
         say(loaded.of_average)
@@ -80,16 +80,10 @@ def main(arguments: list[str]) -> int:
         text = prompt.prompt[0].encode() if options.prompts else content(prompt)
         all_given.append(encoded(options, loaded, place, prompt, text))
     slots = min(options.streams, count)
-    request = Request("generate", model.config, options.runtime, str(model.dtype), cache=not options.no_cache)
-    require_room("generation", replace(request, streams=slots), "Use fewer --streams, or a smaller model.")
-    engine = Engine(
-        model,
-        slots,
-        runtime=options.runtime,
-        weights=options.weights,
-        cache=not options.no_cache,
-        moves=True,
-    )
+    of_model = model.config, options.runtime, str(model.dtype)
+    request = Request("generate", *of_model, weights=options.weights, cache=not options.no_cache, streams=slots)
+    require_room("generation", request, "Use fewer --streams, or a smaller model.")
+    engine = Engine(model, slots, runtime=options.runtime, weights=options.weights, cache=request.cache, moves=True)
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
     for each in all_given:

@@ -20,12 +20,21 @@ from numpy.lib.stride_tricks import as_strided
 
 
 class Allocation:
-    """The storage that an array and its views share; that of an array from outside the graph counts as empty."""
+    """The storage that an array and its views share; that of an array from outside the graph counts as empty.
+
+    live, most  bytes of all that exist, and the most since `most` was set: what the arrays themselves would take
+    """
 
     __slots__ = ("nbytes",)
+    live = most = 0
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
+        Allocation.live += nbytes
+        Allocation.most = max(Allocation.most, Allocation.live)
+
+    def __del__(self) -> None:
+        Allocation.live -= self.nbytes
 
 
 class Outline(NDArrayOperatorsMixin):

@@ -11,7 +11,8 @@ import numpy as np
 from byhand.engine import Equation, Node, Record, Tensor, Variable, interpreting
 from byhand.engine.arrays import as_tuple
 from byhand.engine.backward import applications
-from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.outline import Allocation, Outline
+from byhand.engine.interpreter import Evaluate
 
 
 class Graph:
@@ -91,6 +92,26 @@ def _outline_of(array: Any) -> Any:
     if isinstance(array, Outline):
         return Outline.of(array) if array.inside else array
     return array if not np.issubdtype(array.dtype, np.floating) else Outline(array.shape, array.dtype)
+
+
+class EvaluateShapes(Evaluate):
+    """Compute by shape, keeping nothing: what is live is what the arrays would be, those inside equations too."""
+
+    def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
+        """Run the forward half on outlines."""
+        inside = tuple(Tensor(Outline.of(t.data, inside=True)) for t in inputs)
+        result = super().apply(equation, inside, static, name)
+        for tensor in as_tuple(result):
+            tensor.data = Outline.of(tensor.data)
+        return result
+
+
+def live_bytes(compute: Callable[..., Any], **inputs: Any) -> int:
+    """Return the most bytes of arrays at a time when compute(*inputs) keeps nothing for a backward pass."""
+    before = Allocation.most = Allocation.live
+    with interpreting(EvaluateShapes()):
+        compute(*inputs.values())
+    return Allocation.most - before
 
 
 def record(compute: Callable[..., Variable], **inputs: Any) -> Graph:

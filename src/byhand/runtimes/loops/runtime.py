@@ -23,6 +23,7 @@ class LoopsRuntime(Runtime):
 
     name = "loops"
     loaded = 150_000_000
+    packs = True
 
     def obstacle(self, request: Request) -> str:
         """Return why it cannot do this; "" if it can, as far as one sees without recording the model."""
@@ -86,11 +87,11 @@ class LoopsRuntime(Runtime):
         threads = team_size(request.threads or None)
         tiles = takes_tiles(request.blas) and one_core_each(shape[0], threads)
         model = outlined(request.model)
-        regions = Regions(model.parameters(), threads)
-        size = arena_size(
-            model.loss_of, shape, regions, model.parameters(), Lowering(True, FORMATS[request.dtype], None, tiles)
-        )
-        return 4 * (size - regions.gradients - regions.size)
+        trains = request.use == "train"
+        regions = Regions(model.parameters(), threads, trains)
+        how = Lowering(trains, FORMATS[request.dtype], None, tiles)
+        size = arena_size(model.loss_of, shape, regions, model.parameters(), how)
+        return 4 * (size - (regions.gradients + regions.size if trains else regions.workspace))
 
     def facts(self) -> Mapping[str, Any]:
         """Return the instructions it finds, what multiplies, and where compiled code lies."""

@@ -38,12 +38,14 @@ class NumpyRuntime(Runtime):
         """Return a decoder that evaluates the model's equations."""
         from byhand.runtimes.numpy.decoder import NumpyDecoder
 
-        return NumpyDecoder(model, request)
+        return NumpyDecoder(model.read(), request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return what recording keeps, and the most cotangents at a time."""
         from byhand.engine.graph.memory import cotangent_bytes, kept_bytes
-        from byhand.step_graph import step_graph
+        from byhand.step_graph import evaluation_bytes, step_graph
 
+        if request.use == "evaluate":
+            return evaluation_bytes(request.model, shape, request.dtype)
         graph = step_graph(request.model, shape, request.dtype)
         return kept_bytes(graph) + cotangent_bytes(graph)

@@ -52,7 +52,7 @@ class XlaRuntime(Runtime):
         """Return a decoder."""
         from byhand.runtimes.xla.decoder import XlaDecoder
 
-        return XlaDecoder(model, request)
+        return XlaDecoder(model.read(), request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return what is kept for the backward pass, and the most cotangents at a time.
@@ -61,8 +61,10 @@ class XlaRuntime(Runtime):
         """
         from byhand.engine.graph.memory import boundary_bytes, cotangent_bytes, kept_bytes
         from byhand.model import BLOCKS
-        from byhand.step_graph import step_graph
+        from byhand.step_graph import evaluation_bytes, step_graph
 
+        if request.use == "evaluate":
+            return evaluation_bytes(request.model, shape)
         graph = step_graph(request.model, shape)
         if request.recompute != "nothing" or request.mesh or request.hosts > 1:
             return boundary_bytes(graph, BLOCKS)

@@ -5,42 +5,61 @@ from typing import Any
 import numpy as np
 
 from byhand.engine.graph.record import Graph
+from byhand.formats.registry import Format
+from byhand.runtimes.loops.kernels.formats.contract import PACKED, Packed, kernel_of
+from byhand.runtimes.loops.kernels.linear.packed_weights import packed_weight
 from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 
-@kernel
-def embed(memory, words, table, positions, tokens, position, out, batch, steps, width, part, parts):
-    """out[b,t,:] = table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
+def embed_of(format: Format, kind: Packed) -> None:
+    """Make the kernels that look up rows of a table that is kept in a format."""
+    shared, length = len(kind.loads), kind.length
+    load0, load1, load2, load3 = (kind.loads[c % shared] for c in range(4))
 
-    position  where each sequence's start lies, below 0 if it is idle; 0 if all are 0
-    """
-    low, high = columns_of(part, parts, width)
-    n = high - low
-    for i in range(batch * steps):
-        start = max(0, words[position + i // steps]) if position else 0
-        e = vector(memory, table + words[tokens + i] * width + low, n)
-        p, o = (
-            vector(memory, positions + (start + i % steps) * width + low, n),
-            vector(memory, out + i * width + low, n),
-        )
+    @compiled
+    def row(words, table, token, width, o, low, n):
+        """o[:] = table[token, low:low + n]."""
+        size = length(width)
+        w, k = vector(words, table + token // shared * size, size), token % shared
         for c in range(n):
-            o[c] = e[c] + p[c]
+            early = load0(w, low + c, width) if k == 0 else load1(w, low + c, width)
+            o[c] = early if k < 2 else load2(w, low + c, width) if k == 2 else load3(w, low + c, width)
+
+    @kernel(name=kernel_of("embed", format))
+    def embed(memory, words, table, positions, tokens, position, out, batch, steps, width, part, parts):
+        """out[b,t,:] = table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
+
+        position  where each sequence's start lies, below 0 if it is idle; 0 if all are 0
+        """
+        low, high = columns_of(part, parts, width)
+        n = high - low
+        for i in range(batch * steps):
+            start = max(0, words[position + i // steps]) if position else 0
+            p, o = (
+                vector(memory, positions + (start + i % steps) * width + low, n),
+                vector(memory, out + i * width + low, n),
+            )
+            row(words, table, words[tokens + i], width, o, low, n)
+            for c in range(n):
+                o[c] += p[c]
+
+    @kernel(name=kernel_of("embed_tokens", format))
+    def embed_tokens(memory, words, table, tokens, out, rows, width, part, parts):
+        """out[i,:] = table[tokens[i],:], this thread's columns."""
+        low, high = columns_of(part, parts, width)
+        for i in range(rows):
+            o = vector(memory, out + i * width + low, high - low)
+            row(words, table, words[tokens + i], width, o, low, high - low)
 
 
-@kernel
-def embed_tokens(memory, words, table, tokens, out, rows, width, part, parts):
-    """out[i,:] = table[tokens[i],:], this thread's columns."""
-    low, high = columns_of(part, parts, width)
-    for i in range(rows):
-        e = vector(memory, table + words[tokens + i] * width + low, high - low)
-        o = vector(memory, out + i * width + low, high - low)
-        for c in range(high - low):
-            o[c] = e[c]
+for format, kind in PACKED.items():
+    embed_of(format, kind)
 
 
 @kernel
@@ -72,13 +91,21 @@ def of_rows(group: Group, graph: Graph) -> bool:
     return group.nodes[0].inputs[1].data.ndim == 2
 
 
+def looked_up(builder: Builder, node: Any) -> tuple[Buffer, Buffer]:
+    """Return the table, packed where generation packs its weights, and the tokens: a tied head reads the same."""
+    table, tokens = node.inputs
+    vocab, width = table.shape
+    return packed_weight(builder, table, True, width, vocab), builder.value(tokens)
+
+
 def forward(builder: Builder, group: Group) -> None:
     """One call for both look-ups; in decoding it reads the position from the arena."""
     first, last = group.nodes
-    table, tokens = map(builder.value, first.inputs)
+    table, tokens = looked_up(builder, first)
     batch, steps, width = last.results[0][0]
     builder.emit(
-        "embed", last, touched=12 * batch * width if builder.decodes else None, table=table,
+        kernel_of("embed", builder.weights), last,
+        touched=12 * batch * width if builder.decodes else None, table=table,
         positions=builder.value(last.inputs[1]), tokens=tokens,
         position=builder.inputs["position"] if builder.decodes else 0, out=builder.result(last), batch=batch,
         steps=steps, width=width, part=PART, parts=PARTS,
@@ -111,11 +138,11 @@ def _emit_back(builder: Builder, node: Any, d_out: Buffer) -> None:
 def forward_alone(builder: Builder, group: Group) -> None:
     """Copy rows."""
     (node,) = group.nodes
-    table, tokens = map(builder.value, node.inputs)
+    table, tokens = looked_up(builder, node)
     out = builder.result(node)
     builder.emit(
-        "embed_tokens", node, touched=8 * out.size, table=table, tokens=tokens, out=out, rows=out.rows,
-        width=out.width, part=PART, parts=PARTS,
+        kernel_of("embed_tokens", builder.weights), node, touched=8 * out.size, table=table, tokens=tokens,
+        out=out, rows=out.rows, width=out.width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 

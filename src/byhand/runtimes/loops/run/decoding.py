@@ -114,10 +114,11 @@ class LoopsDecoder(Slots):
         for name, p in self.model.parameters().items():
             if isinstance(p.data, Outline):
                 continue  # it was taken before
+            data = np.asarray(p.data)  # it may still be in a file
             if name in self.arena.parameters:
-                self._put(self.arena.parameters[name].data, p.data)
+                self._put(self.arena.parameters[name].data, data)
             for each, tables in self.decoding.preparations.get(name, ()):
-                some = p.data[(slice(None),) * each.axis + (slice(*each.outputs),)]
+                some = data[(slice(None),) * each.axis + (slice(*each.outputs),)]
                 self._put(shares[0].array(each.staging).reshape(some.shape), some)
                 runner.run(lambda i, tables=tables: runner.replay(tables[i], [(0, 1)], shares[i]))
             if self._moves:

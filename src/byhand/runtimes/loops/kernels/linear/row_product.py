@@ -18,57 +18,18 @@ from byhand.runtimes.loops.kernels.formats.contract import PACKED, Packed, kerne
 from byhand.runtimes.loops.kernels.linear import linear
 from byhand.runtimes.loops.kernels.linear.activation_rules import alike, emit_gate, layers_of
 from byhand.runtimes.loops.kernels.linear.activations import GATES, VALUES
+from byhand.runtimes.loops.kernels.linear.packed_weights import packed_weight
 from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
+from byhand.runtimes.loops.program.calls import PART, PARTS
 
 F = np.float32
-STAGED = 1 << 22  # float32 of a weight that are packed at once
 NUMBERS = {name: number for number, name in enumerate(VALUES, 1)}  # of the activations; 0: none
 IN_ONE_PASS = "bias, activation and stream are applied while the row is in the first cache"
-
-
-def pack_of(format: Format, kind: Packed) -> None:
-    """Make the kernel that packs weights in a format."""
-    shared, step, length, put = len(kind.loads), kind.step, kind.length, kind.put
-
-    @kernel(name=kernel_of("pack", format))
-    def pack(words, weight, packed, inner, width, transposed, part, parts):
-        """packed[c,i] = weight[i,c], this thread's columns; sixteen columns, a cache line, in a pass."""
-        low, high = columns_of(part, parts, width)
-        across, down = (inner, 1) if transposed else (1, width)
-        size = length(inner)
-        for first in range(low, high, 16):
-            for i in range(0, inner, step):
-                for c in range(first, min(first + 16, high), shared):
-                    row = vector(words, packed + c // shared * size, size)
-                    at, count = weight + c * across + i * down, min(shared, width - c)
-                    put(row, i, inner, words, at, across, down, count)
-
-
-def unpack_of(format: Format, kind: Packed) -> None:
-    """Make the kernel that unpacks weights of a format for products of many rows."""
-    shared, length = len(kind.loads), kind.length
-    load0, load1, load2, load3 = (kind.loads[c % shared] for c in range(4))
-
-    @kernel(name=kernel_of("unpack", format))
-    def unpack(memory, words, packed, out, inner, width, part, parts):
-        """out[c,:] = column c of the weight as float32, this thread's columns."""
-        size = length(inner)
-        low, high = columns_of(part, parts, width)
-        for c in range(low, high):
-            w, k, o = (
-                vector(words, packed + c // shared * size, size),
-                c % shared,
-                vector(memory, out + c * inner, inner),
-            )
-            for i in range(inner):
-                early = load0(w, i, inner) if k == 0 else load1(w, i, inner)
-                o[i] = early if k < 2 else load2(w, i, inner) if k == 2 else load3(w, i, inner)
 
 
 @compiled
@@ -180,32 +141,7 @@ def row_product_of(format: Format, kind: Packed) -> None:
 
 
 for format, kind in PACKED.items():
-    pack_of(format, kind)
     row_product_of(format, kind)
-    if not format.native:
-        unpack_of(format, kind)
-
-
-def packed_weight(builder: Builder, group: Group, inner: int, width: int) -> Buffer:
-    """Return the weight as the loops read it; unless it is stored so, the plan's preparations pack it."""
-    tensor, transposed = linear.weight_of(group)
-    weight, packed = builder.value(tensor), builder.packed
-    if packed is None or (transposed and builder.weights.native):
-        return weight
-    if (which := (weight.name, transposed)) not in packed:
-        kind = PACKED[builder.weights]
-        size = kind.length(inner)
-        packed[which] = Buffer(f"{weight.name}:packed", (-(-width // len(kind.loads)), size), "input", "int32")
-        step = max(16, STAGED // inner // 16 * 16)
-        for first in range(0, width, step):
-            last = min(first + step, width)
-            builder.prepare(
-                weight.name, (first, last), 0 if transposed else 1, kernel_of("pack", builder.weights),
-                weight=Buffer("staging", ((last - first) * inner,), "staging"),
-                packed=packed[which].at(first // len(kind.loads) * size), inner=inner, width=last - first,
-                transposed=int(transposed), part=PART, parts=PARTS,
-            )  # fmt: skip
-    return packed[which]
 
 
 def forward(builder: Builder, group: Group) -> None:
@@ -214,7 +150,7 @@ def forward(builder: Builder, group: Group) -> None:
     x, out = builder.value(node.inputs[0]), builder.result(last)
     bias, added = linear.bias_of(builder, node), last.equation.name == "residual"
     rows, inner, width = out.rows, x.width, out.width
-    weight = packed_weight(builder, group, inner, width)
+    weight = packed_weight(builder, *linear.weight_of(group), inner, width)
     call = builder.emit(
         kernel_of("row_product", builder.weights), last, 2 * rows * inner * width, x=x, weight=weight, bias=bias,
         stream=builder.value(last.inputs[0]) if added else 0, out=out, rows=rows, inner=inner, width=width,

@@ -1,0 +1,68 @@
+"""Weights that stay in their file until a decoder takes them: the same numbers, and never others."""
+
+import numpy as np
+import pytest
+
+from byhand.errors import CheckpointError, DataError
+from byhand.files.unread import Unread
+from byhand.generation import Engine, Sampling
+from byhand.runs import checkpoint
+from byhand.runtimes.streams import Stream
+from needs import needs_loops
+from runs.saving import example
+
+PROMPT = [1, 2, 3]
+
+
+def saved(tmp_path):
+    return checkpoint.save(tmp_path / "run", example())
+
+
+def test_they_are_the_arrays_that_loading_gives(tmp_path):
+    path = saved(tmp_path)
+    read, unread = (checkpoint.load(path, moments=False, unread=unread) for unread in (False, True))
+    for name, array in read.parameters.items():
+        left = unread.parameters[name]
+        assert isinstance(left, Unread)
+        assert (left.shape, left.dtype) == (array.shape, array.dtype)
+        np.testing.assert_array_equal(np.asarray(left), array)
+    whole = unread.model().read().parameters()
+    assert not any(isinstance(p.data, Unread) for p in whole.values())
+
+
+@pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=needs_loops), "xla"])
+def test_a_text_is_the_same(tmp_path, runtime):
+    if runtime == "xla":
+        pytest.importorskip("jax")
+    path = saved(tmp_path)
+    texts = []
+    for unread in (False, True):
+        model = checkpoint.load(path, moments=False, unread=unread).model()
+        engine = Engine(model, runtime=runtime, moves=True)
+        (stream,) = engine.finish([Stream(PROMPT, 12, Sampling(seed=3))])
+        texts.append(stream.tokens)
+    assert texts[0] == texts[1]
+
+
+def test_damage_is_found_when_they_are_loaded(tmp_path):
+    path = saved(tmp_path) / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match="SHA-256"):
+        checkpoint.load(tmp_path / "run", moments=False, unread=True)
+
+
+def test_a_file_that_goes_is_read_on_and_one_that_changes_is_refused(tmp_path):
+    path = saved(tmp_path) / "model.safetensors"
+    loaded = checkpoint.load(path.parent, moments=False, unread=True)
+    before = {name: np.asarray(array) for name, array in loaded.parameters.items()}
+    content = path.read_bytes()
+    path.unlink()  # as a run does that saves a newer one
+    for name, array in loaded.parameters.items():
+        np.testing.assert_array_equal(np.asarray(array), before[name])
+    path.write_bytes(content)
+    loaded = checkpoint.load(path.parent, moments=False, unread=True)
+    path.write_bytes(content[:-4] + bytes(4))
+    with pytest.raises(DataError, match="changed while it was read"):
+        loaded.model().read()
