@@ -14,7 +14,6 @@ from byhand.config import ModelConfig
 from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.errors import DataError, ShapeError
-from byhand.files.unread import Unread
 from byhand.layers.adapter import BLOCKS, merged, with_adapters
 from byhand.layers.block import Block
 from byhand.layers.cache import KVCache
@@ -122,12 +121,6 @@ class TinyGPT:
     def parameters(self) -> dict[str, Tensor]:
         """Return the parameters by dotted name, in the order of the forward pass."""
         return dict(self._parameters)
-
-    def read(self) -> TinyGPT:
-        """Return the model itself, with the arrays that are still in a file read."""
-        for parameter in self._parameters.values():
-            parameter.data = host.as_array(parameter.data) if isinstance(parameter.data, Unread) else parameter.data
-        return self
 
     def merged(self) -> TinyGPT:
         """Return the model without adapters that computes the same, to rounding; itself if it has none."""

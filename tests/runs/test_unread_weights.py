@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from byhand.errors import CheckpointError, DataError
-from byhand.files.unread import Unread
+from byhand.files.unread import Unread, read
 from byhand.generation import Engine, Sampling
 from byhand.runs import checkpoint
 from byhand.runtimes.streams import Stream
@@ -20,14 +20,13 @@ def saved(tmp_path):
 
 def test_they_are_the_arrays_that_loading_gives(tmp_path):
     path = saved(tmp_path)
-    read, unread = (checkpoint.load(path, moments=False, unread=unread) for unread in (False, True))
-    for name, array in read.parameters.items():
+    whole, unread = (checkpoint.load(path, moments=False, unread=unread) for unread in (False, True))
+    for name, array in whole.parameters.items():
         left = unread.parameters[name]
         assert isinstance(left, Unread)
         assert (left.shape, left.dtype) == (array.shape, array.dtype)
         np.testing.assert_array_equal(np.asarray(left), array)
-    whole = unread.model().read().parameters()
-    assert not any(isinstance(p.data, Unread) for p in whole.values())
+    assert not any(isinstance(p.data, Unread) for p in read(unread.model()).parameters().values())
 
 
 @pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=needs_loops), "xla"])
@@ -65,4 +64,4 @@ def test_a_file_that_goes_is_read_on_and_one_that_changes_is_refused(tmp_path):
     loaded = checkpoint.load(path.parent, moments=False, unread=True)
     path.write_bytes(content[:-4] + bytes(4))
     with pytest.raises(DataError, match="changed while it was read"):
-        loaded.model().read()
+        read(loaded.model())

@@ -157,7 +157,7 @@ def load(run: Path, moments: bool = True, unread: bool = False) -> Checkpoint:
     """Return the newest whole checkpoint of a run folder (or the one that the path itself names).
 
     moments  False leaves out m and v, two thirds of the bytes, which only training reads
-    unread   leave the weights in their files, where a decoder takes them one by one (`TinyGPT.read` reads all)
+    unread   leave the weights in their files, where a decoder takes them one by one (`files.unread.read` reads all)
 
     A damaged one is passed over with a warning in the log. Raises CheckpointError if none is whole, or if a newer
     one may be whole but cannot be read here, or is of another version.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byhand.errors import install
+from byhand.files.unread import read
 from byhand.formats.names import NATIVE
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape, TrainingSession
 
@@ -38,7 +39,7 @@ class NumpyRuntime(Runtime):
         """Return a decoder that evaluates the model's equations."""
         from byhand.runtimes.numpy.decoder import NumpyDecoder
 
-        return NumpyDecoder(model.read(), request)
+        return NumpyDecoder(read(model), request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return what recording keeps, and the most cotangents at a time."""

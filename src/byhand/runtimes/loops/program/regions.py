@@ -67,7 +67,7 @@ class Regions:
         trained = {name: p for name, p in parameters.items() if not p.frozen}
         rules = {name: optimizer.rule(name, p) for name, p in trained.items()} if optimizer else {}
         ordered = sorted(rules, key=lambda name: _kind(rules[name])) or list(trained)  # stable
-        end = self.size = 0
+        end = self.size = 0 if training else ALIGN  # to kernels 0 is no array: no bias may lie there
         for name in (*ordered, *(name for name, p in parameters.items() if p.frozen)):
             self.place[name] = end
             end += padded(math.prod(self.shapes[name]))
