@@ -153,9 +153,9 @@ def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def lines_of_stream(file: Any, name: str) -> Iterator[tuple[str, bytes]]:
-    """Yield each line that is not blank, with its place, of a stream."""
-    for number, line in enumerate(lines(_blocks(file), name), 1):
-        if line := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
+    """Yield each line that is not blank, with its place, of a stream of JSON."""
+    for number, line in enumerate(lines(Reading()._text(_blocks(file), name, AS_JSON), name), 1):
+        if line := line.strip():
             yield f"{name}:{number}", line
 
 
