@@ -121,7 +121,7 @@ def test_compressed_files_and_questions_without_an_answer(tmp_path, caplog):
             r"a\.jsonl:2: the array of JSON that begins the file does not end",
         ),
         ("[" * 50_000, r"a\.jsonl:1 is no JSON: "),
-        ("", "holds no text"),
+        ("", r"a\.jsonl holds no conversation with an answer\. Name a file"),
     ],
 )
 def test_files_without_conversations_are_refused(tmp_path, content, words):

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, ClassVar, Self
 
 import numpy as np
 
@@ -46,6 +46,8 @@ def open_chats(sources: tuple[str, ...], validation: Validation | None = None) -
 @dataclass(frozen=True)
 class Conversations(Reading):
     """How files of conversations are read: each becomes a document; those without an answer are left out."""
+
+    what: ClassVar[str] = "conversation with an answer"
 
     def documents(self, path: Path, named: bool = True) -> Iterator[Document]:
         """Yield the conversations of a file of JSON lines, or of one array, which may be compressed."""

@@ -164,7 +164,10 @@ def test_the_next_question_reads_only_what_is_new_until_the_weights_change(place
         (("train", "--chat", "talks.jsonl", "--data", "x"), "--data changes nothing with --chat"),
         (("train", "--chat", "talks.jsonl", "--minutes", 1), "--minutes plans runs on texts"),
         (("train", "--chat", "missing.jsonl"), "there is no file or folder missing.jsonl"),
-        (("eval", "tuned", "--chat", "talks.jsonl", "--data", "x"), "Give one of them"),
+        (
+            ("eval", "tuned", "--chat", "talks.jsonl", "--data", "x"),
+            "--data and --chat ask for different figures. Give one of them.",
+        ),
         (("eval", "tuned", "--chat", "talks.jsonl", "--stride", 3), "--stride changes nothing with --chat"),
         (("chat", "missing"), "there is no run missing"),
         (("chat", "tuned", "--max-new-tokens", -1), "--max-new-tokens is -1"),
