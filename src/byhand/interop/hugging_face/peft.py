@@ -156,7 +156,9 @@ def _scale(folder: Path) -> Any:
 
     def scale(rank: int) -> float:
         if rank != given:
-            raise DataError(f"{folder}: r is {given} in {CONFIG}, but arrays have rank {rank}. Use files of one adapter.")
+            raise DataError(
+                f"{folder}: r is {given} in {CONFIG}, but arrays have rank {rank}. Use files of one adapter."
+            )
         return alpha / (math.sqrt(rank) if root else rank)
 
     return scale
