@@ -123,7 +123,7 @@ class Loaded:
         """Let engines forget what they have read if the weights are others now."""
         checksum = 0
         for p in self.model.parameters().values():
-            checksum = zlib.crc32(np.ascontiguousarray(p.data), checksum)
+            checksum = zlib.crc32(np.ascontiguousarray(p.data).data, checksum)
         if checksum != self._chatted:
             for engine in self._engines.values():
                 engine.forget()
