@@ -114,12 +114,18 @@ def test_batch_size_auto_divides_the_batch(tmp_path, monkeypatch):
     flags = ("--data", text, "--steps", "1", "--runtime", "numpy", *SMALL)
     line = error_line(byhand("train", *flags, "--batch-size", "8", "--out", "run", cwd=tmp_path))
     assert "What fits: --batch-size 4 --grad-accum 2." in line
-    for name, more in (("auto", ("--batch-size", "auto", "--grad-accum", "1")), ("preset", ("--preset", "gpt2"))):
+    (tmp_path / "auto.toml").write_text('batch_size = "auto"\ngrad_accum = 1\n')
+    ways = {
+        "auto": ("--batch-size", "auto", "--grad-accum", "1"),
+        "file": ("--config", "auto.toml"),
+        "preset": ("--preset", "gpt2"),
+    }
+    for name, more in ways.items():
         done = byhand("train", *flags, *more, "--out", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         found = settings_of(tmp_path / name)
-        assert found["batch_size"] * found["grad_accum"] == {"auto": 12, "preset": 8}[name]
-        if name == "auto":
+        assert found["batch_size"] * found["grad_accum"] == {"auto": 12, "file": 12, "preset": 8}[name]
+        if name != "preset":
             assert b"batch: 4 windows fit into memory; 3 micro-batches make an update of 12" in done.stderr
     whole = byhand("train", *flags, "--batch-size", "12", "--out", "whole", cwd=tmp_path)
     assert whole.returncode == 2

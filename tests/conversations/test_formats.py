@@ -2,9 +2,10 @@
 
 import pytest
 
-from byhand.conversations.formats import Chat
+from byhand.conversations.formats import Chat, with_template
 from byhand.conversations.messages import Message, conversation, shortened
 from byhand.errors import DataError
+from byhand.interop.hugging_face.tokens import known
 from byhand.tokenizers.byte import BYTES
 from conversations.templates import STYLES, ZEPHYR, tokenizer
 
@@ -48,6 +49,19 @@ def test_the_answers_are_learnt_with_what_ends_them_and_asked_for_by_what_comes_
         assert ids[: answers[i // 2]] == prompt
     assert chat.ends == frozenset(ALL[name].encode(end))
     assert chat.stops == ()
+
+
+@pytest.mark.parametrize("name", ["ours", "plain", "bytes"])
+def test_a_plain_format_as_a_template_gives_the_same_tokens(name):
+    pytest.importorskip("jinja2")
+    theirs = with_template(known(ALL[name]), "hf")
+    chat, again = Chat(ALL[name]), Chat(theirs)
+    assert (again.name, chat.name != again.name) == ("the model's", True)
+    for some in ([Message("system", "be"), *TALK], TALK):
+        assert again.conversation(some) == chat.conversation(some)
+        assert again.prompt(some[:-1]) == chat.prompt(some[:-1])
+    assert again.ends == chat.ends <= set(theirs.conventions.ends)
+    assert with_template(theirs, "gguf") is theirs
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -102,7 +102,26 @@ def test_compressed_files_and_questions_without_an_answer(tmp_path, caplog):
     [
         ("{", r"a\.jsonl:1 is no JSON"),
         ('{"messages": 3}', r"a\.jsonl:1 has no list of messages"),
-        ("", "holds no text"),
+        (
+            '\n{"messages": [{"role": "tool", "content": "3"}]}',
+            r"a\.jsonl:2: a message is from 'tool', which is not read",
+        ),
+        (
+            '{"messages": [{"role": "assistant", "content": null, "tool_calls": [{"id": "x"}]}]}',
+            r"a\.jsonl:1: a message calls tools, which is not read\. Leave",
+        ),
+        (
+            '{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}',
+            r"a\.jsonl:1: a message has a part 'image_url', but only text is read",
+        ),
+        ('[\n {"messages": []},\n {"messages" 3}\n]', r"a\.jsonl:3 is no JSON: Expecting ':' delimiter"),
+        ('[\n {"messages": []},\n {"messages": 3}]', r"a\.jsonl:3 has no list of messages"),
+        (
+            '[{"messages": []},\n {"messages": []}\n',
+            r"a\.jsonl:2: the array of JSON that begins the file does not end",
+        ),
+        ("[" * 50_000, r"a\.jsonl:1 is no JSON: "),
+        ("", r"a\.jsonl holds no conversation with an answer\. Name a file"),
     ],
 )
 def test_files_without_conversations_are_refused(tmp_path, content, words):
@@ -111,6 +130,30 @@ def test_files_without_conversations_are_refused(tmp_path, content, words):
         open_chats((str(tmp_path / "a.jsonl"),))
     with pytest.raises(DataError, match="python-stdlib holds no conversations"):
         open_chats(("python-stdlib",))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_array_is_as_good_as_lines_in_what_encoding_soever(tmp_path, indent, encoding):
+    whole = json.dumps([{"messages": each} for each in TALKS], indent=indent, ensure_ascii=False)
+    (tmp_path / "a.json").write_text(f" {whole}\n", encoding=encoding)
+    written(tmp_path / "a.jsonl", *TALKS)
+    found, lines = (chats_of(open_chats((str(tmp_path / name),)), BYTES, 80).tokens for name in ("a.json", "a.jsonl"))
+    np.testing.assert_array_equal(found, lines)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_of_messages_is_one_conversation(tmp_path, indent):
+    (tmp_path / "a.json").write_text(json.dumps(talk("a", "b"), indent=indent))
+    assert chats_of(open_chats((str(tmp_path / "a.json"),)), BYTES, 80).count == 1
+
+
+def test_a_content_of_several_texts_is_joined(tmp_path):
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    path = written(
+        tmp_path / "a.jsonl", [{"role": "user", "content": parts}, {"role": "assistant", "content": ["c"]}]
+    )
+    assert bytes(chats_of(open_chats((str(path),)), BYTES, 90).tokens) == b"User:\nab\0Assistant:\nc\0"
 
 
 def test_messages_are_what_they_were(tmp_path):

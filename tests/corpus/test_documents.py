@@ -188,7 +188,7 @@ def test_validation_of_its_own(tmp_path):
     assert text.content[:].tobytes() == b"a\0v\0w\0"
     assert text.training == 1
     (tmp_path / "empty").touch()
-    with pytest.raises(DataError, match=r"the validation text of .* is empty"):
+    with pytest.raises(DataError, match=r"the validation part of .* holds no text"):
         open_text(str(tmp_path / "a.txt"), validation=Validation(0.1, [str(tmp_path / "empty")]))
 
 
@@ -219,7 +219,7 @@ def test_lines_of_json_may_end_where_blocks_do_and_be_only_so_long(tmp_path, mon
 @pytest.mark.parametrize("squeeze", ["bz2", "lzma"])
 def test_compression_that_is_not_read_is_named_with_its_program(tmp_path, squeeze):
     (tmp_path / "a.txt").write_bytes(pytest.importorskip(squeeze).compress(b"abc" * 99))
-    with pytest.raises(NoTextError, match=r"a\.txt is compressed, .* Use (bzip2|xz) -dc and --data - instead"):
+    with pytest.raises(NoTextError, match=r"a\.txt is compressed, .* Unpack it with (bzip2|xz) -dc"):
         open_text(str(tmp_path / "a.txt"))
 
 

@@ -77,22 +77,22 @@ def foreign_arrays(path):
     }  # fmt: skip
 
 
-def test_adapters_of_q_and_v_alone_with_ranks_of_their_own(tmp_path):
+def test_adapters_of_q_and_v_alone(tmp_path):
     arrays = placed(MODELS["llama"], tmp_path)
     rng, module = np.random.default_rng(3), "base_model.model.model.layers.0.self_attn."
     made = {
         f"{module}{part}.lora_{end}.weight": rng.standard_normal(shape).astype(np.float32)
-        for part, width, rank in (("q_proj", 32, 2), ("v_proj", 16, 5))
-        for end, shape in (("A", (rank, 32)), ("B", (width, rank)))
+        for part, width in (("q_proj", 32), ("v_proj", 16))
+        for end, shape in (("A", (2, 32)), ("B", (width, 2)))
     }  # fmt: skip
     (tmp_path / "adapter" / "adapter_model.safetensors").write_bytes(foreign.safetensors(made))
     config = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "use_rslora": True}
     (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps(config))
     found, _ = exchange.imported(tmp_path / "adapter", base=tmp_path / "base")
     w, expected = found.arrays["blocks.0.attn.w_qkv"], arrays["blocks.0.attn.w_qkv"].copy()
-    for part, columns, rank in (("q_proj", slice(0, 32), 2), ("v_proj", slice(48, 64), 5)):
+    for part, columns in (("q_proj", slice(0, 32)), ("v_proj", slice(48, 64))):
         down, up = (made[f"{module}{part}.lora_{end}.weight"] for end in "AB")
-        expected[:, columns] += 4 / rank**0.5 * (up @ down).T
+        expected[:, columns] += 4 / 2**0.5 * (up @ down).T
     np.testing.assert_allclose(w, expected, atol=1e-5)
     np.testing.assert_array_equal(found.arrays["blocks.1.attn.w_qkv"], arrays["blocks.1.attn.w_qkv"])
 
@@ -104,6 +104,8 @@ def test_adapters_of_q_and_v_alone_with_ranks_of_their_own(tmp_path):
         ({"use_dora": True}, "use_dora is true, which byhand lacks"),
         ({"rank_pattern": {"q_proj": 4}}, "rank_pattern is"),
         ({"lora_alpha": "16"}, "is no configuration of LoRA: lora_alpha is no number"),
+        ({"r": 4}, "r is 4 in adapter_config.json, but arrays have rank 3. Use files of one adapter."),
+        ({"r": 2.5}, "is no configuration of LoRA: r is no rank"),
         ([], "is no configuration of LoRA"),
         (None, "which this base model lacks"),
         ("width", "is for another width than the base model's"),

@@ -90,9 +90,9 @@ class ToySession(NumpySession):
 class ToyDecoder(NumpyDecoder):
     """The likeliest token, whatever was asked for."""
 
-    def admit(self, slot, stream):
+    def admit(self, slot, stream, kept=0):
         stream.sampling = Sampling(temperature=0)
-        super().admit(slot, stream)
+        super().admit(slot, stream, kept)
 
 
 class Toy(NumpyRuntime):

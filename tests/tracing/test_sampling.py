@@ -38,6 +38,10 @@ def test_the_token_is_the_one_that_is_drawn(sampling, dtype):
         tree = answer.as_json()["terms"]
         assert operate(tree["op"], [part["value"] for part in tree["parts"]]) == answer.value
         if not sampling.greedy:
+            facts = answer.facts
+            assert facts["sum_before"] <= facts["u"] * (1 + 1e-6)
+            assert facts["sum"] - facts["sum_before"] == pytest.approx(trace.result.data[int(answer.value)])
+            assert facts["sum"] > facts["u"] * (1 - 1e-6)
             kept = penalised(bh.Tensor(logits), sampling, TOKENS).data
             assert trace.result.data.tobytes() == probabilities(kept, sampling).tobytes()
             assert [part["source"]["index"] for part in tree["parts"][1:]] == [[v] for v in range(50)]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from byhand.api.settings import documented, named
 from byhand.cli.exchange import export as export_command
@@ -52,6 +55,7 @@ class Loaded:
         self.model: TinyGPT = checkpoint.model(not last).merged()
         self.tokenizer: Tokenizer = checkpoint.tokenizer
         self._engines: dict[tuple[Any, ...], Engine] = {}
+        self._chatted = 0  # the checksum of the weights that the last answer read
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -102,6 +106,8 @@ class Loaded:
     def chat(self, messages: str | Iterable[Mapping[str, str]], **settings: Any) -> str:
         """Return the answer to a question, or to the last of the messages, as the model's chat template asks for it.
 
+        Messages that go on with those of the call before are not read again, unless the weights have changed.
+
         messages  such as {"role": "user", "content": "To be?"}; roles are system, user and assistant
 
         Raises DataError if they are none, ConfigError for settings that cannot be.
@@ -109,7 +115,19 @@ class Loaded:
         asked = named(chat.Options, "chat", settings, OF_CHAT).over(chat.Options(self.path))
         given = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
         text, _ = chat.Talk(self.checkpoint, asked).ask(conversation(given, "messages"))
-        return "".join(pieces(self._engine(asked.runtime, asked.weights, True), text))
+        engine = self._engine(asked.runtime, asked.weights, True)
+        self._forget_changed()
+        return "".join(pieces(engine, text))
+
+    def _forget_changed(self) -> None:
+        """Let engines forget what they have read if the weights are others now."""
+        checksum = 0
+        for p in self.model.parameters().values():
+            checksum = zlib.crc32(np.ascontiguousarray(p.data).data, checksum)
+        if checksum != self._chatted:
+            for engine in self._engines.values():
+                engine.forget()
+        self._chatted = checksum
 
     def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Continuation]:
         """Return the engine of these settings, kept from text to text, and a text for it."""

@@ -13,16 +13,16 @@ between are encoded one by one, so that a model reads in training the tokens tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, groupby
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, get_args
 
 from byhand.conversations.marks import CLOSE, OPEN, Marks, unmarked
-from byhand.conversations.messages import Message, Messages
+from byhand.conversations.messages import Message, Messages, Role
 from byhand.conversations.sandbox import Template
 from byhand.errors import DataError
-from byhand.tokenizers.conventions import DEFAULT, ONE
+from byhand.tokenizers.conventions import DEFAULT, ONE, Conventions
 from byhand.tokenizers.tokenizer import END, Tokenizer
 
 PROBE = (Message("user", "0"), Message("assistant", "1"))
@@ -70,6 +70,20 @@ class Plain:
     def prompt(self, messages: Messages) -> str:
         """Return the text after which the assistant answers."""
         return "".join(piece.text for piece in self.pieces(messages)) + self._begin("assistant")
+
+    def template(self, goal: str) -> str:
+        """Return Jinja that writes the same text, in what transformers ("hf") and llama.cpp ("gguf") know."""
+        role = "message['role']"
+        begins = "".join(
+            f"{{% if {role} == '{r}' %}}{{{{ {self._begin(r)!r} }}}}{{% endif %}}" for r in get_args(Role)
+        )
+        end = repr(self.end + self.after)
+        if goal == "gguf" and END.decode() in self.end:  # llama.cpp's Jinja cannot write it, but has it as a token
+            end = "eos_token"
+        return (
+            f"{{% for message in messages %}}{begins}{{{{ message['content'] + {end} }}}}{{% endfor %}}"
+            f"{{% if add_generation_prompt %}}{{{{ {self._begin('assistant')!r} }}}}{{% endif %}}"
+        )
 
     def _begin(self, role: str) -> str:
         return self.begin.format(role.capitalize() if self.capital else role)
@@ -192,6 +206,17 @@ class Chat:
         """The texts that end an answer, if no token does."""
         text = unmarked(self._after)
         return () if self.ends or not text.strip() else (text.encode(),)
+
+
+def with_template(tokenizer: Tokenizer, goal: str) -> Tokenizer:
+    """Return a tokenizer with the template of its plain format (`Plain.template`); itself if it has one."""
+    if tokenizer.conventions.templates:
+        return tokenizer
+    chat = Chat(tokenizer)
+    assert isinstance(chat.format, Plain)
+    found = tokenizer.conventions or Conventions(eos=min(chat.ends))
+    ends = tuple(dict.fromkeys([*found.ends, *sorted(chat.ends), tokenizer.end]))
+    return tokenizer.using(replace(found, ends=ends, templates={DEFAULT: chat.format.template(goal)}))
 
 
 def _format(marks: Marks) -> Format:

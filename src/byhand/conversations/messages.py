@@ -1,6 +1,7 @@
 """Messages of a conversation, and the two forms in which JSON has them.
 
 OpenAI    {"messages": [{"role": "user", "content": "To be?"}, {"role": "assistant", "content": "Not to be."}]}
+          a content may be a list of texts: [{"type": "text", "text": "To be?"}]
 ShareGPT  {"conversations": [{"from": "human", "value": "To be?"}, {"from": "gpt", "value": "Not to be."}]}
 """
 
@@ -16,6 +17,8 @@ from byhand.errors import DataError
 Role = Literal["system", "user", "assistant"]
 ROLES = {**{role: role for role in get_args(Role)}, "developer": "system", "human": "user", "gpt": "assistant"}
 FORMS = (("messages", "role", "content"), ("conversations", "from", "value"))
+TOOLS = ("tool", "function", "function_call", "observation", "ipython")
+WITHOUT_TOOLS = "Leave conversations with tools out."
 EXAMPLE = '{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}'
 OURS = "\ufdd0\ufdd1\ufdd2"  # noncharacters of Unicode, which texts must not have: `marks.py` says what they mark
 
@@ -47,6 +50,12 @@ def _message(found: Any, role: str, content: str, where: str) -> Message:
         raise DataError(
             f"{where}: a message has the weight {brief(found['weight'])}, but all answers count alike here."
         )
+    if isinstance(found, Mapping) and (found.get("tool_calls") or found.get("function_call")):
+        raise DataError(f"{where}: a message calls tools, which is not read. {WITHOUT_TOOLS}")
+    if isinstance(found, Mapping) and found.get(role) in TOOLS:
+        raise DataError(f"{where}: a message is from {brief(found[role])}, which is not read. {WITHOUT_TOOLS}")
+    if isinstance(found, Mapping) and isinstance(parts := found.get(content), list):
+        found = {**found, content: "".join(_text_of(part, where) for part in parts)}
     if not isinstance(found, Mapping) or not isinstance(found.get(content), str):
         raise DataError(f"{where}: a message has no text as its {content!r}. Write lines like {EXAMPLE}.")
     if not isinstance(who := found.get(role), str) or who not in ROLES:
@@ -55,6 +64,16 @@ def _message(found: Any, role: str, content: str, where: str) -> Message:
     if bad := next((c for c in text if c in OURS or c == "\0" or "\ud800" <= c <= "\udfff"), None):
         raise DataError(f"{where}: a message holds U+{ord(bad):04X}, which no text has. Mend it, or remove it.")
     return Message(ROLES[who], text)  # pyright: ignore[reportArgumentType]
+
+
+def _text_of(part: Any, where: str) -> str:
+    """Return the text of a part of a message's content."""
+    if isinstance(part, str):
+        return part
+    kind = part.get("type", "text") if isinstance(part, Mapping) else part
+    if not isinstance(part, Mapping) or kind != "text" or not isinstance(part.get("text"), str):
+        raise DataError(f"{where}: a message has a part {brief(kind)}, but only text is read. Remove it.")
+    return part["text"]
 
 
 def shortened(messages: Messages, length: Callable[[Messages], int], most: int) -> tuple[list[Message], bool]:

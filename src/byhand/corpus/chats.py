@@ -16,7 +16,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, ClassVar, Self
 
 import numpy as np
 
@@ -24,9 +24,10 @@ from byhand.conversations.formats import Chat
 from byhand.conversations.messages import Messages, conversation, shortened
 from byhand.corpus.dataset import Corpus, Integers
 from byhand.corpus.documents import Document, Reading, lines_of, lines_of_stream
+from byhand.corpus.json_values import values_of
 from byhand.corpus.text_file import blocks
 from byhand.corpus.texts import LIBRARY, SHAKESPEARE, Text, Validation, open_text
-from byhand.errors import DataError, brief
+from byhand.errors import DataError
 from byhand.files.reading import parse_json
 from byhand.quantities import counted
 from byhand.tokenizers.tokenizer import END, Tokenizer
@@ -46,8 +47,10 @@ def open_chats(sources: tuple[str, ...], validation: Validation | None = None) -
 class Conversations(Reading):
     """How files of conversations are read: each becomes a document; those without an answer are left out."""
 
+    what: ClassVar[str] = "conversation with an answer"
+
     def documents(self, path: Path, named: bool = True) -> Iterator[Document]:
-        """Yield the conversations of a file of JSON lines, which may be compressed."""
+        """Yield the conversations of a file of JSON lines, or of one array, which may be compressed."""
         return self._read(lines_of(path), str(path), named)
 
     def of_stream(self, stream: BinaryIO, name: str) -> Iterator[Document]:
@@ -60,13 +63,8 @@ class Conversations(Reading):
 
     def _read(self, found: Iterable[tuple[str, bytes]], name: str, named: bool) -> Iterator[Document]:
         without = 0
-        for where, line in found:
-            try:
-                messages = conversation(parse_json(line), where)
-            except (ValueError, RecursionError) as error:
-                if isinstance(error, DataError):
-                    raise
-                raise DataError(f"{where} is no JSON: {brief(error)}. Mend the line, or remove it.") from None
+        for where, value in values_of(found, "role"):
+            messages = conversation(value, where)
             while messages and messages[-1].role != "assistant":
                 messages.pop()  # nothing answers it
             if messages:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from byhand.config_checks import AUTO, BYTES, require_encoding
 from byhand.corpus.fields import lines, of_lines, of_rows
@@ -71,6 +71,8 @@ class Reading:
     encoding: str = AUTO
     """Encoding of text files, such as cp1252 or gb18030; bytes takes a file as it is. auto: UTF-8, or UTF-16 with its
     mark."""
+
+    what: ClassVar[str] = "text"  # that documents hold
 
     def __post_init__(self) -> None:
         require_encoding(self.encoding)
@@ -130,7 +132,7 @@ class Reading:
         first = next(blocks, b"")
         if program := next((PACKED[begin] for begin in PACKED if first.startswith(begin)), None):
             raise NoTextError(
-                f"{name} is compressed, and not by gzip or zstandard. Use {program} and --data - instead."
+                f"{name} is compressed, and not by gzip or zstandard. Unpack it with {program}, or pipe that in as -."
             )
         mark, encoding = self._marked(first)
         if b"\0" in first[:HEAD] and not encoding.startswith(("utf-16", "utf-32")):
@@ -153,9 +155,9 @@ def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def lines_of_stream(file: Any, name: str) -> Iterator[tuple[str, bytes]]:
-    """Yield each line that is not blank, with its place, of a stream."""
-    for number, line in enumerate(lines(_blocks(file), name), 1):
-        if line := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
+    """Yield each line that is not blank, with its place, of a stream of JSON."""
+    for number, line in enumerate(lines(Reading()._text(_blocks(file), name, AS_JSON), name), 1):
+        if line := line.strip():
             yield f"{name}:{number}", line
 
 
@@ -254,5 +256,5 @@ def _reporting(name: str) -> Iterator[None]:
 
 def _refusal(name: str, error: OSError) -> str:
     if error.strerror == "it is no regular file":
-        return f"{name} is no regular file. Use --data - and pipe it in."
+        return f"{name} is no regular file. Pipe it in, and name - in its place."
     return f"cannot read {name}: {reason(error)}. Check its permissions."

@@ -19,7 +19,7 @@ from typing import IO
 
 import numpy as np
 
-from byhand.corpus.documents import BLOCK, Document, NoTextError
+from byhand.corpus.documents import BLOCK, Document, NoTextError, Reading
 from byhand.corpus.text_file import TextFile
 from byhand.errors import DataError, reason
 from byhand.tokenizers.tokenizer import END
@@ -40,12 +40,14 @@ class Prepared:
 
 
 def prepared(
-    documents: Iterable[Document], name: str, val_fraction: float = 0.0, val: Iterable[Document] | None = None
-) -> Prepared:
+    documents: Iterable[Document], name: str, val_fraction: float = 0.0, val: Iterable[Document] | None = None,
+    what: str = Reading.what,
+) -> Prepared:  # fmt: skip
     """Write documents to a temporary file; empty ones are left out.
 
     val_fraction  the share of the bytes that validation takes
     val           its documents, if it has its own
+    what          what documents are called
 
     Raises DataError if there are none, or no room for them.
     """
@@ -54,11 +56,11 @@ def prepared(
             spool.add(documents)
             own = len(spool.ends)
             if not own:
-                raise DataError(f"{name} holds no text. Use --data with a file or folder that does.")
+                raise DataError(f"{name} holds no {what}. Name a file or folder that does.")
             if val is not None:
                 spool.add(val)
                 if len(spool.ends) == own:
-                    raise DataError(f"the validation text of {name} is empty. Use another --val-data.")
+                    raise DataError(f"the validation part of {name} holds no {what}. Use another --val-data.")
                 return Prepared(spool.finish(name), len(spool.ends), own, spool.skipped)
             apart = spool.drawn(val_fraction)
             training = own - int(apart.sum())

@@ -127,7 +127,7 @@ def _refusal(path: Path, error: OSError) -> str:
     if isinstance(error, IsADirectoryError):
         return f"cannot read {path}: it is a folder. Name a file."
     if error.strerror == "it is no regular file":
-        return f"{path} is no regular file. Use --data - and pipe it in."
+        return f"{path} is no regular file. Pipe it in, and name - in its place."
     return f"cannot read {path}: {reason(error)}. Check the path and its permissions."
 
 

@@ -79,7 +79,7 @@ def open_text(
     alone = named[0] if len(named) == 1 else ""
     for other in (*named, *val.sources) if not alone else val.sources:
         if other in (STDIN, LIBRARY, SHAKESPEARE) and not os.path.exists(other):
-            raise DataError(f"{other} is a text of its own. Name it alone with --data, and no file beside it.")
+            raise DataError(f"{other} is a text of its own. Name it alone, and no file beside it.")
     held = files_of(val.sources)
     if alone == LIBRARY:
         if not held:
@@ -97,7 +97,7 @@ def open_text(
         if len(files) == 1 and files.get(path := next(iter(files))) and not held and reading.plain(path):
             return on_disk(path, name)
         found = _documents(files, reading)
-    made = prepared(found, name, val.share, _documents(held, reading) if held else None)
+    made = prepared(found, name, val.share, _documents(held, reading) if held else None, reading.what)
     _say(name, made, validation is not None)
     return Text(made.content, name, None, made.documents > 1, made.training)
 
@@ -134,7 +134,7 @@ def _shakespeare() -> dict[Path, bool]:
 
 def _standard_input() -> BinaryIO:
     if sys.stdin is None:
-        raise DataError("--data - reads standard input, which is closed. Pipe a text in, or name a file.")
+        raise DataError("- stands for standard input, which is closed. Pipe a text in, or name a file.")
     return sys.stdin.buffer
 
 

@@ -2,7 +2,7 @@
 
 Each stream has its own length, `Sampling`, stop tokens and texts, and log-probabilities, and gets the text that it
 would get alone. Streams join and leave between any two tokens: `submit` and `cancel` act before the next
-step.
+step. One that keeps its cache (`Stream.keeps`), as a conversation's do, leaves it to the next that begins alike.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class Engine:
         self.decoder, self.choice = found
         self.waiting: deque[Stream] = deque()
         self.running: dict[int, Stream] = {}
+        self._held: dict[int, list[int]] = {}  # by free slot: the tokens whose keys and values its cache has
 
     def submit(self, stream: Stream) -> Stream:
         """Queue a stream for a slot; DataError or ConfigError if it cannot be continued."""
@@ -90,15 +91,16 @@ class Engine:
         has slid: its cache began with tokens that are left behind.
         """
         self._free_ended()  # an interrupt may have kept the last step from it
-        for slot in range(self.decoder.slots):
-            if self.waiting and slot not in self.running:
-                self._admit(slot)
+        while self.waiting and len(self.running) < self.decoder.slots:
+            self._admit()
         advanced = list(self.running.items())
         try:
             if advanced:
                 self.decoder.step(min(max(1, most), *(stream.left for _, stream in advanced)))
         except BaseException:
+            self.forget()
             for _, stream in reversed(advanced):
+                stream.keeps = False
                 if stream.status == "running":
                     self._put_back(stream)
             raise
@@ -106,17 +108,34 @@ class Engine:
             self._free_ended()
         return [stream for _, stream in advanced]
 
-    def _admit(self, slot: int) -> None:
-        """Begin the stream that waits longest; if that fails, it waits on."""
+    def forget(self) -> None:
+        """Forget what ended streams have left in their slots: the weights have changed, or a step failed."""
+        self._held.clear()
+
+    def _admit(self) -> None:
+        """Begin the stream that waits longest, in the slot that holds most of it; if that fails, it waits on."""
         stream = self.waiting[0]
+        free = [slot for slot in range(self.decoder.slots) if slot not in self.running]
+        slot = max(free, key=lambda slot: (self._kept(slot, stream), slot not in self._held))
+        kept = self._kept(slot, stream)
+        self._held.pop(slot, None)
         try:
-            self.decoder.admit(slot, stream)
+            self.decoder.admit(slot, stream, kept)
         except BaseException:  # an interrupt too
             self.decoder.free(slot)
+            self.forget()
             raise
         self.running[slot] = stream
         del self.waiting[0]  # no call, and so no interrupt, comes between these
         stream.status = "running"
+
+    def _kept(self, slot: int, stream: Stream) -> int:
+        """Return how many of a stream's first tokens a free slot holds; its last one is always read."""
+        tokens, held = stream.tokens, self._held.get(slot, [])
+        if not stream.keeps or len(tokens) > self._config.cached:
+            return 0
+        most = min(len(held), len(tokens) - 1)
+        return next((i for i in range(most) if held[i] != tokens[i]), most)
 
     def _put_back(self, stream: Stream) -> None:
         config = self._config
@@ -129,7 +148,10 @@ class Engine:
     def _free_ended(self) -> None:
         for slot, stream in list(self.running.items()):
             if stream.status != "running":
-                self.decoder.free(slot)
+                length = self.decoder.free(slot)
+                whole = max(length, len(stream.tokens)) <= self._config.cached  # no place was used twice
+                if stream.keeps and stream.status == "finished" and whole:
+                    self._held[slot] = stream.tokens[:length]
                 del self.running[slot]
 
     def finish(self, streams: Iterable[Stream]) -> Iterator[Stream]:

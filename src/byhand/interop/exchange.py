@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from byhand.config import ModelConfig, TrainConfig
+from byhand.conversations.formats import with_template
 from byhand.errors import ConfigError, DataError, command, reason
 from byhand.files import run_folder
 from byhand.files.weights import OpenFile
@@ -165,7 +166,8 @@ def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32") -> list
         contents = peft.files(run.config.model, run.parameters)
     else:
         run = run.merged()
-        given = run.config.model, run.averages or run.parameters, run.tokenizer, FORMATS[dtype]
+        tokenizer = with_template(tokens.known(run.tokenizer), goal) if "chat" in run.state else run.tokenizer
+        given = run.config.model, run.averages or run.parameters, tokenizer, FORMATS[dtype]
         contents = gguf.files(*given) if goal == "gguf" else hugging_face.files(*given, sorted(run.ends))
     first = next(contents)  # whether it can be represented shows before anything is written
     try:

@@ -149,13 +149,18 @@ class Decoder(Protocol):
 
     slots    how many streams it has room for
     made_by  number of tokens of each stream, by the number of threads that drew them
+    filled   positions that were read into caches many at once: what was in a text before a token of it was drawn
     """
 
     slots: int
     made_by: Counter[int]
+    filled: int
 
-    def admit(self, slot: int, stream: Stream) -> None:
-        """Begin a stream in a free slot. If all were free, it reads the model's weights again."""
+    def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
+        """Begin a stream in a free slot. If all were free, it reads the model's weights again.
+
+        kept  the slot's cache has so many of its first tokens already, fewer than all; the text fits the cache
+        """
         ...
 
     def step(self, most: int) -> None:
@@ -165,8 +170,11 @@ class Decoder(Protocol):
         """
         ...
 
-    def free(self, slot: int) -> None:
-        """Forget a slot's stream, finished or not."""
+    def free(self, slot: int) -> int:
+        """Forget a slot's stream, finished or not; return how many positions were read into its cache.
+
+        The cache stays as it is until the slot is used again, whatever other slots do.
+        """
         ...
 
 

@@ -22,6 +22,8 @@ class Stream:
     allowed   booleans (V,): which ids may be drawn; None allows all
     stop      ids that end it; the one drawn is not kept
     until     called with each token when it is appended; None, or how many of the drawn ones stay, as it ends there
+    keeps     its slot keeps the cache when it has ended, and it goes on with what one that keeps has left: of the
+              tokens that both begin with only the last is read again. The weights must be the same then
     scored    whether `logprobs` are kept: of each drawn token, in nats (`sampling.log_probability`)
     status    queued: in an engine; failed: logits were not finite; interrupted: by an error, after its window slid
     """
@@ -33,6 +35,7 @@ class Stream:
     stop: frozenset[int] = frozenset()
     scored: bool = False
     until: Callable[[int], int | None] | None = None
+    keeps: bool = False
     logprobs: list[float] = field(default_factory=list)
     status: Literal["waiting", "queued", "running", "finished", "failed", "interrupted"] = "waiting"
 
@@ -95,20 +98,22 @@ class Stream:
 
 
 class Slots:
-    """A decoder's slots, and the stream in each."""
+    """A decoder's slots, and the stream in each; see `Decoder`."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self.streams: list[Stream | None] = [None] * slots
         self.made_by: Counter[int] = Counter()
+        self.filled = 0
 
-    def admit(self, slot: int, stream: Stream) -> None:
-        """Begin a stream in a free slot."""
+    def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
+        """Begin a stream in a free slot whose cache has its first `kept` tokens."""
         self.streams[slot] = stream
 
-    def free(self, slot: int) -> None:
-        """Forget a slot's stream."""
+    def free(self, slot: int) -> int:
+        """Forget a slot's stream; return how many positions its cache has."""
         self.streams[slot] = None
+        return 0
 
     def running(self) -> dict[int, Stream]:
         """Return the streams by slot."""

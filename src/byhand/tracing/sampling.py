@@ -52,6 +52,9 @@ def drawn_with(u: float | None, trace: Trace) -> Answer:
     numbers = (trace.result.data,)
     leaves = over(len(numbers[0]), lambda v: element(numbers, 0, (v,), "z" if u is None else "p"))
     term = made("argmax", leaves) if u is None else made("draw", joined((number(u, "u"),), leaves))
-    facts = {"code": "draw"} if u is None else {"code": "draw", "u": u}
+    facts: dict[str, Any] = {"code": "draw"}
+    if u is not None:  # the running sums around u, in float64 as `draw` adds
+        before, with_it = np.add.accumulate([0.0, *numbers[0].tolist()])[int(term.value) :][:2].tolist()
+        facts |= {"u": u, "sum_before": before, "sum": with_it}
     origins = (origin(trace.name(trace.result)),)
     return Answer(name=TOKEN, index=(), value=term.value, term=term, origins=origins, arrays=numbers, facts=facts)

@@ -136,13 +136,38 @@ def test_a_loaded_model_answers_messages(place):
         model.chat([{"role": "bot", "content": "x"}])
 
 
+def test_the_next_question_reads_only_what_is_new_until_the_weights_change(place):
+    model, talk = bh.load(place / "tuned"), [Message("user", "a")]
+    chat = Chat(model.tokenizer)
+
+    def answer(model):
+        return model.chat([m._asdict() for m in talk], runtime="numpy", temperature=0.0, max_new_tokens=1)
+
+    def read():
+        """Answer the talk; return the answer, and how many positions were read for it."""
+        before = sum(engine.decoder.filled for engine in model._engines.values())
+        return answer(model), sum(engine.decoder.filled for engine in model._engines.values()) - before
+
+    first, whole = read()
+    assert whole == len(chat.prompt(talk))
+    talk += [Message("assistant", first), Message("user", "b")]
+    again, new = read()
+    assert again == answer(bh.load(place / "tuned"))
+    assert 0 < new <= len(chat.prompt(talk)) - whole
+    model.model.parameters()["wte"].data *= 1.5
+    assert read()[1] == len(chat.prompt(talk))
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
         (("train", "--chat", "talks.jsonl", "--data", "x"), "--data changes nothing with --chat"),
         (("train", "--chat", "talks.jsonl", "--minutes", 1), "--minutes plans runs on texts"),
         (("train", "--chat", "missing.jsonl"), "there is no file or folder missing.jsonl"),
-        (("eval", "tuned", "--chat", "talks.jsonl", "--data", "x"), "Give one of them"),
+        (
+            ("eval", "tuned", "--chat", "talks.jsonl", "--data", "x"),
+            "--data and --chat ask for different figures. Give one of them.",
+        ),
         (("eval", "tuned", "--chat", "talks.jsonl", "--stride", 3), "--stride changes nothing with --chat"),
         (("chat", "missing"), "there is no run missing"),
         (("chat", "tuned", "--max-new-tokens", -1), "--max-new-tokens is -1"),

@@ -127,6 +127,10 @@ def test_a_text_ends_where_the_model_ends_a_document(sources):
 
     assert text() == "b"
     assert text("--ignore-eos") == "b\0ab\0ab"
+    done = inside.byhand("sample", "run", "--prompt", "ab", "--temperature", 0, cwd=sources)
+    assert (done.stdout, done.returncode) == (b"ab\n", 0)
+    assert b"the model ended the text at its first token; --ignore-eos lets it go on" in done.stderr
+    assert b"first token" not in inside.byhand(*sample, cwd=sources).stderr
     (sources / "p.jsonl").write_text('{"prompt": "ab"}\n{"prompt": "a", "max_new_tokens": 4}\n')
     lines = inside.byhand(
         "sample", "run", "--prompts", "p.jsonl", "--temperature", 0, cwd=sources

@@ -220,7 +220,8 @@ def test_a_ring_holds_the_last_places_of_a_prompt(window, length):
     prompt = np.random.default_rng(0).integers(0, 19, length).tolist()
     decoder = LoopsDecoder(gpt, threads=2)
     assert_greedy(gpt, decoder, [prompt], 40)
-    assert list(decoder._filling) == ([rounded_up(min(length, 129) - 1, gpt.config.cached)] if length > 1 else [])
+    places = rounded_up(min(length, 129) - 1, gpt.config.cached)
+    assert list(decoder._filling) == ([(places, False)] if length > 1 else [])
 
 
 def test_a_window_that_slides_never_fills_the_cache_again():

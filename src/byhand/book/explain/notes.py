@@ -70,9 +70,13 @@ def _of_draw(facts: Mapping[str, Any]) -> Note:
     """Say how the token was drawn."""
     if "u" not in facts:
         return Note("temperature 0: the token with the largest logit.", "温度为 0：取 logit 最大的词元。", "draw")
-    u = decimal(facts["u"])
-    en = f"drawn with u = {u}: the first token at which the running sum of the probabilities is above u."
-    return Note(en, f"用 u = {u} 抽取：累计概率第一个超过 u 的词元。", "draw", {"u": facts["u"]})
+    u, before, with_it = (decimal(facts[name]) for name in ("u", "sum_before", "sum"))
+    en = (
+        f"drawn with u = {u}: the first token at which the running sum of the probabilities is above u; it is "
+        f"{before} before this token, {with_it} with it."
+    )
+    zh = f"用 u = {u} 抽取：累计概率第一个超过 u 的词元；不含它为 {before}，含它为 {with_it}。"
+    return Note(en, zh, "draw", {name: facts[name] for name in facts if name != "code"})
 
 
 def _of_update(facts: Mapping[str, Any]) -> Note:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from byhand.architectures import GPT2, LLAMA, MODERN, QWEN3
-from byhand.cli.arguments.settings import overridden
+from byhand.cli.arguments.settings import AUTO, overridden
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ConfigError, reason
@@ -80,8 +80,8 @@ def fixed_by(name: str) -> set[str]:
     return names - OF_A_LENGTH - (SIZES if name in PUBLISHED else set())
 
 
-def with_toml(config: Settings, path: Path) -> tuple[Settings, set[str]]:
-    """Return the config with the settings of a TOML file, and their names.
+def with_toml(config: Settings, path: Path) -> tuple[Settings, dict[str, Any]]:
+    """Return the config with the settings of a TOML file, and these; a batch_size that is auto stays as it was.
 
     Keys stand flat or under [model], [data], [optim].
     """
@@ -92,7 +92,8 @@ def with_toml(config: Settings, path: Path) -> tuple[Settings, set[str]]:
         raise ConfigError(f"cannot read {named}: {reason(error)}. Check the path.") from None
     try:
         settings = _settings(content)
-        return overridden(config, settings), set(settings)
+        numbers = {name: v for name, v in settings.items() if (name, v) != ("batch_size", AUTO)}
+        return overridden(config, numbers), settings
     except ConfigError as error:
         raise ConfigError(f"{named}: {error}") from None
 

@@ -109,6 +109,7 @@ class Talk:
         given = EncodedPrompt.of_tokens("the conversation", self._answer, ids, self.tokenizer, self._ends)
         given.say_what_is_cut(self.tokenizer, self.context)
         (text,) = given.texts(self.tokenizer, self._allowed, False, self.chat.stops)
+        text.stream.keeps = True  # the next question follows it
         return text, rest
 
 

@@ -59,7 +59,10 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     given = read(Options, arguments, "byhand eval")
     options = given.over()
-    if sum(map(bool, (options.data, options.chat, options.choices))) != 1:
+    asked = [f"--{name}" for name in ("data", "chat", "choices") if getattr(options, name)]
+    if len(asked) > 1:
+        raise ConfigError(f"{' and '.join(asked)} ask for different figures. Give one of them.")
+    if not asked:
         raise ConfigError(
             "byhand eval needs --data with a text, --chat with conversations, or --choices with questions. Give one "
             "of them."

@@ -101,6 +101,12 @@ class Continuation:
             self.known = len(stream.tokens) - stream.prompt
         return self.decoder.decode(new, final=ended)
 
+    @property
+    def ended_at_once(self) -> bool:
+        """Whether the model's own end was the first that it drew."""
+        stream = self.stream
+        return not stream.drawn and stream.count > 0 and stream.status == "finished" and not self.given.prompt.stop
+
     def as_json(self) -> dict[str, Any]:
         """Return the text that has ended, as `--json` and `--prompts` print it."""
         scores = {"logprobs": self.stream.logprobs} if self.stream.scored else {}
@@ -146,6 +152,9 @@ def show_texts(engine: Engine, texts: Iterable[Continuation], count: int) -> Non
         if text.stream.status not in LIVE:
             sound(text.stream)
             sys.stdout.write("\n")
+            if text.ended_at_once:
+                sys.stdout.flush()
+                say("the model ended the text at its first token; --ignore-eos lets it go on")
         sys.stdout.flush()
 
 

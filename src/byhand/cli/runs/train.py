@@ -81,9 +81,9 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
 
     texts  from memory, in place of --data
     """
-    given, fits = _with_room(given)
     config, chosen = _base(given.values)
-    decided = chosen | (fixed_by(given.values["preset"]) if "preset" in given.values else set())
+    given, chosen, fits = _with_room(given, chosen)
+    decided = set(chosen) | (fixed_by(given.values["preset"]) if "preset" in given.values else set())
     options = given.over(Options(train=config))
     _require_compatible(options, given, decided)
     if options.train.data.data == "-" and not options.resume and sys.stdin.isatty():
@@ -111,13 +111,16 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
             yield run, promise
 
 
-def _with_room(given: Given[Options]) -> tuple[Given[Options], bool]:
-    """Return what is given without --batch-size auto, and whether it was there."""
-    if given.values.get("batch_size") != AUTO:
-        return given, False
+def _with_room(given: Given[Options], chosen: dict[str, Any]) -> tuple[Given[Options], dict[str, Any], bool]:
+    """Return what flags give, and what they or --config do, without a batch_size that is auto; and whether it was."""
+    if chosen.get("batch_size") != AUTO:
+        return given, chosen, False
     if "resume" in given.values or "minutes" in given.values:
         raise ConfigError("--batch-size auto is for a new run without --minutes. Leave it out.")
-    return replace(given, values={name: v for name, v in given.values.items() if name != "batch_size"}), True
+    values, chosen = (
+        {name: v for name, v in each.items() if name != "batch_size"} for each in (given.values, chosen)
+    )
+    return replace(given, values=values), chosen, True
 
 
 def _is_large(options: Options) -> bool:
@@ -154,13 +157,12 @@ def _opened_text(
     return config, promise, (text, corpus)
 
 
-def _base(values: dict[str, Any]) -> tuple[Settings, set[str]]:
-    """Return the settings that flags override, and the names of those that flags or --config give."""
-    config, chosen = preset(values.get("preset", "nano")), set(values)
+def _base(values: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
+    """Return the settings that flags override, and those that flags or --config give."""
+    config, in_file = preset(values.get("preset", "nano")), dict[str, Any]()
     if "config" in values:
         config, in_file = with_toml(config, values["config"])
-        chosen |= in_file
-    return config, chosen
+    return config, in_file | values
 
 
 def _require_compatible(options: Options, given: Given[Options], decided: Collection[str]) -> None:

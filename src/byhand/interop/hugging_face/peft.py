@@ -2,7 +2,7 @@
 
 PEFT adapts each of its linear layers apart, with lora_A (R, in) and lora_B (out, R), also where the layer is GPT-2's
 Conv1D. Our w_qkv is three layers of theirs: A is the same for each, and B's columns are divided among them. A model
-that is read gets s B A added to its weights, whatever the ranks.
+that is read gets s B A added to its weights.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from byhand.layers.adapter import DOWN, UP, merged
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 INSIDE, OF_DOWN, OF_UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+RANK = 8  # PEFT's, where its configuration names none
 REFUSED = {  # keys that change what an adapter computes, with the values at which they do not
     "peft_type": ("LORA",), "bias": ("none", None), "use_dora": (False, None), "modules_to_save": (None, []),
     "rank_pattern": ({}, None), "alpha_pattern": ({}, None), "lora_bias": (False, None),
@@ -134,10 +135,13 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
 
 
 def _scale(folder: Path) -> Any:
-    """Return s as a function of the rank."""
+    """Return s as a function of the rank, which must be the configuration's."""
     try:
         settings = parse_json(read_regular(folder / CONFIG, SMALL))
         alpha, root = settings["lora_alpha"], settings.get("use_rslora", False)
+        given = settings.get("r", RANK)
+        if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+            raise ValueError("r is no rank")
         if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not math.isfinite(alpha):
             raise ValueError("lora_alpha is no number")
     except OSError as error:
@@ -149,4 +153,12 @@ def _scale(folder: Path) -> Any:
             raise DataError(
                 f"{folder}: {key} is {brief(settings[key])}, which byhand lacks. Use a plain LoRA adapter."
             )
-    return lambda rank: alpha / (math.sqrt(rank) if root else rank)
+
+    def scale(rank: int) -> float:
+        if rank != given:
+            raise DataError(
+                f"{folder}: r is {given} in {CONFIG}, but arrays have rank {rank}. Use files of one adapter."
+            )
+        return alpha / (math.sqrt(rank) if root else rank)
+
+    return scale

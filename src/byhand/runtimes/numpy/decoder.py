@@ -55,7 +55,7 @@ class NumpyDecoder(LogitsDecoder):
         self._store: KVCache | None = None  # of all slots
         self._first = [0] * self.slots  # token at which a stream's context begins, where the window slides
 
-    def admit(self, slot: int, stream: Stream) -> None:
+    def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot."""
         if not any(self.streams):
             self._model = _rounded(self._given, FORMATS[self._request.weights])
@@ -63,13 +63,12 @@ class NumpyDecoder(LogitsDecoder):
         config = self._model.config
         self._first[slot] = max(0, len(stream.tokens) - config.seq_len) if config.slides and config.causal else 0
         if self._store is not None:
-            self._store.length[slot] = 0
+            self._store.length[slot] = kept
 
-    def free(self, slot: int) -> None:
-        """Forget a slot's stream; what its row computes from now on is nobody's."""
+    def free(self, slot: int) -> int:
+        """Forget a slot's stream."""
         super().free(slot)
-        if self._store is not None:
-            self._store.length[slot] = 0
+        return 0 if self._store is None else int(self._store.length[slot])
 
     def logits(self, running: dict[int, Stream]) -> list[np.ndarray]:
         """Return the logits after each stream: of one row if the cache holds the others, else of all."""
@@ -79,8 +78,11 @@ class NumpyDecoder(LogitsDecoder):
             config, found = self._model.config, {}
             store = self._store = self._store or self._model.cache(self.slots, config.cached)
             for slot, stream in running.items():
-                if not store.length[slot] or (store.length[slot] == config.seq_len and not config.slides):
-                    found[slot] = self._filled(store, slot, stream.tokens[-config.seq_len :])
+                length = int(store.length[slot])
+                if not length or (length == config.seq_len and not config.slides):
+                    found[slot] = self._filled(store, slot, stream.tokens[-config.seq_len :], 0)
+                elif more := stream.tokens[self._first[slot] + length : -1]:
+                    found[slot] = self._filled(store, slot, [*more, stream.tokens[-1]], length)
             if rows := [slot for slot in running if slot not in found]:
                 found |= self._stepped(store, {slot: running[slot] for slot in rows})
         return [found[slot] for slot in running]
@@ -92,14 +94,19 @@ class NumpyDecoder(LogitsDecoder):
         with no_grad():
             return self._model.forward_logits([stream.tokens[begin:]]).data[0, -1]
 
-    def _filled(self, store: KVCache, slot: int, tokens: list[int]) -> np.ndarray:
-        """Prefill a slot: compute a stream's context and store its keys and values."""
+    def _filled(self, store: KVCache, slot: int, tokens: list[int], start: int) -> np.ndarray:
+        """Prefill a slot: compute a stream's context from a position on, and store its keys and values."""
+        rows, end = slice(slot, slot + 1), start + len(tokens)
+        blocks = tuple((Tensor(k.data[rows, :, :end]), Tensor(v.data[rows, :, :end])) for k, v in store.blocks)
+        cache = KVCache(blocks, np.array([start]))
         with interpreting(InPlace()):
-            logits, made = self._model.decode([tokens], self._model.cache(1, len(tokens)))
-        for kept, new in zip(store.blocks, made.blocks, strict=True):
-            for a, b in zip(kept, new, strict=True):
-                extend(a.data[slot : slot + 1], b.data, np.zeros(1, int))
-        store.length[slot] = len(tokens)
+            logits, made = self._model.decode([tokens], cache if end <= store.places else self._model.cache(1, end))
+        if end > store.places:  # a ring keeps the last ones
+            for kept, new in zip(store.blocks, made.blocks, strict=True):
+                for a, b in zip(kept, new, strict=True):
+                    extend(a.data[rows], b.data, np.zeros(1, int))
+        store.length[slot] = end
+        self.filled += len(tokens)
         return logits.data[0, -1]
 
     def _stepped(self, store: KVCache, running: dict[int, Stream]) -> dict[int, np.ndarray]:

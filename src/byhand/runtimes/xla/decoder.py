@@ -66,31 +66,34 @@ class XlaDecoder(Slots):
         self._weights = FORMATS[request.weights]
         self._layout = Layout(model.layers, model.config, mesh_of(""))
         self._prefill, self._insert = jax.jit(self._prefilled), jax.jit(_inserted, donate_argnums=0)
+        self._continue = jax.jit(self._continued, donate_argnums=1)
         self._decode = jax.jit(self._run, donate_argnums=1, static_argnums=2)
         super().__init__(request.streams)
-        self._lengths = np.zeros(self.slots, np.int32)
+        self._idle = model.config.cached - 1  # the place in which a slot without a stream writes
+        self._lengths = np.full(self.slots, self._idle, np.int32)
         self._held: dict[str, Any] = {}  # parameters on the device
         self._state: State = ([], None)
 
-    def admit(self, slot: int, stream: Stream) -> None:
+    def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot."""
         if not any(self.streams):
             self._held = self._parameters()
             if self._state[1] is None or self._state[1].is_deleted():  # an interrupted call took it
                 self._state = self._empty()
         super().admit(slot, stream)
-        self._fill(slot, stream)
+        self._fill(slot, stream, kept)
 
-    def free(self, slot: int) -> None:
-        """Forget a slot's stream; what its row computes from now on is nobody's."""
+    def free(self, slot: int) -> int:
+        """Forget a slot's stream; its row writes into the last place from now on, so that is not kept."""
         super().free(slot)
-        self._lengths[slot] = 0
+        length, self._lengths[slot] = int(self._lengths[slot]), self._idle
+        return length if length > self._idle + 1 else min(length, self._idle)
 
     def step(self, most: int) -> None:
         """Draw a run of tokens in one call; past the window one token, after which the window is recomputed."""
         running = self.running()
         window, slides = self._model.config.seq_len, self._model.config.slides
-        room = most if slides else max(1, window - int(self._lengths.max()))
+        room = most if slides else max(1, window - int(self._lengths[list(running)].max()))
         n = min(RUN, most, room)
         full = [] if slides else [slot for slot in running if self._lengths[slot] == window]
         settings = Draws.of(self.streams, self._model.config.vocab_size)
@@ -109,15 +112,20 @@ class XlaDecoder(Slots):
             if running[slot].status not in ("finished", "failed"):
                 self._fill(slot, running[slot])
 
-    def _fill(self, slot: int, stream: Stream) -> None:
-        """Prefill a slot with a stream's context, padded to a power of two."""
-        tokens = stream.tokens[-self._model.config.seq_len :]
-        places = min(self._model.config.seq_len, 1 << (len(tokens) - 1).bit_length())
-        padded = np.full((1, places), tokens[0], np.int32)  # of the text's own tokens: another may be NaN
-        padded[0, : len(tokens)] = tokens
-        made = self._prefill(self._held, padded, len(tokens))
-        self._state = self._insert(self._state, made, slot, len(tokens))
-        self._lengths[slot] = len(tokens)
+    def _fill(self, slot: int, stream: Stream, kept: int = 0) -> None:
+        """Prefill a slot with a stream's context behind `kept` positions, padded to a power of two."""
+        config = self._model.config
+        tokens = stream.tokens[-config.seq_len :][kept:]
+        room = config.cached - kept if kept else config.seq_len
+        padded = np.full((1, min(room, 1 << (len(tokens) - 1).bit_length())), tokens[0], np.int32)
+        padded[0, : len(tokens)] = tokens  # the others are of the text's own too: another may be NaN
+        if kept:
+            self._state = self._continue(self._held, self._state, padded, slot, kept, len(tokens))
+        else:
+            made = self._prefill(self._held, padded, len(tokens))
+            self._state = self._insert(self._state, made, slot, len(tokens))
+        self._lengths[slot] = kept + len(tokens)
+        self.filled += len(tokens)
 
     def _parameters(self) -> dict[str, Any]:
         held = self._layout.placed({name: p.data for name, p in self._model.parameters().items()})
@@ -161,7 +169,8 @@ class XlaDecoder(Slots):
             drawn_ids, score, sound = drawn(logits, u[i], kind, given)
             if kind.penalises:
                 occurred = occurred.at[jnp.arange(len(drawn_ids)), drawn_ids].set(True)
-            caches, after = self._forward(parameters, jnp.maximum(drawn_ids, 0)[:, None], caches, lengths + i, 0)
+            at = lengths + i * settings["runs"]
+            caches, after = self._forward(parameters, jnp.maximum(drawn_ids, 0)[:, None], caches, at, 0)
             ids, scores = ids.at[i].set(drawn_ids), scores.at[i].set(score)
             return i + 1, (caches, after), ids, scores, sound, occurred
 
@@ -174,6 +183,14 @@ class XlaDecoder(Slots):
         """Return the cache of a padded prompt (1, T), and the logits after position length - 1."""
         empty = self._caches(1, tokens.shape[1])
         return self._forward(parameters, tokens, empty, jnp.zeros(1, jnp.int32), length - 1)
+
+    def _continued(self, parameters: Any, state: State, tokens: Any, slot: Any, start: Any, length: Any) -> State:
+        """Return the state with padded tokens (1, T) behind the first `start` positions of a slot."""
+        caches, logits = state
+        own = jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, slot, 1, axis=1), caches)
+        own, after = self._forward(parameters, tokens, own, jnp.full(1, start, jnp.int32), length - 1)
+        caches = jax.tree.map(lambda a, b: lax.dynamic_update_slice_in_dim(a, b, slot, axis=1), caches, own)
+        return caches, lax.dynamic_update_slice_in_dim(logits, after, slot, axis=0)
 
     def _forward(self, parameters: Any, tokens: Any, caches: Caches, start: Any, last: Any) -> tuple[Caches, Any]:
         """Return the caches with tokens (B, T) from start (B,) on, and the logits (B, V) after number last."""

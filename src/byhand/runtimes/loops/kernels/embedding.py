@@ -99,16 +99,19 @@ def looked_up(builder: Builder, node: Any) -> tuple[Buffer, Buffer]:
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """One call for both look-ups; in decoding it reads the position from the arena."""
+    """One call for both look-ups; where positions are data it reads them from the arena."""
     first, last = group.nodes
     table, tokens = looked_up(builder, first)
     batch, steps, width = last.results[0][0]
+    given = builder.decodes or builder.continues
+    if builder.continues:
+        batch, steps = batch * steps, 1  # each row has a position of its own
     builder.emit(
         kernel_of("embed", builder.weights), last,
         touched=12 * batch * width if builder.decodes else None, table=table,
         positions=builder.value(last.inputs[1]), tokens=tokens,
-        position=builder.inputs["position"] if builder.decodes else 0, out=builder.result(last), batch=batch,
-        steps=steps, width=width, part=PART, parts=PARTS,
+        position=builder.inputs["position"] if given else 0, out=builder.result(last), batch=batch, steps=steps,
+        width=width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ class Builder:
     preparations: list[Preparation] = field(default_factory=list)
     trains: bool = False  # the backward pass follows
     decodes: bool = False  # threads divide the work of a token, and meet after each group
+    continues: bool = False  # what fills the KV cache begins at positions of its own, behind those it has
 
     def __post_init__(self) -> None:
         self._leaves = {

@@ -98,9 +98,9 @@ class LoopsDecoder(Slots):
         self._settings = self._runner.controls[:settings].reshape(slots, controls.SETTINGS)
         self._numbers = self._runner.controls[settings:].reshape(3, LONGEST_RUN, slots)
         self.decoding = placed(decodes, self.arena)
-        self._filling: dict[int, GenerationPlan] = {}
+        self._filling: dict[tuple[int, bool], GenerationPlan] = {}
         if fills:
-            self._filling[fills] = placed(fill, self.arena, self.decoding.end)
+            self._filling[fills, False] = placed(fill, self.arena, self.decoding.end)
         self._load(self.decoding, *self._filling.values())
         self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
         self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
@@ -133,7 +133,7 @@ class LoopsDecoder(Slots):
         for first in range(0, len(data), rows):
             place[first : first + rows] = self.weights.rounded(data[first : first + rows])
 
-    def admit(self, slot: int, stream: Stream) -> None:
+    def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot: its context is its last seq_len tokens, at positions from 0."""
         if not any(self.streams):
             self._runner.settle()
@@ -146,7 +146,7 @@ class LoopsDecoder(Slots):
         self._settings[slot, controls.MIN_P] = log_ratio(sampling.min_p or 0)
         self._settings[slot, controls.PENALTY] = sampling.repetition_penalty
         self._settings[slot, controls.SCORED] = stream.scored
-        self._fill(slot, stream.tokens[-self.model.config.seq_len :])
+        self._fill(slot, stream.tokens[-self.model.config.seq_len :], kept)
         share = self.decoding.shares[0]
         share.array(self._inputs["allowed"])[slot] = 1.0 if allowed is None else allowed
         if sampling.penalises:
@@ -155,10 +155,11 @@ class LoopsDecoder(Slots):
             occurred[stream.tokens] = 1.0
         super().admit(slot, stream)
 
-    def free(self, slot: int) -> None:
+    def free(self, slot: int) -> int:
         """Forget a slot's stream: its row is computed, but reads and draws nothing."""
         super().free(slot)
-        self._positions[slot] = IDLE
+        length, self._positions[slot] = max(0, int(self._positions[slot])), IDLE
+        return length
 
     def step(self, most: int) -> None:
         """Draw a run of tokens in one call for each thread.
@@ -188,18 +189,18 @@ class LoopsDecoder(Slots):
         self.made_by[1 if self._ways[way] == ALONE else self.threads] += n
         self._run_length = max(1, min(LONGEST_RUN, 2 * self._run_length, int(CALL_SECONDS * n / seconds)))
 
-    def filling(self, length: int) -> GenerationPlan:
-        """Return the plan that fills the cache with so many positions; made once."""
-        if length not in self._filling:
-            self._filling[length] = self._filled(length)
-            self._load(self._filling[length])
-        return self._filling[length]
+    def filling(self, length: int, continues: bool = False) -> GenerationPlan:
+        """Return the plan that fills the cache with so many positions, from 0 or behind others; made once."""
+        key = length, continues
+        if key not in self._filling:
+            made = self._emitted(length, self.decoding.builder, continues)
+            self._filling[key] = placed(made, self.arena, self.decoding.end)
+            self._load(self._filling[key])
+        return self._filling[key]
 
-    def _filled(self, length: int) -> GenerationPlan:
-        return placed(self._emitted(length, self.decoding.builder), self.arena, self.decoding.end)
-
-    def _emitted(self, length: int, decoder: Builder) -> Emitted:
-        inputs = {**self._caches, "slot": Buffer("slot", (1,), "input", "int32")}
+    def _emitted(self, length: int, decoder: Builder, continues: bool = False) -> Emitted:
+        sizes = {"slot": 1} | ({"position": length, "count": 1} if continues else {})
+        inputs = self._caches | {name: Buffer(name, (size,), "input", "int32") for name, size in sizes.items()}
         return filling(self.model, inputs, length, decoder, self.blas.tiles, self.threads)
 
     def _load(self, *plans: GenerationPlan) -> None:
@@ -260,18 +261,24 @@ class LoopsDecoder(Slots):
         self._positions[self._positions >= 0] += made
         return share.array(self._inputs["drawn"])[:made]
 
-    def _fill(self, slot: int, context: list[int]) -> None:
-        """Put all positions but the last into the cache; the last is the first that decoding reads."""
+    def _fill(self, slot: int, context: list[int], kept: int = 0) -> None:
+        """Put all positions but the last into the cache; the last is the first that decoding reads.
+
+        kept  so many are there already
+        """
         length = len(context) - 1
         self.blas.set_threads(1)
-        if length:
-            places = rounded_up(length, self.model.config.cached)
-            plan = self.filling(places)
+        if more := length - kept:
+            places = rounded_up(more, self.model.config.cached)
+            plan = self.filling(places, kept > 0)
             share = plan.shares[0]
-            padded_tokens = context[:-1] + context[:1] * (places - length)  # of the text's own: another may be NaN
-            for name, values in (("tokens", padded_tokens), ("position", 0), ("slot", slot)):
+            padded_tokens = context[kept:-1] + context[:1] * (places - more)  # of the text's own: another may be NaN
+            positions = np.minimum(np.arange(places) + kept, length) if kept else 0  # a table has no more rows
+            given = ("tokens", padded_tokens), ("position", positions), ("slot", slot), ("count", more)
+            for name, values in given:
                 if name in share.inputs:
                     share.array(share.inputs[name]).reshape(-1)[:] = values
+            self.filled += more
             plan.write_constants()
             self._replay(plan, self._ways[self.autotuner.choose()] == ALONE)
         self.decoding.shares[0].array(self._inputs["tokens"])[slot, 0] = context[-1]

@@ -96,12 +96,14 @@ def filling(
 ) -> Emitted:
     """Return the calls that fill a stream's part of the caches with a prompt: they end with the last layer's cache.
 
+    inputs   with the positions, if they do not begin at 0
     decoder  of the plan of one token, whose packed weights these calls read too
     """
-    graph = _recorded(model, (1, length), length)
+    continues = "position" in inputs
+    graph = _recorded(model, (1, length), model.config.cached if continues else length)
     builder = Builder(
         graph, model.parameters(), tiles=tiles, inputs=dict(inputs), cached=model.config.cached,
-        weights=decoder.weights, packed=decoder.packed,
+        weights=decoder.weights, packed=decoder.packed, continues=continues,
     )  # fmt: skip
     groups = _groups(builder, "fill")
     extending = [i for i, group in enumerate(groups) if any(map(_extends, group.nodes))]
@@ -119,7 +121,7 @@ def cache_names(model: Any) -> list[tuple[str, str]]:
 
 
 def _recorded(model: Any, shape: tuple[int, int], places: int) -> Graph:
-    """Record the model with a cache of so many places. Filling begins at position 0, so it needs only its own."""
+    """Record the model with a cache of so many places. Filling from position 0 needs only its own."""
     names = cache_names(model)
     outlines = {
         name: Outline((shape[0], heads, places, width), np.float32)

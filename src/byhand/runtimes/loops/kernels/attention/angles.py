@@ -1,4 +1,4 @@
-"""Angles of the rotation: a table of all positions from 0, or in decoding the kernel that computes those of one."""
+"""Angles of the rotation: a table of all positions from 0, or the kernel that computes those of given positions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
     if not chain.rotations:
         return 0
     rotation = chain.rotations[0]
-    return _at_positions(builder, rotation) if builder.decodes else _from_0(builder, rotation, chain.sizes["steps"])
+    given = builder.decodes or builder.continues
+    return _at_positions(builder, rotation) if given else _from_0(builder, rotation, chain.sizes["steps"])
 
 
 def _from_0(builder: Builder, rotation: Any, steps: int) -> Buffer:
@@ -63,7 +64,7 @@ def _from_0(builder: Builder, rotation: Any, steps: int) -> Buffer:
 
 
 def _at_positions(builder: Builder, rotation: Any) -> Buffer:
-    """Return the table of the positions that the streams are at (2, B, pairs); the first attention computes it."""
+    """Return the table of the positions that rows are at (2, rows, pairs); the first attention computes it."""
     turns = _turns(rotation)
     name = f"angles {turns}"
     if name not in builder.inputs:
@@ -72,7 +73,7 @@ def _at_positions(builder: Builder, rotation: Any) -> Buffer:
         phases, _ = builder.constants.setdefault(("phases", *turns), (made[0], words))
         scale, _ = builder.constants.setdefault(("scale", *turns), (made[1], m))
         rows = builder.inputs["position"].size
-        builder.inputs[name] = Buffer("angles", (2, rows, len(words)), "own")
+        builder.inputs[name] = Buffer("angles", (2, rows, len(words)), "own" if builder.decodes else "value")
         builder.emit(
             "angles_at", rotation, 0, position=builder.inputs["position"], turns=phases, scale=scale,
             angles=builder.inputs[name], rows=rows, pairs=len(words),

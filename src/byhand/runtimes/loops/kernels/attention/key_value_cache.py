@@ -36,7 +36,6 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
     It stores its key and value first; where threads share a head of them, each stores the same numbers.
     """
     c = heads * width
-    scale = F(1.0 / math.sqrt(width))
     stream, stored = -1, -1
     t, place, low, n = 0, 0, 0, 0
     for head in range(part * rows * heads // parts, (part + 1) * rows * heads // parts):
@@ -49,23 +48,64 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
             n = end - low
         if t < 0:
             continue
-        p = vector(memory, scores, n)
         key, value = keys + kv * width * capacity, values + kv * width * capacity
         if kv != stored:
             stored = kv
-            k_new, v_new = qk + b * row_qk + c + h // group_size * width, v + b * row_v + h // group_size * width
-            k_kept, v_kept = matrix(memory, key, width, capacity), matrix(memory, value, width, capacity)
-            for d in range(width):
-                k_kept[d, place] = memory[k_new + d]
-                v_kept[d, place] = memory[v_new + d]
-        add_rows(memory, qk + b * row_qk + h * width, key + low, scores, width, capacity, n)
-        m = largest(words, scores, n)
-        z = F(0)
-        for s in range(n):
-            e = exp((p[s] - m) * scale)
-            p[s] = e
-            z += e
-        mix_rows(memory, scores, value + low, out + b * c + h * width, width, capacity, n, F(1.0) / z)
+            own = h // group_size * width
+            store(memory, qk + b * row_qk + c + own, v + b * row_v + own, key, value, place, width, capacity)
+        mixed_values(
+            memory, words, qk + b * row_qk + h * width, key + low, value + low, scores, out + b * c + h * width,
+            width, capacity, n,
+        )  # fmt: skip
+
+
+@kernel(costly=True)
+def attend_many(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, count, slot, steps, heads,
+                group_size, width, window, capacity, part, parts):  # fmt: skip
+    """Attention of `count` new positions of one stream to those before them, this thread's heads of keys.
+
+    Each stores its key and value first, so those behind it see them. All positions are places of the cache.
+    """
+    c, kv_heads = heads * width, heads // group_size
+    for kv in range(part * kv_heads // parts, (part + 1) * kv_heads // parts):
+        at = (words[slot] * kv_heads + kv) * width * capacity
+        first = kv * group_size * width
+        for i in range(words[count]):
+            t = words[position + i]
+            low = max(0, t + 1 - window)
+            k_new, v_new = qk + i * row_qk + c + kv * width, v + i * row_v + kv * width
+            store(memory, k_new, v_new, keys + at, values + at, t, width, capacity)
+            for head in range(first, first + group_size * width, width):
+                mixed_values(
+                    memory, words, qk + i * row_qk + head, keys + at + low, values + at + low, scores,
+                    out + i * c + head, width, capacity, t + 1 - low,
+                )  # fmt: skip
+        for i in range(words[count], steps):
+            vector(memory, out + i * c + first, group_size * width)[:] = F(0)
+
+
+@compiled
+def store(memory, k, v, keys, values, place, width, capacity):
+    """Put a key and a value into their place of a head's cache (D, capacity)."""
+    k_kept, v_kept = matrix(memory, keys, width, capacity), matrix(memory, values, width, capacity)
+    for d in range(width):
+        k_kept[d, place] = memory[k + d]
+        v_kept[d, place] = memory[v + d]
+
+
+@compiled
+def mixed_values(memory, words, q, keys, values, scores, out, width, capacity, n):
+    """out = softmax(q keys / sqrt(D)) values, n places of a head's cache (D, capacity)."""
+    p = vector(memory, scores, n)
+    scale = F(1.0 / math.sqrt(width))
+    add_rows(memory, q, keys, scores, width, capacity, n)
+    m = largest(words, scores, n)
+    z = F(0)
+    for s in range(n):
+        e = exp((p[s] - m) * scale)
+        p[s] = e
+        z += e
+    mix_rows(memory, scores, values, out, width, capacity, n, F(1.0) / z)
 
 
 @compiled
@@ -131,10 +171,30 @@ def fill(builder: Builder, group: Group) -> None:
     """Prefill: attention over the whole prompt as in training, and its keys and values into the cache."""
     chain = chain_in(builder, group)
     keys, values = kept(builder, chain)
+    if builder.continues:
+        return emit_many(builder, chain, keys, values)
     scores = builder.scratch(chain.scores, "scores", (ROWS, stride_of(chain.sizes["steps"])), "own")
     queries_and_keys.emit(builder, chain)
     touched, count = keys.size + values.size, chain.sizes["batch"]
     emit_attention(builder, chain, scores, touched, first=0, count=count, keys=keys, values=values)
+
+
+def emit_many(builder: Builder, chain: Chain, keys: Buffer, values: Buffer) -> None:
+    """Append the call for positions behind those that the cache has."""
+    sizes = chain.sizes
+    steps, width = sizes["steps"], sizes["width"]
+    seen = min(keys.width // 2, sizes["window"])
+    packed, made = builder.value(chain.split.inputs[0]), queries_and_keys.prepared(builder, chain)
+    queries_and_keys.emit(builder, chain)
+    builder.emit(
+        "attend_many", chain.mix, 4 * steps * sizes["heads"] * width * seen,
+        touched=4 * packed.size + 8 * steps * chain.kv_heads * width * seen, qk=made, row_qk=made.width,
+        v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width, keys=keys, values=values,
+        scores=builder.scratch(chain.scores, "scores", (keys.width,), "own"), out=builder.result(chain.merge),
+        position=builder.inputs["position"], count=builder.inputs["count"], slot=builder.inputs["slot"], steps=steps,
+        heads=sizes["heads"], group_size=sizes["group_size"], width=width, window=sizes["window"],
+        capacity=keys.width, part=PART, parts=PARTS,
+    )  # fmt: skip
 
 
 def kept(builder: Builder, chain: Chain) -> tuple[Buffer, Buffer]:
