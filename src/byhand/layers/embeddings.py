@@ -23,8 +23,9 @@ class TokenEmbedding:
         return {"wte": weight(("vocab", self.config.vocab_size), ("width", self.config.d_model), group="embeddings")}
 
     def apply(self, p: Tree, tokens: Any) -> Tensor:
-        """Return the rows of tokens (B, T)."""
-        return embedding(p["wte"], tokens, name="tok")
+        """Return the rows of tokens (B, T), multiplied by the config's scale."""
+        scale = self.config.embedding_scale
+        return embedding(p["wte"], tokens, **({} if scale == 1.0 else {"scale": scale}), name="tok")
 
 
 @dataclass(frozen=True)

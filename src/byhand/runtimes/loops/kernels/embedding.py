@@ -33,26 +33,28 @@ def embed(memory, words, table, positions, tokens, position, out, batch, steps, 
 
 
 @kernel
-def embed_tokens(memory, words, table, tokens, out, rows, width, part, parts):
-    """out[i,:] = table[tokens[i],:], this thread's columns."""
+def embed_tokens(memory, words, table, tokens, scale, out, rows, width, part, parts):
+    """out[i,:] = table[tokens[i],:], this thread's columns; times the number that lies at `scale`, unless that is 0."""
+    factor = memory[scale] if scale else np.float32(1)
     low, high = columns_of(part, parts, width)
     for i in range(rows):
         e = vector(memory, table + words[tokens + i] * width + low, high - low)
         o = vector(memory, out + i * width + low, high - low)
         for c in range(high - low):
-            o[c] = e[c]
+            o[c] = e[c] * factor
 
 
 @kernel
-def embed_back(memory, words, d_out, tokens, d_table, rows, width, vocab, adds):
-    """d_table[tokens[i],:] += d_out[i,:], rows in their order."""
+def embed_back(memory, words, d_out, tokens, scale, d_table, rows, width, vocab, adds):
+    """d_table[tokens[i],:] += d_out[i,:], rows in their order; times the number at `scale`, unless that is 0."""
+    factor = memory[scale] if scale else np.float32(1)
     if not adds:
         vector(memory, d_table, vocab * width)[:] = np.float32(0)
     d = matrix(memory, d_out, rows, width)
     for i in range(rows):
         e = vector(memory, d_table + words[tokens + i] * width, width)
         for c in range(width):
-            e[c] += d[i, c]
+            e[c] += d[i, c] * factor
 
 
 @kernel
@@ -68,8 +70,15 @@ def positions_back(memory, d_out, d_positions, batch, steps, width, rows, adds):
 
 
 def of_rows(group: Group, graph: Graph) -> bool:
-    """Return whether the tokens are (B, T)."""
-    return group.nodes[0].inputs[1].data.ndim == 2
+    """Return whether the tokens are (B, T), and their rows stay as they are."""
+    first = group.nodes[0]
+    return first.inputs[1].data.ndim == 2 and "scale" not in first.static
+
+
+def scale_of(builder: Builder, node: Any) -> Buffer | int:
+    """Return the buffer of the scale of embeddings, 0 if they have none."""
+    scale = node.static.get("scale")
+    return 0 if scale is None else builder.constant(scale)
 
 
 def forward(builder: Builder, group: Group) -> None:
@@ -103,8 +112,8 @@ def _emit_back(builder: Builder, node: Any, d_out: Buffer) -> None:
     table, tokens = node.inputs
     d_table, adds = builder.gradient(table)
     builder.emit(
-        "embed_back", node, d_out=d_out, tokens=builder.value(tokens), d_table=d_table, rows=d_out.rows,
-        width=d_out.width, vocab=table.shape[0], adds=adds,
+        "embed_back", node, d_out=d_out, tokens=builder.value(tokens), scale=scale_of(builder, node), d_table=d_table,
+        rows=d_out.rows, width=d_out.width, vocab=table.shape[0], adds=adds,
     )  # fmt: skip
 
 
@@ -114,8 +123,8 @@ def forward_alone(builder: Builder, group: Group) -> None:
     table, tokens = map(builder.value, node.inputs)
     out = builder.result(node)
     builder.emit(
-        "embed_tokens", node, touched=8 * out.size, table=table, tokens=tokens, out=out, rows=out.rows,
-        width=out.width, part=PART, parts=PARTS,
+        "embed_tokens", node, touched=8 * out.size, table=table, tokens=tokens, scale=scale_of(builder, node), out=out,
+        rows=out.rows, width=out.width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 
