@@ -25,7 +25,7 @@ from byhand.layers.parameter import Parameter, Tree, flat, map_tree
 
 @dataclass(frozen=True)
 class Layers:
-    """A model's layers in the order of the forward pass: `positions` with a learned table, `norm` but with post-norm."""
+    """A model's layers in the order of the forward pass: `positions` if learned, `norm` unless norms are post."""
 
     config: ModelConfig
     tokens: TokenEmbedding

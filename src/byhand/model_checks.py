@@ -11,9 +11,7 @@ from byhand.errors import ConfigError
 
 def require_model(config: Any) -> None:
     """Raise ConfigError unless a model can be built as the settings, of the right types, say."""
-    at_least(
-        config, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads", "rope_original_len", "rope_factor"
-    )
+    at_least(config, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads", "rope_original_len", "rope_factor")
     given = [
         name for name in ("d_ff", "n_kv_heads", "d_head", "attention_window") if getattr(config, name) is not None
     ]
@@ -58,11 +56,11 @@ def require_model(config: Any) -> None:
     if config.attention_window is not None and not config.causal:
         raise ConfigError("attention_window is for causal attention. Leave it out, or set causal.")
     _require_pattern(config)
-    for name in ("attention_divisor", "embedding_scale"):
-        value = getattr(config, name)
-        if value is not None and not 1 / LARGE <= value <= LARGE:
-            change = "Leave it out." if type(config).__dataclass_fields__[name].default is None else "Use 1."
-            raise ConfigError(f"{name} is {value:g}, but must be from {1 / LARGE:g} to {LARGE:g}. {change}")
+    divisor = config.attention_divisor
+    if divisor is not None and not 1 / LARGE <= divisor <= LARGE:
+        raise ConfigError(
+            f"attention_divisor is {divisor:g}, but must be from {1 / LARGE:g} to {LARGE:g}. Leave it out, or use 1."
+        )
 
 
 def _require_pattern(config: Any) -> None:
@@ -77,7 +75,9 @@ def _require_pattern(config: Any) -> None:
     if pattern and "w" not in pattern and window is not None:
         raise ConfigError("attention_window is for the layers w of layer_pattern, which has none. Leave it out.")
     if "n" in pattern and config.positions != "rotary":
-        raise ConfigError(f"layers n of layer_pattern lack rotary positions, but positions is {config.positions}. Use g.")
+        raise ConfigError(
+            f"layers n of layer_pattern lack rotary positions, but positions is {config.positions}. Use g."
+        )
     base = config.rope_window_base
     if base is not None and "w" not in pattern:
         raise ConfigError("rope_window_base is for the layers w of layer_pattern, which has none. Use rope_base.")

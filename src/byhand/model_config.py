@@ -82,7 +82,7 @@ class ModelConfig(Follows):
     """m: factor of turned queries and keys; 0.1 ln f + 1 if not given."""
     """m：旋转后的查询和键乘以此数；不给则为 0.1 ln f + 1"""
     rope_window_base: float | None = field(default=None, metadata=LATER | needs("positions", "rotary"))
-    """Base of the rotary angles in the layers w of layer_pattern, which are not scaled then; rope_base if not given."""
+    """Base of the rotary angles in layers w of layer_pattern, which are not scaled then; rope_base if not given."""
     """layer_pattern 中 w 层的旋转角底数，给出时这些层的角度不缩放；不给则为 rope_base"""
     qk_norm: bool = field(default=False, metadata=LATER)
     """Normalise every query and key by RMSNorm before their dot product."""
@@ -99,11 +99,12 @@ class ModelConfig(Follows):
     layer_pattern: str = field(default="", metadata=LATER)
     """What attention does in each layer, a letter each, repeated over the depth, such as wwwwwg. g: it sees all
     positions. w: the last attention_window. n: all, without rotary positions. If not given, all layers are alike."""
-    """各层注意力的种类，每层一个字母，按深度循环，如 wwwwwg。g：看全部位置；w：只看最近 attention_window 个；n：看全部位置，
-    但不加旋转位置编码。不给则各层相同"""
-    attention_bias: Literal["all", "qkv", "none"] = field(default="all", metadata=LATER)
-    """Biases in attention. all: both projections. qkv: only that to queries, keys and values. none: neither."""
-    """注意力中的偏置：两个投影都有，只有查询、键、值的投影有，或都没有"""
+    """各层注意力的种类，每层一个字母，按深度循环，如 wwwwwg。g：看全部位置；w：只看最近 attention_window 个；
+    n：看全部位置，但不加旋转位置编码。不给则各层相同"""
+    attention_bias: Literal["all", "qkv", "out", "none"] = field(default="all", metadata=LATER)
+    """Biases in attention. all: both projections. qkv: only that to queries, keys and values. out: only the output
+    projection. none: neither."""
+    """注意力中的偏置：两个投影都有（all），只有查询、键、值的投影有（qkv），只有输出投影有（out），或都没有（none）"""
     mlp_bias: bool = field(default=True, metadata=LATER)
     """Give the linear layers of the MLP biases."""
     """前馈网络的线性层是否带偏置"""
@@ -116,8 +117,8 @@ class ModelConfig(Follows):
     norm_position: Literal["pre", "post", "output", "both"] = "pre"
     """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without. output: x + LN(f(x)), with a final LN. both:
     x + LN'(f(LN(x))), with a final LN."""
-    """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN。output：x + LN(f(x))，最后再做一次 LN。
-    both：x + LN'(f(LN(x)))，最后再做一次 LN"""
+    """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN。output：x + LN(f(x))，
+    最后再做一次 LN。both：x + LN'(f(LN(x)))，最后再做一次 LN"""
     parallel_residual: bool = field(default=False, metadata=LATER | needs("norm_position", "pre"))
     """Let attention and MLP of a block read the same stream: x + attn(LN(x)) + mlp(LN'(x))."""
     """同一块的注意力与前馈网络读取同一个残差流：x + attn(LN(x)) + mlp(LN'(x))"""
@@ -136,9 +137,9 @@ class ModelConfig(Follows):
     tied_embeddings: bool = False
     """Use the token embedding, transposed, as the LM head's weight."""
     """语言模型头的权重用转置后的词元嵌入表"""
-    embedding_scale: float = field(default=1.0, metadata=LATER)
-    """Token embeddings are multiplied by this number before the first block; a tied LM head is not."""
-    """词元嵌入进入第一个块之前乘以此数；绑定的语言模型头不乘"""
+    scaled_embeddings: bool = field(default=False, metadata=LATER)
+    """Multiply token embeddings by the root of d_model as they enter the first block; a tied LM head stays."""
+    """词元嵌入进入第一个块时乘以 d_model 的平方根；绑定的语言模型头不乘"""
     logit_softcap: float = field(default=0.0, metadata=LATER)
     """Bend logits z into the range from -cap to cap: cap tanh(z / cap); 0: leave them as they are."""
     """logits 的上限 cap：把 logits z 压到 ±cap 之内，即 cap·tanh(z / cap)；0 表示不压"""

@@ -121,15 +121,34 @@ class Follows:
         return self.seq_len if self.attention_window is None else min(self.attention_window, self.seq_len)
 
     @property
+    def window_base(self) -> float:
+        """Base of the rotary angles in layers w: rope_window_base, or rope_base."""
+        return self.rope_base if self.rope_window_base is None else self.rope_window_base
+
+    @property
     def layer_kinds(self) -> tuple[LayerKind, ...]:
         """The kind of attention of each layer, by its letter in layer_pattern; all alike without one."""
+        return tuple(map(self._kinds.__getitem__, self._pattern))
+
+    @property
+    def _pattern(self) -> str:
+        return "".join(islice(cycle(self.layer_pattern or "w"), self.n_layers))
+
+    @property
+    def _kinds(self) -> dict[str, LayerKind]:
+        """The kinds of layers by letter; without a window w is as g."""
         scaling = self.rotary_scaling
         plain = LayerKind(self.visible, self.rope_base if self.positions == "rotary" else None, scaling)
         kinds = {"g": plain._replace(window=self.seq_len), "n": LayerKind(self.seq_len, None, None), "w": plain}
         if self.rope_window_base is not None:
             kinds["w"] = LayerKind(self.visible, self.rope_window_base, None)
-        repeated = islice(cycle(self.layer_pattern or "w"), self.n_layers)
-        return tuple(kinds[letter] for letter in repeated)
+        return kinds
+
+    @property
+    def layer_letters(self) -> str:
+        """The letter of each layer as in layer_pattern; g for a w as large as the context that turns alike."""
+        kinds = self._kinds
+        return "".join("g" if kinds[letter] == kinds["g"] else letter for letter in self._pattern)
 
     @property
     def cached(self) -> int:

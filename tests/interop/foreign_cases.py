@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-KINDS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "stablelm", "gpt_neox")
-CLASSES = {"phi3": "Phi3", "stablelm": "StableLm", "gpt_neox": "GPTNeoX"}
+KINDS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "stablelm", "gpt_neox", "olmo2")
+CLASSES = {"phi3": "Phi3", "stablelm": "StableLm", "gpt_neox": "GPTNeoX", "olmo2": "Olmo2"}
 PARTS = (1.0, 0.5)  # of a head that are rotated
 
 
@@ -48,12 +48,13 @@ def settings(kind: str, seed: int) -> dict:
         "hidden_act": "silu", "max_position_embeddings": length, "rms_norm_eps": float(rng.choice([1e-6, 1e-2])),
         "rope_parameters": {"rope_type": "default", "rope_theta": float(rng.choice([10000.0, 500.0]))},
     }  # fmt: skip
-    if kind in ("llama", "qwen3"):
+    if kind in ("llama", "qwen3", "olmo2"):
         found["attention_bias"] = bool(rng.integers(2))
     if kind == "llama":
         found["mlp_bias"] = bool(rng.integers(2))
-    if kind in CLASSES:
+    if kind in ("phi3", "stablelm"):
         found["rope_parameters"]["partial_rotary_factor"] = float(rng.choice(PARTS))
+    if kind in CLASSES:
         del found["head_dim"]
     if kind == "phi3":
         found["pad_token_id"] = None
@@ -114,6 +115,10 @@ def shapes(c: dict) -> dict[str, tuple[int, ...]]:
             found[f"{at}.self_attn.o_proj.bias"] = (n,)
         if c["model_type"] == "qwen3":
             found |= {f"{at}.self_attn.q_norm.weight": (d,), f"{at}.self_attn.k_norm.weight": (d,)}
+        if c["model_type"] == "olmo2":
+            del found[f"{at}.input_layernorm.weight"]
+            found[f"{at}.post_feedforward_layernorm.weight"] = (n,)
+            found |= {f"{at}.self_attn.q_norm.weight": (q,), f"{at}.self_attn.k_norm.weight": (kv,)}
         for name, shape in {"gate": (f, n), "up": (f, n), "down": (n, f)}.items():
             found[f"{at}.mlp.{name}_proj.weight"] = shape
             if c.get("mlp_bias"):

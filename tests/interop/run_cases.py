@@ -50,6 +50,7 @@ WHOLE = {  # by family: models with exactly its parameters
         LLAMA, qk_norm=True, d_head=12, **STEEP, rope_factor=3.0, rope_original_len=16, rope_attention=1.0
     ),
     "qwen3": replace(LLAMA, qk_norm=True, d_head=16, tied_embeddings=True),
+    "olmo2": replace(LLAMA, norm_position="output", qk_norm=True, qk_norm_over="heads"),
 }
 PARTIAL = {  # models that lack parameters which the family has
     "gpt2 without gain": replace(GPT2, norm_affine=False),

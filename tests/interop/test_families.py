@@ -143,9 +143,11 @@ def test_any_model_comes_back_or_is_refused_in_one_line(goal, tmp_path):
             refusals.append(str(error))
             continue
         found = exchange.read(tmp_path / str(i))
-        text = [TOKENS[0][: config.seq_len]]
+        text, atol = [TOKENS[0][: config.seq_len]], 1e-9
+        if goal == "gguf" and config.rope_scaling == "llama3":  # read from factors in float32
+            atol = 1e-6
         np.testing.assert_allclose(
-            logits(found.config, found.arrays, text), logits(config, arrays, text), atol=1e-9, err_msg=str(config)
+            logits(found.config, found.arrays, text), logits(config, arrays, text), atol=atol, err_msg=str(config)
         )
         written += 1
     assert all(line.isprintable() and line.startswith(STARTS) for line in refusals)

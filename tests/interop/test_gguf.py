@@ -172,7 +172,7 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         (
             "general.architecture",
             "bert",
-            "its general.architecture is 'bert'. Use a model of gpt2, llama, gptneox, stablelm, qwen2, qwen3.",
+            "its general.architecture is 'bert'. Use a model of gpt2, llama, gptneox, stablelm, olmo2, qwen2, qwen3.",
         ),
         ("llama.context_length", 0, "seq_len is 0, but must be at least 1"),
         ("llama.block_count", 3, "lacks the tensor blk.2."),

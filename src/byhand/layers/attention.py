@@ -38,11 +38,11 @@ class SelfAttention:
         width, head = ("width", config.d_model), config.head_width
         heads, packed = ("heads", config.kv_heads * head), config.n_heads // config.kv_heads + 2
         found = {"w_qkv": weight(width, heads, packed=packed)}
-        if config.attention_bias != "none":
+        if config.attention_bias in ("all", "qkv"):
             found["b_qkv"] = zeros(heads, packed=packed)
         std = 0.0 if config.zero_init else residual_std(config.n_layers)
         found["w_proj"] = weight(("heads", config.n_heads * head), width, std=std)
-        if config.attention_bias == "all":
+        if config.attention_bias in ("all", "out"):
             found["b_proj"] = zeros(width)
         if config.qk_norm and config.norm_affine:
             axes = {"q_gain": ("head", head), "k_gain": ("head", head)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +24,9 @@ class TokenEmbedding:
         return {"wte": weight(("vocab", self.config.vocab_size), ("width", self.config.d_model), group="embeddings")}
 
     def apply(self, p: Tree, tokens: Any) -> Tensor:
-        """Return the rows of tokens (B, T), multiplied by the config's scale."""
-        scale = self.config.embedding_scale
-        return embedding(p["wte"], tokens, **({} if scale == 1.0 else {"scale": scale}), name="tok")
+        """Return the rows of tokens (B, T), multiplied by sqrt(C) if the config says so."""
+        scale = {"scale": math.sqrt(self.config.d_model)} if self.config.scaled_embeddings else {}
+        return embedding(p["wte"], tokens, **scale, name="tok")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A model in a GGUF: architectures gpt2, gptneox, llama, qwen2, qwen3 and stablelm, read and written."""
+"""A model in a GGUF: architectures gpt2, gptneox, llama, olmo2, qwen2, qwen3 and stablelm, read and written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import rotation, tokens
 from byhand.interop.gguf.file import GGUF, MAGIC, content
-from byhand.interop.hugging_face.families import GPT2, GPT_NEOX, LLAMA, QWEN2, QWEN3, STABLELM
+from byhand.interop.hugging_face.families import GPT2, GPT_NEOX, LLAMA, OLMO2, QWEN2, QWEN3, STABLELM
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 from byhand.interop.tensors import Arrays, facts, from_theirs, pieces, require_room, require_tensors, to_theirs
@@ -90,6 +90,11 @@ APART = """
     blocks.*.attn.b_qkv = blk.*.attn_{q,k,v}.bias
 """
 
+OUTPUTS = """
+    blocks.*.ln_1.gain = blk.*.post_attention_norm.weight
+    blocks.*.ln_2.gain = blk.*.post_ffw_norm.weight
+"""
+
 
 def _family(of: Family, keys: Mapping[str, str], qkv: str, name: str = "", **changes: Any) -> Family:
     """Return a family of transformers as llama.cpp has it."""
@@ -125,6 +130,12 @@ KNOWN = {
         PARTLY | {"attention.head_count_kv": "n_kv_heads"},
         APART,
         settings={**STABLELM.settings, "tied_embeddings": (False,)},
+    ),
+    "olmo2": _family(
+        OLMO2,
+        ROTARY,
+        APART + OUTPUTS,
+        settings={**OLMO2.settings, "rope_scaling": KEYED, "attention_bias": ("none",)},
     ),
     "qwen2": _family(QWEN2, ROTARY, APART, settings={**QWEN2.settings, "rope_scaling": KEYED}),
     "qwen3": _family(

@@ -182,6 +182,24 @@ STABLELM = replace(
     ln_f.bias = norm.bias
 """),
 )  # fmt: skip
+OLMO2 = replace(
+    LLAMA,
+    name="olmo2",
+    model="Olmo2ForCausalLM",
+    settings={
+        **LLAMA.settings, "norm_position": ("output",), "qk_norm": (True,), "qk_norm_over": ("heads",),
+        "mlp_bias": (False,),
+    },
+    keys={key: ours for key, ours in LLAMA.keys.items() if ours != "d_head"},
+    missing={
+        "num_key_value_heads": None, "rms_norm_eps": 1e-5, "tie_word_embeddings": False, "rope_theta": 10000.0,
+    },
+    flags={"attention_bias": "attention_bias"},
+    tensors=LLAMA_TENSORS + facts("""
+    blocks.*.ln_1.gain = layers.*.post_attention_layernorm.weight
+    blocks.*.ln_2.gain = layers.*.post_feedforward_layernorm.weight
+"""),
+)  # fmt: skip
 GPT_NEOX = Family(
     name="gpt_neox",
     model="GPTNeoXForCausalLM",
@@ -227,9 +245,8 @@ GPT_NEOX = Family(
     lm_head.w = embed_out.weight : T
 """),
 )  # fmt: skip
-FAMILIES = {family.name: family for family in (GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, PHI3, STABLELM, GPT_NEOX)}
+FAMILIES = {family.name: family for family in (GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, PHI3, STABLELM, GPT_NEOX, OLMO2)}
 LACKING = {  # models that people have, and what byhand lacks for them
-    "olmo2": "norms behind the sublayers, and of all heads' queries and keys together",
     "smollm3": "layers without rotary positions among layers with them",
     "gpt_neo": "windows of attention in every other layer, and scores that are not scaled",
     "gemma": "a scale of the token embedding",

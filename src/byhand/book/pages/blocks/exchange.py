@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,15 @@ def added() -> Rows:
         "attention_bias": ("blocks.0.attn.b_qkv", "blocks.0.attn.b_proj"),
     }
     for name, order in GROWING.items():
-        values = " → ".join(f"`{str(value).lower() if type(value) is bool else value}`" for value in order)
-        yield f"`{name}`", values, ", ".join(f"`{p}` = {with_gain[p].mean:g}" for p in fill[name])
+        said = {value: f"`{str(value).lower() if type(value) is bool else value}`" for value in order}
+        steps = groupby(
+            order, lambda value, order=order: len(order[value])
+        )  # those of one step do not contain others
+        yield (
+            f"`{name}`",
+            " → ".join(" / ".join(map(said.__getitem__, step)) for _, step in steps),
+            ", ".join(f"`{p}` = {with_gain[p].mean:g}" for p in fill[name]),
+        )
 
 
 def _keys(family: Family) -> dict[str, str]:

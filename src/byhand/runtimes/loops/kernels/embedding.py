@@ -14,13 +14,14 @@ from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 
 @kernel
-def embed(memory, words, table, positions, tokens, position, out, batch, steps, width, part, parts):
-    """out[b,t,:] = table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
+def embed(memory, words, table, positions, tokens, scale, position, out, batch, steps, width, part, parts):
+    """out[b,t,:] = factor table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
 
+    scale     where the factor lies; 0: it is 1
     position  where each sequence's start lies, below 0 if it is idle; 0 if all are 0
     """
     low, high = columns_of(part, parts, width)
-    n = high - low
+    n, factor = high - low, memory[scale] if scale else np.float32(1)
     for i in range(batch * steps):
         start = max(0, words[position + i // steps]) if position else 0
         e = vector(memory, table + words[tokens + i] * width + low, n)
@@ -29,12 +30,12 @@ def embed(memory, words, table, positions, tokens, position, out, batch, steps, 
             vector(memory, out + i * width + low, n),
         )
         for c in range(n):
-            o[c] = e[c] + p[c]
+            o[c] = e[c] * factor + p[c]
 
 
 @kernel
 def embed_tokens(memory, words, table, tokens, scale, out, rows, width, part, parts):
-    """out[i,:] = table[tokens[i],:], this thread's columns; times the number that lies at `scale`, unless that is 0."""
+    """out[i,:] = table[tokens[i],:], this thread's columns; times the number at `scale`, unless that is 0."""
     factor = memory[scale] if scale else np.float32(1)
     low, high = columns_of(part, parts, width)
     for i in range(rows):
@@ -70,9 +71,8 @@ def positions_back(memory, d_out, d_positions, batch, steps, width, rows, adds):
 
 
 def of_rows(group: Group, graph: Graph) -> bool:
-    """Return whether the tokens are (B, T), and their rows stay as they are."""
-    first = group.nodes[0]
-    return first.inputs[1].data.ndim == 2 and "scale" not in first.static
+    """Return whether the tokens are (B, T)."""
+    return group.nodes[0].inputs[1].data.ndim == 2
 
 
 def scale_of(builder: Builder, node: Any) -> Buffer | int:
@@ -88,7 +88,7 @@ def forward(builder: Builder, group: Group) -> None:
     batch, steps, width = last.results[0][0]
     builder.emit(
         "embed", last, touched=12 * batch * width if builder.decodes else None, table=table,
-        positions=builder.value(last.inputs[1]), tokens=tokens,
+        positions=builder.value(last.inputs[1]), tokens=tokens, scale=scale_of(builder, first),
         position=builder.inputs["position"] if builder.decodes else 0, out=builder.result(last), batch=batch,
         steps=steps, width=width, part=PART, parts=PARTS,
     )  # fmt: skip
@@ -123,8 +123,8 @@ def forward_alone(builder: Builder, group: Group) -> None:
     table, tokens = map(builder.value, node.inputs)
     out = builder.result(node)
     builder.emit(
-        "embed_tokens", node, touched=8 * out.size, table=table, tokens=tokens, scale=scale_of(builder, node), out=out,
-        rows=out.rows, width=out.width, part=PART, parts=PARTS,
+        "embed_tokens", node, touched=8 * out.size, table=table, tokens=tokens, scale=scale_of(builder, node),
+        out=out, rows=out.rows, width=out.width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 

@@ -219,7 +219,8 @@ def backward(builder: Builder, group: Group) -> None:
             d_out=d_out.at(at * d_out.width), qk=made.at(at * made.width), row_qk=made.width,
             v=qkv.at(at * qkv.width + qkv.width - chain.kv_heads * sizes["width"]), row_v=qkv.width,
             weights=weights.at(first * weights.size // batch), d_weights=d_weights,
-            d_qkv=d_qkv.at(at * d_qkv.width), **sizes | {"batch": count}, scale=scale_in(builder, chain), stride=weights.width,
+            d_qkv=d_qkv.at(at * d_qkv.width), **sizes | {"batch": count},
+            scale=scale_in(builder, chain), stride=weights.width,
             scratch=builder.shared_scratch(scratch_of_attention(rows, sizes["width"])),
         )  # fmt: skip
         queries_and_keys.emit_back(builder, chain, d_qkv, first, gains)

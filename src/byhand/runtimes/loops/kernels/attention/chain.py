@@ -61,7 +61,9 @@ def chain_in(builder: Builder, group: Group) -> Chain:
     """Return a group's chain."""
     of_each, of_all, rotations, caches, repeats = (group.of(name) or None for name in PAIRS)
     (split,), (scores,), (mix,) = (group.of(name) for name in ("split_qkv", "attention_scores", "mix"))
-    return Chain(split, of_each or of_all, rotations, caches, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1])
+    return Chain(
+        split, of_each or of_all, rotations, caches, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1]
+    )
 
 
 def scale_in(builder: Builder, chain: Chain) -> Buffer | int:

@@ -129,7 +129,8 @@ def decode(builder: Builder, group: Group) -> None:
         qk=made, row_qk=made.width, v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width,
         keys=keys, values=values, scores=scores, out=builder.result(chain.merge),
         position=builder.inputs["position"], rows=rows, heads=heads, group_size=sizes["group_size"], width=width,
-        places=builder.cached, window=sizes["window"], scale=scale_in(builder, chain), capacity=keys.width, part=PART, parts=PARTS,
+        places=builder.cached, window=sizes["window"],
+        scale=scale_in(builder, chain), capacity=keys.width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 
@@ -153,7 +154,8 @@ def kept(builder: Builder, chain: Chain) -> tuple[Buffer, Buffer]:
 PATTERN = """merge_heads(mix(
     causal_softmax/window_softmax(attention_scores(
         rotary?(rms_norm/heads_rms_norm?(split_qkv(qkv).0), <position>),
-        repeat_heads?(extend_cache({kept}, rotary?(rms_norm/heads_rms_norm?(split_qkv(qkv).1), <position>), <position>))
+        repeat_heads?(extend_cache(
+            {kept}, rotary?(rms_norm/heads_rms_norm?(split_qkv(qkv).1), <position>), <position>))
     ), <position>),
     repeat_heads?(extend_cache({kept}, split_qkv(qkv).2, <position>))))"""
 register(Rule(

@@ -1,4 +1,4 @@
-"""Kernels of `rms_norm` (or `heads_rms_norm`) and `rotary` between `split_qkv` and the scores: queries and keys in packed rows.
+"""Kernels of the norms and `rotary` between `split_qkv` and the scores: queries and keys in packed rows.
 
 Head h of a row begins at column h D; the H heads of queries stand before the K heads of keys. Without a norm each
 pair is rotated in place, since nothing else reads it. With one the result is another array: going back needs x.
@@ -58,7 +58,7 @@ def span_of(s, heads, kv_heads, width, whole):
     return s < heads, s * width, width
 
 
-@kernel(computes="rotary")
+@kernel(computes="rotary heads_rms_norm")
 def query_key(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row_y, heads, kv_heads, width,
               pairs, neighbours, gained, whole, part, parts):  # fmt: skip
     """y = the queries and keys of x, normalised with an eps and rotated with pairs, this thread's rows.
