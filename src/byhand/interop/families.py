@@ -150,6 +150,9 @@ class Family:
             found.append((f"the layers of {self.name} models are alike", "without --layer-pattern"))
         if "rope_window_base" in allowed and config.window_base != config.rope_base and "w" in letters:
             found.append((f"the layers of {self.name} models turn alike", "without --rope-window-base"))
+        elif "w" in letters and config.rope_window_base is None and config.rotary_scaling and self.layers:
+            said = f"angles of layers w are not scaled in {self.name} models"
+            found.append((said, f"with --rope-window-base {config.rope_base:g}"))
         if "attention_divisor" in allowed:
             (usual,) = allowed["attention_divisor"]
             if config.score_divisor != (due := usual or config.head_width):
