@@ -128,6 +128,14 @@ def test_gradient_of_all_variants_at_once():
     check_gradient(causal_self_attention, case)
 
 
+def test_gradient_of_a_norm_over_all_heads():
+    rng = np.random.default_rng(2)
+    weights = dict(zip(("w_qkv", "w_proj"), map(rng.standard_normal, ((6, 16), (8, 6))), strict=True))
+    static = {"n_heads": 4, "n_kv_heads": 2, "qk_eps": 0.1, "qk_over": "heads", "divisor": 3.0}
+    case = Case(rng.standard_normal((1, 5, 6)), *weights.values(), given=tuple(weights), **static)
+    check_gradient(attend, case)
+
+
 @given(arrays(2, 2, 4), st.sampled_from(([0, 0], [1, 3], [2, 1], [4, 0])))
 def test_gradient_with_a_cache(h, start):
     """Into the cache, and out of it: some rows are replaced, some places are empty."""
