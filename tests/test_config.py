@@ -17,7 +17,7 @@ WRONG = [  # (config, settings, what the message says)
     (ModelConfig, {"d_ff": 0}, "d_ff is 0, but must be at least 1. Use 1."),
     (ModelConfig, {"d_model": 10, "n_heads": 4}, "n_heads 4 does not divide d_model 10. Use n_heads 2 or 5."),
     (ModelConfig, {"d_model": 7, "n_heads": 3}, "n_heads 3 does not divide d_model 7. Use n_heads 1 or 7."),
-    (ModelConfig, {"norm_position": "mid"}, "norm_position is 'mid'. Use one of pre, post."),
+    (ModelConfig, {"norm_position": "mid"}, "norm_position is 'mid'. Use one of pre, post, output, both."),
     (
         ModelConfig,
         {"activation": "tanh"},

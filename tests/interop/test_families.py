@@ -143,9 +143,11 @@ def test_any_model_comes_back_or_is_refused_in_one_line(goal, tmp_path):
             refusals.append(str(error))
             continue
         found = exchange.read(tmp_path / str(i))
-        text = [TOKENS[0][: config.seq_len]]
+        text, atol = [TOKENS[0][: config.seq_len]], 1e-9
+        if config.rope_scaling == "llama3" if goal == "gguf" else config.scaled_embeddings:
+            atol = 1e-6  # factors, and gains less 1, are stored as float32
         np.testing.assert_allclose(
-            logits(found.config, found.arrays, text), logits(config, arrays, text), atol=1e-9, err_msg=str(config)
+            logits(found.config, found.arrays, text), logits(config, arrays, text), atol=atol, err_msg=str(config)
         )
         written += 1
     assert all(line.isprintable() and line.startswith(STARTS) for line in refusals)

@@ -9,7 +9,7 @@ from byhand.layers.parameter import flat, map_tree
 
 def made(position):
     config = bh.ModelConfig(d_model=4, n_heads=2, norm_affine=True, norm_position=position)
-    block, rng = Block.of(config), np.random.default_rng(0)
+    block, rng = Block.of(config, config.layer_kinds[0]), np.random.default_rng(0)
     shapes = {name: p.shape for name, p in flat(block.parameters()).items()}
     return block, map_tree(block.parameters(), lambda name: Tensor(rng.standard_normal(shapes[name]), True, name))
 

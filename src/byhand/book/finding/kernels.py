@@ -57,7 +57,8 @@ def _registered(runtime: str) -> tuple[dict[str, Path], list[Rule], dict[str, st
                     if facts is None:
                         continue
                     files[statement.name] = path
-                    computes.setdefault(facts.get("computes", ""), statement.name)
+                    for name in facts.get("computes", "").split():
+                        computes.setdefault(name, statement.name)
             elif isinstance(statement, ast.Expr) and _is_call(statement.value, "register"):
                 rules += [_literals(rule) for rule in statement.value.args]
     return files, [rule for rule in rules if "train" in rule["stages"]], computes

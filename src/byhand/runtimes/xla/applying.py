@@ -116,7 +116,8 @@ class Applying(Record):
     def _attention(
         self, h: Any, w_qkv: Any, b_qkv: Any, w_proj: Any, b_proj: Any, q_gain: Any = None, k_gain: Any = None,
         *cache: Any, n_heads: int, n_kv_heads: int, causal: bool, window: int | None, qk_eps: float | None,
-        rotary_settings: dict[str, Any] | None, adapters: tuple[Any, Any] = (None, None),
+        rotary_settings: dict[str, Any] | None, adapters: tuple[Any, Any] = (None, None), qk_over: str = "head",
+        divisor: float | None = None,
     ) -> Any:  # fmt: skip
         """Apply the parts of `causal_self_attention` with positions before heads, (B, T, H, D).
 
@@ -133,12 +134,14 @@ class Applying(Record):
         q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=n_heads, n_kv_heads=n_kv_heads)
         (start,) = cache or (None,)  # keys and values of earlier positions are for the composition
         if qk_eps is not None:
-            q = applied(Halves.of(rms_norm), q, q_gain, name="q_normed", eps=qk_eps)
-            k = applied(Halves.of(rms_norm), k, k_gain, name="k_normed", eps=qk_eps)
+            normed = WHOLE_NORMED if qk_over == "heads" else Halves.of(rms_norm)
+            q = applied(normed, q, q_gain, name="q_normed", eps=qk_eps)
+            k = applied(normed, k, k_gain, name="k_normed", eps=qk_eps)
         if rotary_settings is not None:
             q = applied(TURNED, q, start, name="q_turned", **rotary_settings)
             k = applied(TURNED, k, start, name="k_turned", **rotary_settings)
-        mixed = applied(attention(self.settings, causal, window if causal else None), q, k, v, name="mixed")
+        attend = attention(self.settings, causal, window if causal else None, divisor)
+        mixed = applied(attend, q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
         return adapted(applied(Halves.of(linear), merged, w_proj, b_proj, name="out"), merged, of_proj)
 
@@ -198,21 +201,34 @@ def _adapted_back(saved: Any, d: Any, *, scale: float) -> Any:
     return d, d_down, d_up.reshape(up.shape)
 
 
+def _whole_normed(x: Any, gain: Any = None, **settings: Any) -> Any:
+    """Apply `heads_rms_norm` to (B, T, H, D): all heads side by side are one row."""
+    result, saved = rms_norm.forward(x.reshape((*x.shape[:2], -1)), gain, **settings)
+    return result.reshape(x.shape), saved
+
+
+def _whole_normed_back(saved: Any, d: Any, **settings: Any) -> Any:
+    d_x, *d_gain = rms_norm.vjp(saved, d.reshape((*d.shape[:2], -1)), **settings)
+    return d_x.reshape(d.shape), *d_gain
+
+
 ADAPTED = Halves("adapted", _adapted, _adapted_back)
 HEADS = Halves("heads", _heads, _heads_back, multiplies=True)
+WHOLE_NORMED = Halves("whole_normed", _whole_normed, _whole_normed_back)
 TURNED = Halves("turned", _turned, _turned_back)
 MERGED = Halves(
     "merged", lambda x: (x.reshape((*x.shape[:2], -1)), (x,)), lambda saved, d: (d.reshape(saved[0].shape),)
 )
 
 
-def attention(settings: TraceSettings, causal: bool, window: int | None) -> Halves:
+def attention(settings: TraceSettings, causal: bool, window: int | None, divisor: float | None = None) -> Halves:
     """Return scaled dot-product attention (B, T, H, D) as a kernel that JAX names, with that kernel's derivative.
 
     A position attends to the last `window`, or to all. If positions are sharded, each device attends from its own
     queries to the all-gathered keys.
     """
     tree: Any = None
+    scale = None if divisor is None else divisor**-0.5
     shared = settings.positions > 1
 
     def attend(q: Any, k: Any, v: Any) -> Any:
@@ -220,12 +236,13 @@ def attention(settings: TraceSettings, causal: bool, window: int | None) -> Halv
         local = None if window is None or window >= k.shape[1] else (window - 1, 0)
         if not shared:
             return jax.nn.dot_product_attention(
-                q, k, v, is_causal=causal, implementation=kernel, local_window_size=local
+                q, k, v, scale=scale, is_causal=causal, implementation=kernel, local_window_size=local
             )
         first = lax.axis_index("sequence") * q.shape[1]
         before = first + jnp.arange(q.shape[1])[:, None] - jnp.arange(k.shape[1])[None, :]
         seen = (before >= 0) & (before < (window or k.shape[1]))
-        return jax.nn.dot_product_attention(q, k, v, mask=seen[None, None] if causal else None, implementation=kernel)
+        mask = seen[None, None] if causal else None
+        return jax.nn.dot_product_attention(q, k, v, scale=scale, mask=mask, implementation=kernel)
 
     def forward(q: Any, k: Any, v: Any) -> Any:
         nonlocal tree

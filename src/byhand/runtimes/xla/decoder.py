@@ -44,8 +44,10 @@ class Decoding(Evaluating):
         """Cast results to float32, since tables may be kept in a narrower type; write into the cache in place."""
 
         def widened(*arrays: Any, **static: Any) -> Any:
+            scale = static.pop("scale", None) if halves.name == "embedding" else None  # for the row once it is wide
             result, saved = halves.forward(*arrays, **static)
-            return jax.tree.map(lambda a: a.astype(jnp.float32), result), saved
+            wide = jax.tree.map(lambda a: a.astype(jnp.float32), result)
+            return wide if scale is None else wide * scale, saved
 
         return Halves(halves.name, _extended if halves.name == "extend_cache" else widened, halves.vjp)
 

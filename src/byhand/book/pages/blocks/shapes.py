@@ -62,7 +62,9 @@ def parameters() -> Rows:
     """Every parameter of the default model: symbol, shape in letters and in numbers, how many numbers it holds."""
     config = ModelConfig()
     sizes = {"vocab_size": "V", "seq_len": "T_max", "d_model": "C", "head_width": "C", "ff_width": "F"}
-    others = {"kv_heads": config.kv_heads, "gated": config.gated}  # with one head its width is C
+    others = {
+        name: getattr(config, name) for name in ("kv_heads", "gated", "layer_kinds")
+    }  # with one head its width is C
     letters: Any = SimpleNamespace(**vars(config) | others | {name: Letter(letter) for name, letter in sizes.items()})
     shapes = parameter_shapes(config)
     for name, shape in parameter_shapes(letters).items():
