@@ -34,7 +34,7 @@ class Allocation:
         Allocation.most = max(Allocation.most, Allocation.live)
 
     def __del__(self) -> None:
-        Allocation.live -= self.nbytes
+        type(self).live -= self.nbytes  # the module's names may be gone when the process ends
 
 
 class Outline(NDArrayOperatorsMixin):
