@@ -85,7 +85,7 @@ GEMMA3 = replace(
     settings={
         **GEMMA.settings, "norm_position": ("both",), "qk_norm": (True,), "rope_scaling": ("none", "linear"),
     },
-    keys=LLAMA.keys | {"query_pre_attn_scalar": "attention_divisor", "rope_local_base_freq": "rope_window_base"},
+    keys={**LLAMA.keys, "query_pre_attn_scalar": "attention_divisor", "rope_local_base_freq": "rope_window_base"},
     missing={
         "num_key_value_heads": 4, "head_dim": 256, "rms_norm_eps": 1e-6, "tie_word_embeddings": True,
         "rope_theta": 1e6, "query_pre_attn_scalar": 256, "rope_local_base_freq": 10000.0,
