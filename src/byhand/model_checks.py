@@ -71,7 +71,9 @@ def _require_pattern(config: Any) -> None:
     if len(pattern) > MOST["n_layers"]:
         raise ConfigError(f"layer_pattern has {len(pattern)} letters, but may have {MOST['n_layers']}. Use fewer.")
     if "w" in pattern and window is None:
-        raise ConfigError("layer_pattern has layers with a window (w). Say its size: attention_window 256.")
+        raise ConfigError(
+            "layer_pattern has layers with a window (w), but its size is not given. Use attention_window 256."
+        )
     if pattern and "w" not in pattern and window is not None:
         raise ConfigError("attention_window is for the layers w of layer_pattern, which has none. Leave it out.")
     if "n" in pattern and config.positions != "rotary":

@@ -1,9 +1,9 @@
 r"""Attention scores: how well each query matches each key.
 
-Equation    S[b,h,t,s] = sum over d of q[b,h,t,d] k[b,h,s,d] / sqrt(D), or over the root of another `divisor`
+Equation    S[b,h,t,s] = sum over d of q[b,h,t,d] k[b,h,s,d] / sqrt(D)
 Derivative  d_q = d_S k / sqrt(D),  d_k = d_S^T q / sqrt(D)
 Shapes      q (B, H, T, D), k (B, H, S, D) -> (B, H, T, S)
-Units       none; the scale keeps the variance of S independent of D
+Units       none; the scale keeps the variance of S independent of D. A `divisor` takes the place of D under the root
 Raises      ShapeError if the head widths, batches or numbers of heads differ
 Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
 """

@@ -1,8 +1,9 @@
-r"""Token embedding: each token id picks its row of a table, perhaps multiplied by one number.
+r"""Token embedding: each token id picks its row of a table.
 
-Equation    E[b,t,:] = s W[token[b,t], :],   s = 1 if no `scale` is given
-Derivative  d_W[v,:] = s times the sum of d_E[b,t,:] over all (b,t) with token[b,t] = v   (repeated tokens add up)
+Equation    E[b,t,:] = W[token[b,t], :]
+Derivative  d_W[v,:] = sum of d_E[b,t,:] over all (b,t) with token[b,t] = v   (repeated tokens add up)
 Shapes      table (V, C), tokens (...) of integers -> (..., C)
+Units       with a `scale` every number, and on the way back every cotangent, is multiplied by it
 Raises      ShapeError if the table is no matrix or the tokens are no integers
 Source      Bengio et al. 2003, A Neural Probabilistic Language Model
 """

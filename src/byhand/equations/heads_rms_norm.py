@@ -1,7 +1,7 @@
 r"""RMSNorm of all heads of a position together: OLMo 2 normalises whole queries and keys, before they are split.
 
 Equation    y[b,h,t,d] = g[h D + d] xhat[b,h,t,d],   xhat = x rstd[b,t],
-            rstd = (avg over h and d of x^2 + eps) ** -1/2
+            rstd = (avg(x^2) + eps) ** -1/2, over all h, d
 Derivative  with j = g * d_y and averages over h and d:  d_x = rstd * (j - xhat * avg(j * xhat));
             d_g[h D + d] = sum over b and t of d_y * xhat
 Shapes      x (B, H, T, D), gain (H D,) or none -> y (B, H, T, D)

@@ -36,6 +36,11 @@ class Block:
         attention = SelfAttention(config, kind)
         return cls(norm_of(config), attention, MLP(config), config.norm_position, config.parallel_residual)
 
+    @property
+    def pre_norm(self) -> bool:
+        """Whether each sublayer reads normalised numbers, and adds what it makes of them."""
+        return self.position == "pre"
+
     def parameters(self) -> Tree:
         """Return the parameters of the layers inside, in the order in which data meets them with pre-norm."""
         norm = self.norm.parameters()
@@ -47,23 +52,32 @@ class Block:
 
     def apply(self, p: Tree, x: Tensor, start: Any = None, kept: Kept | None = None) -> tuple[Tensor, Kept | None]:
         """Return the stream (B, T, C) after this block; `start` and `kept` are attention's."""
-        if self.position == "pre" and self.parallel:
+        if self.pre_norm and self.parallel:
             return self._side_by_side(p, x, start, kept)
-        a, kept = self.attention.apply(p["attn"], self._read(p, x, "ln_1"), start, kept)
-        x = self._added(p, x, a, "ln_1", "x_mid")
-        return self._added(p, x, self.mlp.apply(p["mlp"], self._read(p, x, "ln_2")), "ln_2", "x_out"), kept
+        if self.pre_norm:
+            h = self.norm.apply(p["ln_1"], x, "ln_1")
+            a, kept = self.attention.apply(p["attn"], h, start, kept)
+            x = residual(x, a, name="x_mid")
+            h = self.norm.apply(p["ln_2"], x, "ln_2")
+            return residual(x, self.mlp.apply(p["mlp"], h), name="x_out"), kept
+        if self.position != "post":
+            return self._behind(p, x, start, kept)
+        a, kept = self.attention.apply(p["attn"], x, start, kept)
+        x = residual(x, a, name="x_mid")
+        x = self.norm.apply(p["ln_1"], x, "ln_1")
+        x = residual(x, self.mlp.apply(p["mlp"], x), name="x_out")
+        return self.norm.apply(p["ln_2"], x, "ln_2"), kept
 
-    def _read(self, p: Tree, x: Tensor, norm: str) -> Tensor:
-        """Return what a sublayer reads of the stream."""
-        return self.norm.apply(p[norm], x, norm) if self.position in ("pre", "both") else x
-
-    def _added(self, p: Tree, x: Tensor, made: Tensor, norm: str, name: str) -> Tensor:
-        """Return the stream with what a sublayer has made of it."""
-        if self.position in ("output", "both"):
-            norm = norm if self.position == "output" else f"{norm}_out"
-            made = self.norm.apply(p[norm], made, norm)
-        x = residual(x, made, name=name)
-        return self.norm.apply(p[norm], x, norm) if self.position == "post" else x
+    def _behind(self, p: Tree, x: Tensor, start: Any, kept: Kept | None) -> tuple[Tensor, Kept | None]:
+        """Return the stream where norms stand behind the sublayers, with `both` also before them."""
+        both = self.position == "both"
+        first, second = ("ln_1_out", "ln_2_out") if both else ("ln_1", "ln_2")
+        read = self.norm.apply(p["ln_1"], x, "ln_1") if both else x
+        a, kept = self.attention.apply(p["attn"], read, start, kept)
+        x = residual(x, self.norm.apply(p[first], a, first), name="x_mid")
+        read = self.norm.apply(p["ln_2"], x, "ln_2") if both else x
+        m = self.mlp.apply(p["mlp"], read)
+        return residual(x, self.norm.apply(p[second], m, second), name="x_out"), kept
 
     def _side_by_side(self, p: Tree, x: Tensor, start: Any, kept: Kept | None) -> tuple[Tensor, Kept | None]:
         """Return x + attn(LN(x)) + mlp(LN'(x))."""
