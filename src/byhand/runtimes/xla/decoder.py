@@ -27,8 +27,9 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Slots, Stream
 from byhand.runtimes.xla import compiling
-from byhand.runtimes.xla.applying import Evaluating, Halves, TraceSettings
+from byhand.runtimes.xla.applying import Evaluating, TraceSettings
 from byhand.runtimes.xla.gradients import tensors
+from byhand.runtimes.xla.halves import Halves
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.mesh import mesh_of
 
