@@ -1,13 +1,16 @@
 """Weights that stay in their file until a decoder takes them: the same numbers, and never others."""
 
+import os
+
 import numpy as np
 import pytest
 
-from byhand.errors import CheckpointError, DataError
+from byhand.errors import CheckpointError, DataError, NonFiniteError
 from byhand.files.unread import Unread, read
 from byhand.generation import Engine, Sampling
 from byhand.runs import checkpoint
 from byhand.runtimes.streams import Stream
+from interrupts import at_every_point
 from needs import needs_loops
 from runs.saving import example
 
@@ -65,3 +68,34 @@ def test_a_file_that_goes_is_read_on_and_one_that_changes_is_refused(tmp_path):
     path.write_bytes(content[:-4] + bytes(4))
     with pytest.raises(DataError, match="changed while it was read"):
         read(loaded.model())
+
+
+@needs_loops
+def test_an_interrupt_while_they_are_packed_loses_none(tmp_path):
+    path, engines = saved(tmp_path), []
+
+    def begin():
+        model = checkpoint.load(path, moments=False, unread=True).model()
+        engines[:] = [Engine(model, runtime="loops", threads=1, moves=True)]
+        engines[0].submit(Stream(PROMPT, 4, Sampling(seed=3)))
+
+    def tokens():
+        (stream,) = engines[0].finish([Stream(PROMPT, 12, Sampling(seed=3))])
+        return stream.tokens
+
+    begin()
+    expected = tokens()
+    places = at_every_point(lambda: engines[0].step(1), "run/arena.py", "run/decoding.py", every=7, begin=begin)
+    assert len([place for place in places if tokens() == expected or pytest.fail(place)]) > 10
+
+
+def test_a_file_that_changes_unseen_is_no_defect(tmp_path):
+    """Its time of change was set back: what is read is computed with, and found where logits are not finite."""
+    path = saved(tmp_path) / "model.safetensors"
+    loaded, before = checkpoint.load(path.parent, moments=False, unread=True), path.stat()
+    with path.open("r+b") as file:
+        file.seek(-176, 2)  # the embedding table
+        file.write(b"\xff" * 176)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(NonFiniteError):
+        list(Engine(loaded.model(), runtime="numpy").finish([Stream(PROMPT, 1)]))

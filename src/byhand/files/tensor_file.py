@@ -88,7 +88,7 @@ def tensors(
     for name, stored, array in _arrays(read, found, shapes, dtype):
         arrays[name] = array
         if again:
-            arrays[name] = Unread(stored.shape, dtype, partial(_array, name, again, stored, dtype))
+            arrays[name] = Unread(stored.shape, dtype, partial(_array, again, stored, dtype))
     return {name: arrays[name] for name in shapes}
 
 
@@ -110,19 +110,19 @@ def _arrays(
         if found[name].shape != shape:
             raise ValueError(f"{name} has shape {found[name].shape}, but the config says {shape}")
     for name, stored in sorted(found.items(), key=lambda item: item[1].begin):
-        yield name, stored, _array(name, read, stored, dtype)
+        array = _array(read, stored, dtype)
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} holds NaN or infinity")
+        yield name, stored, array
 
 
-def _array(name: str, read: Read, stored: Stored, dtype: str) -> np.ndarray:
-    array = (
+def _array(read: Read, stored: Stored, dtype: str) -> np.ndarray:
+    return (
         read(stored.begin, stored.size)
         .view(np.dtype(dtype).newbyteorder("<"))
         .reshape(stored.shape)
         .astype(dtype, copy=False)
     )
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds NaN or infinity")
-    return array
 
 
 def header(read: Read, size: int, most: int) -> dict[str, Stored]:
