@@ -46,6 +46,16 @@ def test_a_text_is_the_same(tmp_path, runtime):
     assert texts[0] == texts[1]
 
 
+def test_numpy_rounds_arrays_that_it_may_move_where_they_are(tmp_path):
+    path, texts = saved(tmp_path), []
+    for moves in (False, True):
+        model = checkpoint.load(path, moments=False, unread=True).model()
+        engine = Engine(model, runtime="numpy", weights="bfloat16", moves=moves)
+        texts.append([s.tokens for _ in range(2) for s in engine.finish([Stream(PROMPT, 12, Sampling(seed=3))])])
+        assert (engine.decoder._model is model) is moves
+    assert texts[0] == texts[1]
+
+
 def test_damage_is_found_when_they_are_loaded(tmp_path):
     path = saved(tmp_path) / "model.safetensors"
     content = bytearray(path.read_bytes())
