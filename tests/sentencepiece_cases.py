@@ -92,13 +92,13 @@ def tokenizer_json(prefix: str = "each", late: bool = False) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tokenizer_model(model: int = 2, prefix: bool = True) -> bytes:
+def tokenizer_model(model: int = 2, prefix: bool = True, suffix: bool = False) -> bytes:
     """Return a tokenizer.model."""
     found = b"".join(
         _field(1, _field(1, text.encode()) + b"\x15" + struct.pack("<f", score) + bytes([0x18, kind]))
         for text, score, kind in pieces()
     )
-    trainer = bytes([0x18, model]) + b"\xc0\x02\x00\xc8\x02\x01\xd0\x02\x02"
+    trainer = bytes([0x18, model, 0xC0, 0x01, suffix]) + b"\xc0\x02\x00\xc8\x02\x01\xd0\x02\x02"
     return found + _field(2, trainer) + _field(3, bytes([0x18, prefix, 0x20, 0, 0x28, 1]))
 
 

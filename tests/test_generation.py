@@ -300,16 +300,18 @@ def test_an_interrupt_at_any_line_of_the_decoder_loses_nothing():
 
 def test_an_error_of_the_one_who_takes_tokens_changes_no_draw():
     """At any token, the last included; of a run of tokens drawn at once some are taken, some are drawn again."""
-    (expected, *_) = texts(gpt := model("float32"))
+    gpt = model("float32")
+    (expected, *_) = texts(gpt)
     for at in range(1, 14):
-        due = iter([at])
-        stream = Stream([1, 2], 13, Sampling(seed=0))
-        stream.until = lambda _, stream=stream, due=due: len(stream.drawn) == at and 1 // (at - next(due, 0)) or None
-        engine = Engine(gpt, runtime=SUITED[0])
-        engine.submit(stream)
-        with pytest.raises(ZeroDivisionError):
-            while True:
-                engine.step()
+        due, engine = iter([*[False] * (at - 1), True]), Engine(gpt, runtime=SUITED[0])
+
+        def until(token, due=due):
+            if next(due, False):
+                raise KeyboardInterrupt
+
+        stream = engine.submit(Stream([1, 2], 13, Sampling(seed=0), until=until))
+        with pytest.raises(KeyboardInterrupt):
+            list(engine.finish([Stream([1], 20)]))
         assert list(engine.finish([Stream([1], 1)]))
         assert (stream.status, stream.drawn) == ("finished", expected)
 

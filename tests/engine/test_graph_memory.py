@@ -104,6 +104,7 @@ def test_views_share_storage_and_copies_do_not():
 
 
 def test_an_outline_that_lives_until_python_ends_says_nothing():
-    code = "import numpy; from byhand.engine.graph import outline; numpy.kept = outline, outline.Outline((2,), 'float32')"
+    kept = "outline, outline.Outline((2,), 'float32')"
+    code = f"import numpy; from byhand.engine.graph import outline; numpy.kept = {kept}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""

@@ -1,13 +1,16 @@
 """Weights that stay in their file until a decoder takes them: the same numbers, and never others."""
 
+import os
+
 import numpy as np
 import pytest
 
-from byhand.errors import CheckpointError, DataError
+from byhand.errors import CheckpointError, DataError, NonFiniteError
 from byhand.files.unread import Unread, read
 from byhand.generation import Engine, Sampling
 from byhand.runs import checkpoint
 from byhand.runtimes.streams import Stream
+from interrupts import at_every_point
 from needs import needs_loops
 from runs.saving import example
 
@@ -43,6 +46,16 @@ def test_a_text_is_the_same(tmp_path, runtime):
     assert texts[0] == texts[1]
 
 
+def test_numpy_rounds_arrays_that_it_may_move_where_they_are(tmp_path):
+    path, texts = saved(tmp_path), []
+    for moves in (False, True):
+        model = checkpoint.load(path, moments=False, unread=True).model()
+        engine = Engine(model, runtime="numpy", weights="bfloat16", moves=moves)
+        texts.append([s.tokens for _ in range(2) for s in engine.finish([Stream(PROMPT, 12, Sampling(seed=3))])])
+        assert (engine.decoder._model is model) is moves
+    assert texts[0] == texts[1]
+
+
 def test_damage_is_found_when_they_are_loaded(tmp_path):
     path = saved(tmp_path) / "model.safetensors"
     content = bytearray(path.read_bytes())
@@ -65,3 +78,34 @@ def test_a_file_that_goes_is_read_on_and_one_that_changes_is_refused(tmp_path):
     path.write_bytes(content[:-4] + bytes(4))
     with pytest.raises(DataError, match="changed while it was read"):
         read(loaded.model())
+
+
+@needs_loops
+def test_an_interrupt_while_they_are_packed_loses_none(tmp_path):
+    path, engines = saved(tmp_path), []
+
+    def begin():
+        model = checkpoint.load(path, moments=False, unread=True).model()
+        engines[:] = [Engine(model, runtime="loops", threads=1, moves=True)]
+        engines[0].submit(Stream(PROMPT, 4, Sampling(seed=3)))
+
+    def tokens():
+        (stream,) = engines[0].finish([Stream(PROMPT, 12, Sampling(seed=3))])
+        return stream.tokens
+
+    begin()
+    expected = tokens()
+    places = at_every_point(lambda: engines[0].step(1), "run/arena.py", "run/decoding.py", every=7, begin=begin)
+    assert len([place for place in places if tokens() == expected or pytest.fail(place)]) > 10
+
+
+def test_a_file_that_changes_unseen_is_no_defect(tmp_path):
+    """Its time of change was set back: what is read is computed with, and found where logits are not finite."""
+    path = saved(tmp_path) / "model.safetensors"
+    loaded, before = checkpoint.load(path.parent, moments=False, unread=True), path.stat()
+    with path.open("r+b") as file:
+        file.seek(-176, 2)  # the embedding table
+        file.write(b"\xff" * 176)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(NonFiniteError):
+        list(Engine(loaded.model(), runtime="numpy").finish([Stream(PROMPT, 1)]))

@@ -1,6 +1,7 @@
 """Files of SentencePiece's tokens: `tokenizer.model`, a protobuf, and llama2.c's `tokenizer.bin`.
 
-    tokenizer.model   1: pieces {1: text, 2: score, 3: kind}   2: {3: model, 2 is BPE}   3: {2: character map,
+    tokenizer.model   1: pieces {1: text, 2: score, 3: kind}   2: {3: model, 2 is BPE;
+                      24: treat_whitespace_as_suffix}   3: {2: character map,
                       3: add_dummy_prefix, 4: remove_extra_whitespaces, 5: escape_whitespaces}
     tokenizer.bin     i32 longest text, then for each token f32 score, i32 bytes, its text
 
@@ -81,6 +82,8 @@ def of_model(content: bytes) -> SentencePieceTokenizer:
             (trainer if number == 2 else normal).update(_fields(value))
     if trainer.get(3, 1) != BPE:
         raise DataError("its model is not BPE")
+    if trainer.get(24):
+        raise DataError("its pieces end with their space (treat_whitespace_as_suffix)")
     if normal.get(2) or normal.get(4, 1) or not normal.get(5, 1):
         raise DataError("it changes characters or spaces before it merges")
     found = of_pieces(pieces, "each" if normal.get(3, 1) else "none")

@@ -58,7 +58,7 @@ class NumpyDecoder(LogitsDecoder):
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot."""
         if not any(self.streams):
-            self._model = _rounded(self._given, FORMATS[self._request.weights])
+            self._model = _rounded(self._given, FORMATS[self._request.weights], self._request.moves)
         super().admit(slot, stream)
         config = self._model.config
         self._first[slot] = max(0, len(stream.tokens) - config.seq_len) if config.slides and config.causal else 0
@@ -129,9 +129,16 @@ class NumpyDecoder(LogitsDecoder):
         return {slot: logits.data[slot, -1] for slot in running}
 
 
-def _rounded(model: Any, kind: Format) -> Any:
-    """Return the model with every matrix and table rounded to a format, in the model's own type."""
+def _rounded(model: Any, kind: Format, moves: bool) -> Any:
+    """Return the model with every matrix and table rounded to a format, in the model's own type.
+
+    moves  its own arrays may be exchanged, one by one: memory never holds them twice
+    """
     if kind.native:
+        return model
+    if moves:
+        for p in model.parameters().values():
+            p.data = kind.rounded(p.data).astype(p.dtype, copy=False) if p.ndim > 1 else p.data
         return model
     arrays = {
         n: kind.rounded(p.data).astype(p.dtype) if p.ndim > 1 else p.data for n, p in model.parameters().items()

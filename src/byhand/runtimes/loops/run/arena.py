@@ -30,6 +30,8 @@ class Arena:
         self._size = self.regions.workspace
         self._memory: np.ndarray | None = None
         self._arrays: dict[tuple[int, tuple[int, ...], bool], np.ndarray] = {}
+        self._views: dict[str, np.ndarray] = {}
+        self._kept: dict[str, dict[str, np.ndarray]] = {}
 
     @property
     def memory(self) -> np.ndarray:
@@ -46,17 +48,17 @@ class Arena:
 
     def reserve(self, workspace: int) -> None:
         """Make the workspace at least this large; what is there moves, and the views with it."""
-        if self.regions.workspace + workspace > self._size:
-            self._size = self.regions.workspace + workspace
-            if self._memory is not None:
-                self._make()
+        self._size = max(self._size, self.regions.workspace + workspace)
+        if self._memory is not None and self._memory.size < self._size:
+            self._make()
 
     def _make(self) -> None:
-        before, self._memory = self._memory, _aligned(self._size)
-        if before is not None:
-            self._memory[: before.size] = before
-        self._arrays.clear()
-        self._make_views()
+        """Make the memory, or a larger one; an interrupt leaves the old one, or one that `adopt` completes."""
+        memory = _aligned(self._size)
+        if self._memory is not None:
+            memory[: self._memory.size] = self._memory
+        views, kept = self._views_in(memory)
+        self._memory, self._views, self._kept, self._arrays = memory, views, kept, {}
         self.adopt()
         give_back()
 
@@ -91,15 +93,16 @@ class Arena:
         """Return a parameter's gradient, summed over the shares after a step's plan."""
         return self.view(self.regions.gradients + self.regions.place[name], self.regions.shapes[name])
 
-    def _make_views(self) -> None:
-        """Make the view of each parameter, and by kind those of its state and its average."""
-        self._views: dict[str, np.ndarray] = {}
-        self._kept: dict[str, dict[str, np.ndarray]] = {}
+    def _views_in(self, memory: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, dict[str, np.ndarray]]]:
+        """Return the view of each parameter, and by kind those of its state and its average."""
+        views, kept = dict[str, np.ndarray](), dict[str, dict[str, np.ndarray]]()
         for name, place in self.regions.place.items():
             shape = self.regions.shapes[name]
-            self._views[name] = self.view(place, shape)
+            size = math.prod(shape)
+            views[name] = memory[place : place + size].reshape(shape)
             for kind, start in self.regions.kept(name).items():
-                self._kept.setdefault(kind, {})[name] = self.view(start, shape)
+                kept.setdefault(kind, {})[name] = memory[start : start + size].reshape(shape)
+        return views, kept
 
 
 def give_back() -> None:

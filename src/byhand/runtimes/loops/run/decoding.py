@@ -111,6 +111,7 @@ class LoopsDecoder(Slots):
         """Take over the model's weights, and pack them as loops read them; nobody says whether they have changed."""
         runner, shares = self._runner, self.decoding.shares
         runner.begin()
+        self.arena.adopt()  # an interrupt may have kept its making from it
         for name, p in self.model.parameters().items():
             if isinstance(p.data, Outline):
                 continue  # it was taken before
