@@ -86,6 +86,8 @@ def of_model(content: bytes) -> SentencePieceTokenizer:
         raise DataError("its pieces end with their space (treat_whitespace_as_suffix)")
     if normal.get(2) or normal.get(4, 1) or not normal.get(5, 1):
         raise DataError("it changes characters or spaces before it merges")
+    if normal.get(3, 1) and (symbol := next((p.text for p in pieces if p.kind == USER_DEFINED), "")):
+        raise DataError(f"it puts a space before a text, but none behind its symbol {symbol[:40]!r}")
     found = of_pieces(pieces, "each" if normal.get(3, 1) else "none")
     ids = {name: trainer.get(field, usual) for name, field, usual in (("unk", 40, 0), ("bos", 41, 1), ("eos", 42, 2))}
     known: dict[str, Any] = {name: token for name, token in ids.items() if token in found.special_ids}
