@@ -115,7 +115,7 @@ class Corpus:
             advice = f"Use a longer text or --seq-len {fits}." if fits else "Use a longer text."
             raise DataError(
                 f"{self.name} holds {counted(len(self), self.unit)}, but seq_len {seq_len} needs at least "
-                f"{seq_len + 1}. {advice}"
+                f"{seq_len + 1:,}. {advice}"
             )
 
     def require_vocabulary(self, vocab_size: int) -> None:
