@@ -69,7 +69,7 @@ def run(arguments: list[str]) -> int:
 def test(arguments: list[str]) -> int:
     """Run the suite, three tests at a time (some only wait), each with one BLAS thread."""
     prepare("test")
-    workers = [] if any(a.startswith("-n") for a in arguments) else ["-n", "3", "--dist", "worksteal"]
+    workers = [] if any(a.startswith("-n") for a in arguments) else ["-n", "3"]
     return pytest(*workers, *arguments)
 
 

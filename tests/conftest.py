@@ -7,6 +7,7 @@ mutants. `fuzz` draws anew for each `--hypothesis-seed`; `dev.py fuzz` gives it 
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import random
@@ -49,6 +50,9 @@ os.environ["XLA_FLAGS"] = (
 for name in ("UNBUFFERED", "IOENCODING", "UTF8", "WARNINGS", "OPTIMIZE", "DEVMODE", "SAFEPATH", "INSPECT", "VERBOSE"):
     os.environ.pop(f"PYTHON{name}", None)
 
+# What tests write need not outlive a loss of power, and to wait for the disk was most of what checkpoints cost.
+os.fsync = os.fstat  # which refuses what is no open file, too
+
 # A shell's background jobs ignore Ctrl-C, and so would every process that a test starts to interrupt it.
 for number in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
     if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
@@ -85,6 +89,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from byhand.runtimes.loops.run import decoding, training  # noqa: F401  register the kernels of both
 
         addresses_of(KERNELS)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep ten thousand tests, and what they import, out of the garbage collector's way."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

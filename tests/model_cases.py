@@ -133,6 +133,19 @@ BIASLESS = {
     "norm": "rms", "norm_affine": True, "activation": "relu_squared", "logit_softcap": 2.0, "attention_bias": "none",
     "mlp_bias": False, "lm_head_bias": False,
 }  # fmt: skip
+MIXED = {  # layers with a window, without rotary positions, and of all positions; norms before and behind
+    "positions": "rotary", "n_layers": 3, "layer_pattern": "wgn", "attention_window": 3, "rope_base": 500.0,
+    "rope_window_base": 50.0, "rope_scaling": "linear", "norm": "rms", "norm_affine": True, "norm_position": "both",
+    "qk_norm": True, "qk_norm_over": "heads", "attention_divisor": 3.0, "scaled_embeddings": True,
+    "activation": "geglu", "attention_bias": "out", "mlp_bias": False, "lm_head_bias": False, "tied_embeddings": True,
+}  # fmt: skip
+LOCAL = {
+    "n_layers": 3,
+    "layer_pattern": "gw",
+    "attention_window": 2,
+    "attention_divisor": 1.0,
+    "attention_bias": "out",
+}
 FAMILY = {
     "default": {},
     "one head": {"n_heads": 1},
@@ -146,6 +159,9 @@ FAMILY = {
     **{f"no bias in the MLP, {name}, tied": {"mlp_bias": False, "activation": name, "tied_embeddings": True}
        for name in with_role("gate")},
     **{f"narrow {name}": {"activation": name, "d_ff": 5, "norm_position": "post"} for name in with_role("gate")},
+    "layers of three kinds": MIXED,
+    "layers with and without a window": LOCAL,
+    "norms of outputs": {"norm_position": "output", "norm": "rms", "qk_norm": True, "qk_norm_over": "heads"},
     "RMSNorm behind the sum": {"norm": "rms", "norm_position": "post", "norm_eps": 0.01},
     **{str(chosen): chosen for chosen in (*each_choice(), *each_choice(norm_affine=True))},
 }  # fmt: skip

@@ -17,7 +17,7 @@ WRONG = [  # (config, settings, what the message says)
     (ModelConfig, {"d_ff": 0}, "d_ff is 0, but must be at least 1. Use 1."),
     (ModelConfig, {"d_model": 10, "n_heads": 4}, "n_heads 4 does not divide d_model 10. Use n_heads 2 or 5."),
     (ModelConfig, {"d_model": 7, "n_heads": 3}, "n_heads 3 does not divide d_model 7. Use n_heads 1 or 7."),
-    (ModelConfig, {"norm_position": "mid"}, "norm_position is 'mid'. Use one of pre, post."),
+    (ModelConfig, {"norm_position": "mid"}, "norm_position is 'mid'. Use one of pre, post, output, both."),
     (
         ModelConfig,
         {"activation": "tanh"},
@@ -28,6 +28,38 @@ WRONG = [  # (config, settings, what the message says)
     (ModelConfig, {"n_layers": True}, "n_layers is true, but must be a whole number, such as 1."),
     (ModelConfig, {"causal": 1}, "causal is 1, but must be true or false."),
     (ModelConfig, {"d_ff": "wide"}, "d_ff is 'wide', but must be a whole number."),
+    (ModelConfig, {"layer_pattern": "gx"}, "layer_pattern has 'x', but knows g, w and n. Use wwwwwg."),
+    (ModelConfig, {"layer_pattern": "g" * 1025}, "layer_pattern has 1025 letters, but may have 1024. Use fewer."),
+    (
+        ModelConfig,
+        {"layer_pattern": "gw"},
+        "layer_pattern has layers with a window (w), but its size is not given. Use attention_window 256.",
+    ),
+    (
+        ModelConfig,
+        {"layer_pattern": "g", "attention_window": 4},
+        "attention_window is for the layers w of layer_pattern, which has none. Leave it out.",
+    ),
+    (
+        ModelConfig,
+        {"layer_pattern": "gn"},
+        "layers n of layer_pattern lack rotary positions, but positions is learned. Use g.",
+    ),
+    (
+        ModelConfig,
+        {"rope_window_base": 100.0},
+        "rope_window_base is for the layers w of layer_pattern, which has none. Use rope_base.",
+    ),
+    (
+        ModelConfig,
+        {"layer_pattern": "w", "attention_window": 4, "rope_window_base": 1},
+        "rope_window_base is 1, but must be above 1. Use 10000.",
+    ),
+    (
+        ModelConfig,
+        {"attention_divisor": 0},
+        "attention_divisor is 0, but must be from 1e-06 to 1e+06. Leave it out, or use 1.",
+    ),
     (DataConfig, {"val_fraction": 0.0}, "val_fraction is 0.0, but must lie between 0 and 1. Use 0.1."),
     (DataConfig, {"val_fraction": 1}, "val_fraction is 1, but must lie between 0 and 1. Use 0.1."),
     (DataConfig, {"data": 3}, "data is 3, but must be text in quotes, such as 'python-stdlib'."),

@@ -315,7 +315,7 @@ def test_paths_are_taken_from_the_users_folder(checkout, tmp_path):
     first = checkout.root / "setup" / "first_run.py"
     assert checkout.calls()[-1] == f"{here}: -P {first} --data notes.txt --out x"
     checkout.works("test", "test_mine.py::test_it", cwd=here)
-    assert checkout.calls()[-1].endswith("-n 3 --dist worksteal test_mine.py::test_it")
+    assert checkout.calls()[-1].endswith("-n 3 test_mine.py::test_it")
     checkout.works("test", "-k", "anything", cwd=here)
     assert checkout.calls()[-1].endswith(f"-k anything {checkout.root / 'tests'}")
 

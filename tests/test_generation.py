@@ -12,7 +12,7 @@ from byhand.generation import Engine, Stream, generate
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling, draw
 from interrupts import at_every_point
-from runtimes.registered import NAMES
+from runtimes.registered import NAMES, SUITED
 
 SETTINGS = [
     {},
@@ -256,8 +256,8 @@ def begun(engine):
     return given
 
 
-def texts(gpt, runtime="numpy"):
-    return [list(generate(gpt, [1, 2], 13, Sampling(seed=seed), runtime=runtime)) for seed in range(3)]
+def texts(gpt):
+    return [list(generate(gpt, [1, 2], 13, Sampling(seed=seed), runtime="numpy")) for seed in range(3)]
 
 
 def goes_on(engine, given, expected):
@@ -270,8 +270,8 @@ def goes_on(engine, given, expected):
 
 @pytest.mark.parametrize("runtime", NAMES)
 def test_an_error_in_a_step_lets_its_streams_wait_again(runtime, monkeypatch):
-    gpt = model("float32")
-    expected, engine = texts(gpt, runtime), Engine(gpt, 2, runtime=runtime)
+    engine = Engine(model("float32"), 2, runtime=runtime)
+    expected = [s.drawn for s in engine.finish([Stream([1, 2], 13, Sampling(seed=seed)) for seed in range(3)])]
     for advance in (lambda most: None, engine.decoder.step):
 
         def step(most, advance=advance):
@@ -296,6 +296,22 @@ def test_an_interrupt_at_any_line_of_the_decoder_loses_nothing():
 
     places = at_every_point(engine.step, "numpy/decoder.py", every=3, begin=begin)
     assert len([goes_on(engine, given, expected) for _ in places]) > 10
+
+
+def test_an_error_of_the_one_who_takes_tokens_changes_no_draw():
+    """At any token, the last included; of a run of tokens drawn at once some are taken, some are drawn again."""
+    (expected, *_) = texts(gpt := model("float32"))
+    for at in range(1, 14):
+        due = iter([at])
+        stream = Stream([1, 2], 13, Sampling(seed=0))
+        stream.until = lambda _, stream=stream, due=due: len(stream.drawn) == at and 1 // (at - next(due, 0)) or None
+        engine = Engine(gpt, runtime=SUITED[0])
+        engine.submit(stream)
+        with pytest.raises(ZeroDivisionError):
+            while True:
+                engine.step()
+        assert list(engine.finish([Stream([1], 1)]))
+        assert (stream.status, stream.drawn) == ("finished", expected)
 
 
 def test_a_stream_whose_window_slid_ends_with_an_error_in_a_step(monkeypatch):

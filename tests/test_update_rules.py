@@ -28,10 +28,11 @@ from byhand.runtimes.protocol import to_train
 from byhand.tracing.updates import PARTS, parts_of
 from byhand.update_rules import OF_A_PARAMETER, rule_of, settings_of, state_of, state_shapes, unread, updates, used_by
 from interrupts import at_every_point
-from runtimes.registered import NAMES, OTHERS, REFERENCE, able, session_of
+from runtimes.registered import NAMES, OTHERS, REFERENCE, SUITED, able, session_of
 from runtimes.steps import bits, copied, made, put
 
 UPDATES = {update.name: update for update in updates()}
+HELD = ("adamw", "muon")  # by `runtimes/test_training.py` on every runtime: XLA need not compile them here too
 MODEL = ModelConfig(vocab_size=64, seq_len=8, d_model=8, n_layers=1, n_heads=2, attention_bias="none", mlp_bias=False)
 TEXT = np.random.default_rng(0).integers(0, 64, 4000).astype(np.uint8)
 EVERY = pytest.mark.parametrize("name", UPDATES)
@@ -114,8 +115,11 @@ def test_the_first_part_of_its_arithmetic_is_the_parameter_and_the_second_its_ch
         assert before.value + change.value == pytest.approx(float((result[0] if rule.state else result)[index]))
 
 
-@EVERY
-@pytest.mark.parametrize("runtime", NAMES)
+@pytest.mark.parametrize(
+    ("name", "runtime"),
+    [pytest.param(name, runtime, marks=pytest.mark.slow if runtime not in SUITED and name in HELD else ())
+     for name in UPDATES for runtime in NAMES],
+)  # fmt: skip
 def test_a_run_that_goes_on_has_the_bits_of_one_that_was_not_interrupted(name, runtime, tmp_path):
     config = config_of(name, runtime, ema=0.9)
     able(to_train(config))

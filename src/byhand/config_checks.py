@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import math
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import fields
@@ -126,29 +125,6 @@ def at_most(config: Any) -> None:
         value, most = getattr(config, f.name), MOST.get(f.name)
         if most is not None and value is not None and value > most:
             raise ConfigError(f"{f.name} is {brief(value)}, but can be at most {most}. Use a smaller one.")
-
-
-def require_scaling(config: Any) -> None:
-    """Raise ConfigError unless angles of rotation can be scaled as the settings say."""
-    slow, fast, length = config.rope_slow, config.fast_turns, config.rope_original_len
-    if not 0 < slow < fast <= LARGE:
-        raise ConfigError(
-            f"rope_slow is {slow:g} and rope_fast {fast:g}, but they must be above 0, the second one larger, and at "
-            f"most {LARGE:g}. Use rope_slow 1 and leave out rope_fast."
-        )
-    least = math.ceil(2 * math.pi * slow)
-    if config.rope_scaling == "yarn" and length < least:
-        raise ConfigError(
-            f"rope_original_len is {length}, but no pair makes {slow:g} turns in so few positions. "
-            f"Use {least} or more."
-        )
-    if config.rope_factor > LARGE:
-        raise ConfigError(f"rope_factor is {config.rope_factor:g}, but can be at most {LARGE:g}. Use a smaller one.")
-    m = config.rope_attention
-    if m is not None and not 1 / LARGE <= m <= LARGE:
-        raise ConfigError(
-            f"rope_attention is {m:g}, but must be from {1 / LARGE:g} to {LARGE:g}. Leave it out, or use 1."
-        )
 
 
 def usual(config: Any, name: str) -> str:

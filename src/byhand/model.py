@@ -25,7 +25,7 @@ from byhand.layers.parameter import Parameter, Tree, flat, map_tree
 
 @dataclass(frozen=True)
 class Layers:
-    """A model's layers in the order of the forward pass: `positions` with a learned table, `norm` with pre-norm."""
+    """A model's layers in the order of the forward pass: `positions` if learned, `norm` unless norms are post."""
 
     config: ModelConfig
     tokens: TokenEmbedding
@@ -41,8 +41,8 @@ class Layers:
             config,
             TokenEmbedding(config),
             PositionEmbedding(config) if config.positions == "learned" else None,
-            (Block.of(config),) * config.n_layers,
-            norm_of(config) if config.norm_position == "pre" else None,
+            tuple(Block.of(config, kind) for kind in config.layer_kinds),
+            None if config.norm_position == "post" else norm_of(config),
             LMHead(config),
         )
 
@@ -164,7 +164,7 @@ class TinyGPT:
         """Return the logits (B, T, V) of tokens (B, T) that follow the cache's, and the cache with them.
 
         With a table of positions T + cache.length is at most seq_len. Without one a cache of `config.cached` places
-        goes on token by token: each attends to the last `config.visible`.
+        goes on token by token: each attends to the last that its layer sees.
         """
         tokens = self._checked(tokens, int(cache.length.max()))
         needed = int(cache.length.max()) + tokens.shape[1]

@@ -6,32 +6,21 @@ field is its help text; the pages show the one below that, if any, in Chinese.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
-from byhand.config_checks import (
-    LARGE,
-    LATER,
-    MOST,
-    at_least,
-    at_most,
-    brief,
-    check_types,
-    needs,
-    require_scaling,
-    usual,
-)  # fmt: skip
+from byhand.config_checks import LATER, MOST, check_types, needs
 from byhand.engine.equation import with_role
-from byhand.equations.rotary import SCALINGS, Scaling
-from byhand.errors import ConfigError
+from byhand.equations.rotary import SCALINGS
+from byhand.model_checks import require_model
+from byhand.model_follows import Follows
 
 WITH_LORA = needs("lora", 8, *range(1, MOST["lora"] + 1))
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Follows):
     """The shape of a GPT. The defaults are the seed documents' model: pre-norm, no gain or bias in LayerNorm."""
 
     vocab_size: int = 256
@@ -92,15 +81,30 @@ class ModelConfig:
     rope_attention: float | None = field(default=None, metadata=LATER | needs("rope_scaling", "yarn"))
     """m: factor of turned queries and keys; 0.1 ln f + 1 if not given."""
     """m：旋转后的查询和键乘以此数；不给则为 0.1 ln f + 1"""
+    rope_window_base: float | None = field(default=None, metadata=LATER | needs("positions", "rotary"))
+    """Base of the rotary angles in layers w of layer_pattern, which are not scaled then; rope_base if not given."""
+    """layer_pattern 中 w 层的旋转角底数，给出时这些层的角度不缩放；不给则为 rope_base"""
     qk_norm: bool = field(default=False, metadata=LATER)
     """Normalise every query and key by RMSNorm before their dot product."""
     """点积之前先用均方根归一化处理每个查询和键"""
+    qk_norm_over: Literal["head", "heads"] = field(default="head", metadata=LATER | needs("qk_norm", True))
+    """What this normalises: each head alone, or all heads of a position together."""
+    """归一化的范围：每个头单独（head），或一个位置的所有头一起（heads）"""
+    attention_divisor: float | None = field(default=None, metadata=LATER)
+    """Scores are divided by the root of this number; by that of the head's width D if not given."""
+    """注意力分数除以此数的平方根；不给则除以头宽 D 的平方根"""
     attention_window: int | None = field(default=None, metadata=LATER)
     """Largest number of positions that one attends to, itself included; all if not given."""
     """每个位置最多看多少个位置（含自己）；不给则不限"""
-    attention_bias: Literal["all", "qkv", "none"] = field(default="all", metadata=LATER)
-    """Biases in attention. all: both projections. qkv: only that to queries, keys and values. none: neither."""
-    """注意力中的偏置：两个投影都有，只有查询、键、值的投影有，或都没有"""
+    layer_pattern: str = field(default="", metadata=LATER)
+    """What attention does in each layer, a letter each, repeated over the depth, such as wwwwwg. g: it sees all
+    positions. w: the last attention_window. n: all, without rotary positions. If not given, all layers are alike."""
+    """各层注意力的种类，每层一个字母，按深度循环，如 wwwwwg。g：看全部位置；w：只看最近 attention_window 个；
+    n：看全部位置，但不加旋转位置编码。不给则各层相同"""
+    attention_bias: Literal["all", "qkv", "out", "none"] = field(default="all", metadata=LATER)
+    """Biases in attention. all: both projections. qkv: only that to queries, keys and values. out: only the output
+    projection. none: neither."""
+    """注意力中的偏置：两个投影都有（all），只有查询、键、值的投影有（qkv），只有输出投影有（out），或都没有（none）"""
     mlp_bias: bool = field(default=True, metadata=LATER)
     """Give the linear layers of the MLP biases."""
     """前馈网络的线性层是否带偏置"""
@@ -110,9 +114,11 @@ class ModelConfig:
     norm_eps: float = field(default=1e-5, metadata=LATER)
     """Added to the variance, or to the mean square, under the root."""
     """开方之前加到方差（或均方）上的微小常数"""
-    norm_position: Literal["pre", "post"] = "pre"
-    """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without."""
-    """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN"""
+    norm_position: Literal["pre", "post", "output", "both"] = "pre"
+    """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without. output: x + LN(f(x)), with a final LN. both:
+    x + LN'(f(LN(x))), with a final LN."""
+    """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN。output：x + LN(f(x))，
+    最后再做一次 LN。both：x + LN'(f(LN(x)))，最后再做一次 LN"""
     parallel_residual: bool = field(default=False, metadata=LATER | needs("norm_position", "pre"))
     """Let attention and MLP of a block read the same stream: x + attn(LN(x)) + mlp(LN'(x))."""
     """同一块的注意力与前馈网络读取同一个残差流：x + attn(LN(x)) + mlp(LN'(x))"""
@@ -131,6 +137,9 @@ class ModelConfig:
     tied_embeddings: bool = False
     """Use the token embedding, transposed, as the LM head's weight."""
     """语言模型头的权重用转置后的词元嵌入表"""
+    scaled_embeddings: bool = field(default=False, metadata=LATER)
+    """Multiply token embeddings by the root of d_model as they enter the first block; a tied LM head stays."""
+    """词元嵌入进入第一个块时乘以 d_model 的平方根；绑定的语言模型头不乘"""
     logit_softcap: float = field(default=0.0, metadata=LATER)
     """Bend logits z into the range from -cap to cap: cap tanh(z / cap); 0: leave them as they are."""
     """logits 的上限 cap：把 logits z 压到 ±cap 之内，即 cap·tanh(z / cap)；0 表示不压"""
@@ -153,127 +162,4 @@ class ModelConfig:
         for f in fields(self):
             if f.type in ("float", "float | None") and (value := getattr(self, f.name)) is not None:
                 object.__setattr__(self, f.name, float(value))  # an integer such as 500000 is as good
-        at_least(
-            self, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads", "rope_original_len", "rope_factor"
-        )
-        given = [
-            name for name in ("d_ff", "n_kv_heads", "d_head", "attention_window") if getattr(self, name) is not None
-        ]
-        at_least(self, 1, *given)
-        at_least(self, 0, "logit_softcap", "lora")
-        at_most(self)
-        if self.d_head is None and self.d_model % self.n_heads:
-            divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
-            near = sorted(divisors, key=lambda h: abs(h - self.n_heads))[:2]
-            raise ConfigError(
-                f"n_heads {brief(self.n_heads)} does not divide d_model {self.d_model}. "
-                f"Use n_heads {' or '.join(map(str, sorted(near)))}."
-            )
-
-        if self.n_heads % self.kv_heads:
-            divisors = [k for k in range(1, self.n_heads + 1) if self.n_heads % k == 0]
-            raise ConfigError(
-                f"n_kv_heads {brief(self.kv_heads)} does not divide n_heads {self.n_heads}. "
-                f"Use n_kv_heads {' or '.join(map(str, divisors[-4:]))}."
-            )
-        for name, low in (("rope_base", 1), ("norm_eps", 0)):
-            if not getattr(self, name) > low:
-                raise ConfigError(f"{name} is {getattr(self, name)}, but must be above {low}.{usual(self, name)}")
-        if self.norm_eps > LARGE:
-            raise ConfigError(
-                f"norm_eps is {self.norm_eps:g}, but can be at most {LARGE:g}.{usual(self, 'norm_eps')}"
-            )
-        if self.logit_softcap and not 1 / LARGE <= self.logit_softcap <= LARGE:
-            raise ConfigError(
-                f"logit_softcap is {self.logit_softcap:g}, but must be 0 or from {1 / LARGE:g} to {LARGE:g}. Use 15."
-            )
-        if not 0 < self.rope_fraction <= 1:
-            raise ConfigError(f"rope_fraction is {self.rope_fraction}, but must lie above 0 and at most at 1. Use 1.")
-        if self.positions == "rotary" and self.rotary_width < 2:
-            raise ConfigError(
-                f"heads of width {self.head_width} have no pair of numbers to rotate with rope_fraction "
-                f"{self.rope_fraction:g}. Use wider heads or positions learned."
-            )
-        require_scaling(self)
-        if self.lora_alpha is not None:
-            object.__setattr__(self, "lora_alpha", float(self.lora_alpha))
-            if not 0 < self.lora_alpha <= LARGE:
-                raise ConfigError(
-                    f"lora_alpha is {self.lora_alpha:g}, but must be above 0 and at most {LARGE:g}. Use 16."
-                )
-        if self.attention_window is not None and not self.causal:
-            raise ConfigError("attention_window is for causal attention. Leave it out, or set causal.")
-
-    @property
-    def fast_turns(self) -> float:
-        """The turns from which on pairs stay as they are: rope_fast, or 4 with llama3, 32 with yarn."""
-        return (4.0 if self.rope_scaling == "llama3" else 32.0) if self.rope_fast is None else self.rope_fast
-
-    @property
-    def turned_size(self) -> float:
-        """m, the factor of turned queries and keys: rope_attention, or with yarn 0.1 ln f + 1."""
-        if self.rope_scaling != "yarn":
-            return 1.0
-        return 0.1 * math.log(self.rope_factor) + 1 if self.rope_attention is None else self.rope_attention
-
-    @property
-    def rotary_scaling(self) -> Scaling | None:
-        """How the angles are scaled; None if they are not."""
-        kind, factor = self.rope_scaling, self.rope_factor
-        if kind == "none" or self.positions != "rotary":
-            return None
-        if kind == "linear":
-            return Scaling(kind, factor)
-        return Scaling(kind, factor, self.rope_original_len, self.rope_slow, self.fast_turns, self.turned_size)
-
-    @property
-    def ff_width(self) -> int:
-        """F, the width of the MLP: d_ff, or 4 d_model; with a gate 8/3 d_model, which makes as many parameters."""
-        if self.d_ff is not None:
-            return self.d_ff
-        return -(-self.d_model // 3) * 8 if self.gated else 4 * self.d_model
-
-    @property
-    def lora_scale(self) -> float:
-        """s, by which adapters are multiplied."""
-        return (2.0 * self.lora if self.lora_alpha is None else self.lora_alpha) / self.lora
-
-    @property
-    def lora_patterns(self) -> tuple[str, ...]:
-        """The patterns of lora_on."""
-        return tuple(map(str.strip, self.lora_on.split(",")))
-
-    @property
-    def gated(self) -> bool:
-        """Whether the activation gates a second linear layer."""
-        return self.activation in with_role("gate")
-
-    @property
-    def head_width(self) -> int:
-        """D, the width of one head: d_head, or d_model / n_heads."""
-        return self.d_model // self.n_heads if self.d_head is None else self.d_head
-
-    @property
-    def kv_heads(self) -> int:
-        """K, the heads of keys and values: n_kv_heads, or n_heads."""
-        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
-
-    @property
-    def rotary_width(self) -> int:
-        """R, the number of columns of a query or key that are rotated; even."""
-        return int(self.head_width * self.rope_fraction + 1e-9) // 2 * 2
-
-    @property
-    def visible(self) -> int:
-        """The most positions that one attends to, itself included: attention_window, within seq_len."""
-        return self.seq_len if self.attention_window is None else min(self.attention_window, self.seq_len)
-
-    @property
-    def cached(self) -> int:
-        """The positions that a KV cache keeps: where the window slides, those that are visible, as a ring."""
-        return self.visible if self.slides else self.seq_len
-
-    @property
-    def slides(self) -> bool:
-        """Whether the cache stays valid past seq_len: no number depends on where a text began."""
-        return self.positions != "learned"
+        require_model(self)

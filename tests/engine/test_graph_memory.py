@@ -1,5 +1,7 @@
 """The memory counted from a recorded graph is what the tape really keeps, array by array."""
 
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -99,3 +101,9 @@ def test_views_share_storage_and_copies_do_not():
         assert copy.storage is not x.storage
     assert turned.shape == (2, 4, 3)
     assert turned.strides == (12, 1, 4)
+
+
+def test_an_outline_that_lives_until_python_ends_says_nothing():
+    code = "import numpy; from byhand.engine.graph import outline; numpy.kept = outline, outline.Outline((2,), 'float32')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

@@ -35,7 +35,12 @@ def variants(draw):
     static = {"n_heads": heads, "n_kv_heads": kv, "window": draw(st.sampled_from((None, 1, 2, 4)))}
     if draw(st.booleans()):
         static["qk_eps"] = 0.1
-        shapes |= dict.fromkeys(draw(st.sampled_from(((), ("q_gain", "k_gain")))), (width,))
+        gained, whole = draw(st.booleans()), draw(st.booleans())
+        static |= {"qk_over": "heads"} if whole else {}
+        if gained:
+            shapes |= {"q_gain": (heads * width if whole else width,), "k_gain": (kv * width if whole else width,)}
+    if draw(st.booleans()):
+        static["divisor"] = 1.7
     if rotated:
         pairing = draw(st.sampled_from(("halves", "neighbours")))
         static["rotary_settings"] = {"base": 5.0, "width": rotated, "pairing": pairing}
@@ -57,7 +62,7 @@ attend.name = causal_self_attention.name
 
 def by_loops(
     h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, start=None, *, n_heads, n_kv_heads=None, causal=True,
-    window=None, qk_eps=None, rotary_settings=None,
+    window=None, qk_eps=None, qk_over="head", rotary_settings=None, divisor=None,
 ):  # fmt: skip
     """One head, one query, one key at a time."""
     n_batch, n_tokens, _ = h.shape
@@ -66,10 +71,16 @@ def by_loops(
     columns = (n_heads + 2 * kv) * width
     b_qkv, b_proj = (np.zeros(n) if b is None else b for b, n in ((b_qkv, columns), (b_proj, w_proj.shape[1])))
 
-    def prepared(x, gain, t):
+    def prepared(x, first, gain, t):
+        """`first` is the column of the head among x, of all heads."""
+        normed, x, of_gain = x, x[first : first + width], 0
         if qk_eps is not None:
-            root = math.sqrt(sum(v * v for v in x) / width + qk_eps)
-            x = [v / root * (1 if gain is None else gain[i]) for i, v in enumerate(x)]
+            if qk_over == "head":
+                normed = x
+            else:
+                of_gain = first
+            root = math.sqrt(sum(v * v for v in normed) / len(normed) + qk_eps)
+            x = [v / root * (1 if gain is None else gain[of_gain + i]) for i, v in enumerate(x)]
         return turned(list(x), t + int(start or 0), **rotary_settings) if rotary_settings else x
 
     mixed = np.zeros((n_batch, n_tokens, n_heads * width))
@@ -78,11 +89,14 @@ def by_loops(
                 for row in h[b]]  # fmt: skip
         for head in range(n_heads):
             first, key = head * width, (n_heads + head // (n_heads // kv)) * width
-            q = [prepared(row[first : first + width], q_gain, t) for t, row in enumerate(rows)]
-            k = [prepared(row[key : key + width], k_gain, t) for t, row in enumerate(rows)]
+            q_end, k_end = n_heads * width, (n_heads + kv) * width
+            q = [prepared(row[:q_end], first, q_gain, t) for t, row in enumerate(rows)]
+            k = [prepared(row[q_end:k_end], key - q_end, k_gain, t) for t, row in enumerate(rows)]
             for t in range(n_tokens):
                 seen = range(max(0, t + 1 - (window or n_tokens)), t + 1) if causal else range(n_tokens)
-                scores = {s: sum(x * y for x, y in zip(q[t], k[s], strict=True)) / math.sqrt(width) for s in seen}
+                scores = {
+                    s: sum(x * y for x, y in zip(q[t], k[s], strict=True)) / math.sqrt(divisor or width) for s in seen
+                }
                 total = sum(map(math.exp, scores.values()))
                 for s in seen:
                     for d in range(width):
@@ -112,6 +126,14 @@ def test_gradient_of_all_variants_at_once():
         rotary_settings={"base": 5.0, "width": 2, "pairing": "neighbours"},
     )  # fmt: skip
     check_gradient(causal_self_attention, case)
+
+
+def test_gradient_of_a_norm_over_all_heads():
+    rng = np.random.default_rng(2)
+    weights = dict(zip(("w_qkv", "w_proj"), map(rng.standard_normal, ((6, 16), (8, 6))), strict=True))
+    static = {"n_heads": 4, "n_kv_heads": 2, "qk_eps": 0.1, "qk_over": "heads", "divisor": 3.0}
+    case = Case(rng.standard_normal((1, 5, 6)), *weights.values(), given=tuple(weights), **static)
+    check_gradient(attend, case)
 
 
 @given(arrays(2, 2, 4), st.sampled_from(([0, 0], [1, 3], [2, 1], [4, 0])))

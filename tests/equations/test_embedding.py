@@ -12,16 +12,17 @@ from equations.strategies import Case, arrays, integers, lengths, shapes
 @st.composite
 def cases(draw):
     rows = draw(lengths)
-    return Case(draw(arrays(rows, draw(lengths))), draw(integers(*draw(shapes()), below=rows)))
+    scale = draw(st.sampled_from(({}, {}, {"scale": 2.5})))
+    return Case(draw(arrays(rows, draw(lengths))), draw(integers(*draw(shapes()), below=rows)), **scale)
 
 
 @given(cases())
 def test_forward_picks_rows(case):
     table, tokens = case.inputs
-    e, _ = embedding.forward(table, tokens)
+    e, _ = embedding.forward(table, tokens, **case.static)
     assert e.shape == (*tokens.shape, table.shape[1])
     for *place, c in np.ndindex(e.shape):
-        assert e[(*place, c)] == table[tokens[tuple(place)], c]
+        assert e[(*place, c)] == table[tokens[tuple(place)], c] * case.static.get("scale", 1)
 
 
 def test_repeated_tokens_add_up():

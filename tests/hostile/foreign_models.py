@@ -125,6 +125,7 @@ def _read(place: Path, kind: str, name: str) -> None:
             theirs |= plain_safetensors(path.read_bytes())
         key, last = {
             "gpt2": ("transformer.wte.weight", "transformer.ln_f.weight"),
+            "gpt_neo": ("transformer.wte.weight", "transformer.ln_f.weight"),
             "gpt_neox": ("gpt_neox.embed_in.weight", "gpt_neox.final_layer_norm.weight"),
         }.get(kind, ("model.embed_tokens.weight", "model.norm.weight"))
     elif kind.startswith("gguf"):
@@ -133,7 +134,8 @@ def _read(place: Path, kind: str, name: str) -> None:
     else:
         return
     assert np.array_equal(found.arrays["wte"], theirs[key]), "other numbers than a plain reader's"
-    assert np.array_equal(found.arrays["ln_f.gain"], theirs[last]), "other numbers than a plain reader's"
+    gain = theirs[last] + np.float32(1) if kind.startswith("gemma") else theirs[last]
+    assert np.array_equal(found.arrays["ln_f.gain"], gain), "other numbers than a plain reader's"
     if sum(a.size for a in found.arrays.values()) < 1 << 20 and found.config.seq_len > 1:
         with np.errstate(all="ignore"):  # a flipped exponent makes a large number
             TinyGPT(found.config, arrays=found.arrays).forward_logits([[0, 1]])

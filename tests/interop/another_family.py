@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from byhand.interop.hugging_face.families import LLAMA, ONLY
+from byhand.interop.hugging_face.alike import LLAMA, ONLY
 from byhand.interop.tensors import facts
 from interop.run_cases import LLAMA as MODEL_OF_LLAMA
 

@@ -8,8 +8,30 @@ from pathlib import Path
 
 import numpy as np
 
-KINDS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "stablelm", "gpt_neox")
-CLASSES = {"phi3": "Phi3", "stablelm": "StableLm", "gpt_neox": "GPTNeoX"}
+KINDS = (
+    "gpt2",
+    "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "phi3",
+    "stablelm",
+    "gpt_neox",
+    "olmo2",
+    "gpt_neo",
+    "gemma",
+    "gemma3_text",
+    "smollm3",
+)
+CLASSES = {
+    "phi3": "Phi3",
+    "stablelm": "StableLm",
+    "gpt_neox": "GPTNeoX",
+    "olmo2": "Olmo2",
+    "gpt_neo": "GPTNeo",
+    "gemma3_text": "Gemma3",
+    "smollm3": "SmolLM3",
+}
 PARTS = (1.0, 0.5)  # of a head that are rotated
 
 
@@ -38,6 +60,14 @@ def settings(kind: str, seed: int) -> dict:
             "use_parallel_residual": bool(rng.integers(3)), "rotary_emb_base": int(rng.choice([10000, 500])),
             "rotary_pct": float(rng.choice(PARTS)),
         }  # fmt: skip
+    if kind == "gpt_neo":
+        return common | {
+            "architectures": ["GPTNeoForCausalLM"], "hidden_size": width, "num_layers": layers,
+            "intermediate_size": None if rng.integers(2) else int(rng.integers(3, 50)), "num_heads": heads,
+            "max_position_embeddings": length, "activation_function": str(rng.choice(["gelu_new", "gelu", "relu"])),
+            "layer_norm_epsilon": float(rng.choice([1e-5, 1e-3])), "window_size": int(rng.integers(1, 6)),
+            "attention_types": [[[str(rng.choice(["global", "local"])) for _ in range(layers)], 1]],
+        }  # fmt: skip
     if kind in CLASSES:
         width = heads * 4 * int(rng.integers(1, 5))
     head = width // heads if kind in ("qwen2", *CLASSES) or rng.integers(2) else 2 * int(rng.integers(1, 12))
@@ -48,13 +78,34 @@ def settings(kind: str, seed: int) -> dict:
         "hidden_act": "silu", "max_position_embeddings": length, "rms_norm_eps": float(rng.choice([1e-6, 1e-2])),
         "rope_parameters": {"rope_type": "default", "rope_theta": float(rng.choice([10000.0, 500.0]))},
     }  # fmt: skip
-    if kind in ("llama", "qwen3"):
+    if kind in ("llama", "qwen3", "olmo2", "gemma", "gemma3_text", "smollm3"):
         found["attention_bias"] = bool(rng.integers(2))
-    if kind == "llama":
+    if kind in ("llama", "smollm3"):
         found["mlp_bias"] = bool(rng.integers(2))
-    if kind in CLASSES:
+    if kind in ("phi3", "stablelm"):
         found["rope_parameters"]["partial_rotary_factor"] = float(rng.choice(PARTS))
+    if kind == "gemma3_text":
+        layers = found["num_hidden_layers"] = int(rng.integers(1, 5))
+        kinds = [str(rng.choice(["sliding_attention", "full_attention"])) for _ in range(layers)]
+        full = {"rope_type": "linear", "factor": 2.0} if rng.integers(2) else {"rope_type": "default"}
+        local = {"rope_type": "default", "rope_theta": float(rng.choice([10000.0, 50.0]))}
+        found |= {
+            "head_dim": 2 * int(rng.integers(1, 12)), "hidden_activation": "gelu_pytorch_tanh", "layer_types": kinds,
+            "query_pre_attn_scalar": int(rng.integers(1, 30)), "sliding_window": int(rng.integers(1, 6)),
+            "rope_parameters": {
+                "full_attention": {**full, "rope_theta": found["rope_parameters"]["rope_theta"]},
+                "sliding_attention": local,
+            },
+        }  # fmt: skip
+    elif kind == "gemma":
+        found["hidden_act"] = "gelu_pytorch_tanh"
+    elif kind in CLASSES:
         del found["head_dim"]
+    if kind == "smollm3":
+        layers = found["num_hidden_layers"] = int(rng.integers(1, 5))
+        found |= {
+            "pad_token_id": None, "no_rope_layers": [int(rng.integers(2)) for _ in range(layers)],
+        }  # fmt: skip
     if kind == "phi3":
         found["pad_token_id"] = None
     if kind == "stablelm":
@@ -81,6 +132,18 @@ def shapes(c: dict) -> dict[str, tuple[int, ...]]:
             for name in ("ln_1", "ln_2"):
                 found |= {f"transformer.h.{i}.{name}.weight": (n,), f"transformer.h.{i}.{name}.bias": (n,)}
         found |= {"transformer.ln_f.weight": (n,), "transformer.ln_f.bias": (n,)}
+        return found if tied else found | {"lm_head.weight": (v, n)}
+    if c["model_type"] == "gpt_neo":
+        n = c["hidden_size"]
+        f = c["intermediate_size"] or 4 * n
+        found = {"transformer.wte.weight": (v, n), "transformer.wpe.weight": (c["max_position_embeddings"], n)}
+        found |= _layer_norm("transformer.ln_f", n)
+        for i in range(c["num_layers"]):
+            at = f"transformer.h.{i}"
+            found |= _layer_norm(f"{at}.ln_1", n) | _layer_norm(f"{at}.ln_2", n)
+            for name, shape in {"attn.attention.out_proj": (n, n), "mlp.c_fc": (f, n), "mlp.c_proj": (n, f)}.items():
+                found |= {f"{at}.{name}.weight": shape, f"{at}.{name}.bias": shape[:1]}
+            found |= {f"{at}.attn.attention.{name}_proj.weight": (n, n) for name in "qkv"}
         return found if tied else found | {"lm_head.weight": (v, n)}
     n, f, d = (
         c["hidden_size"],
@@ -112,8 +175,14 @@ def shapes(c: dict) -> dict[str, tuple[int, ...]]:
         found[f"{at}.self_attn.o_proj.weight"] = (n, q)
         if c.get("attention_bias"):
             found[f"{at}.self_attn.o_proj.bias"] = (n,)
-        if c["model_type"] == "qwen3":
+        if c["model_type"] == "gemma3_text":
+            found |= {f"{at}.{p}_feedforward_layernorm.weight": (n,) for p in ("pre", "post")}
+        if c["model_type"] in ("qwen3", "gemma3_text"):
             found |= {f"{at}.self_attn.q_norm.weight": (d,), f"{at}.self_attn.k_norm.weight": (d,)}
+        if c["model_type"] == "olmo2":
+            del found[f"{at}.input_layernorm.weight"]
+            found[f"{at}.post_feedforward_layernorm.weight"] = (n,)
+            found |= {f"{at}.self_attn.q_norm.weight": (q,), f"{at}.self_attn.k_norm.weight": (kv,)}
         for name, shape in {"gate": (f, n), "up": (f, n), "down": (n, f)}.items():
             found[f"{at}.mlp.{name}_proj.weight"] = shape
             if c.get("mlp_bias"):

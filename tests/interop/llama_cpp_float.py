@@ -28,31 +28,42 @@ def as_llama_cpp_computes(
         y = centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + config.norm_eps) * p[f"{name}.gain"]
         return y + p[f"{name}.bias"] if config.norm == "layer" else y
 
-    x = p["wte"][tokens] + (p["wpe"][:n] if config.positions == "learned" else 0)
-    for i in range(config.n_layers):
+    before, behind = config.norm_position in ("pre", "both"), config.norm_position in ("output", "both")
+    out = "_out" if config.norm_position == "both" else ""
+    x = p["wte"][tokens] * (config.d_model**0.5 if config.scaled_embeddings else 1)
+    x = x + (p["wpe"][:n] if config.positions == "learned" else 0)
+    for i, kind in enumerate(config.layer_kinds):
         at = f"blocks.{i}"
-        qkv = product(norm(x, f"{at}.ln_1"), p[f"{at}.attn.w_qkv"], p.get(f"{at}.attn.b_qkv"))
+        qkv = product(norm(x, f"{at}.ln_1") if before else x, p[f"{at}.attn.w_qkv"], p.get(f"{at}.attn.b_qkv"))
         q, k, v = (a.reshape(n, -1, d) for a in np.split(qkv, [heads * d, (heads + groups) * d], axis=-1))
-        if config.qk_norm:
+        if config.qk_norm and config.qk_norm_over == "heads":
+            q, k = (_unit(a.reshape(n, 1, -1), config.norm_eps).reshape(a.shape) for a in (q, k))
+            q, k = (a * p[f"{at}.attn.{g}_gain"].reshape(a.shape[1:]) for a, g in ((q, "q"), (k, "k")))
+        elif config.qk_norm:
             q, k = (_unit(a, config.norm_eps) * p[f"{at}.attn.{g}_gain"] for a, g in ((q, "q"), (k, "k")))
-        if config.positions == "rotary":
-            q, k = _turned(q, config), _turned(k, config)
+        if kind.base is not None:
+            q, k = _turned(q, config, kind), _turned(k, config, kind)
         mixed = []
         for head in range(heads):
             group = head // (heads // groups)
-            scores = q[:, head] @ k[:, group].T / np.sqrt(d)
-            scores = np.where(np.tril(np.ones((n, n))) > 0, scores, -np.inf)
+            scores = q[:, head] @ k[:, group].T / np.sqrt(config.score_divisor)
+            seen = np.tril(np.ones((n, n))) - np.tril(np.ones((n, n)), -kind.window)
+            scores = np.where(seen > 0, scores, -np.inf)
             weights = np.exp(scores - scores.max(-1, keepdims=True))
             mixed.append(weights / weights.sum(-1, keepdims=True) @ v[:, group])
-        before = x
-        x = x + product(np.concatenate(mixed, -1), p[f"{at}.attn.w_proj"], p.get(f"{at}.attn.b_proj"))
-        h = norm(before if config.parallel_residual else x, f"{at}.ln_2")
-        if config.activation == "swiglu":
+        read = x
+        a = product(np.concatenate(mixed, -1), p[f"{at}.attn.w_proj"], p.get(f"{at}.attn.b_proj"))
+        x = x + (norm(a, f"{at}.ln_1{out}") if behind else a)
+        read = read if config.parallel_residual else x
+        h = norm(read, f"{at}.ln_2") if before else read
+        if config.gated:
             gate = product(h, p[f"{at}.mlp.w_gate"], p.get(f"{at}.mlp.b_gate"))
-            act = gate / (1 + np.exp(-gate)) * product(h, p[f"{at}.mlp.w_up"], p.get(f"{at}.mlp.b_up"))
+            opened = gate / (1 + np.exp(-gate)) if config.activation == "swiglu" else _gelu_of_a_table(gate)
+            act = opened * product(h, p[f"{at}.mlp.w_up"], p.get(f"{at}.mlp.b_up"))
         else:
             act = _gelu_of_a_table(product(h, p[f"{at}.mlp.w_fc"], p[f"{at}.mlp.b_fc"]))
-        x = x + product(act, p[f"{at}.mlp.w_out"], p.get(f"{at}.mlp.b_out"))
+        m = product(act, p[f"{at}.mlp.w_out"], p.get(f"{at}.mlp.b_out"))
+        x = x + (norm(m, f"{at}.ln_2{out}") if behind else m)
     z = product(norm(x, "ln_f"), p["wte"].T if config.tied_embeddings else p["lm_head.w"])[-1]
     z = z - z.max()
     return z - np.log(np.exp(z).sum())
@@ -62,17 +73,19 @@ def _unit(x, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
 
 
-def _turned(x, config):
+def _turned(x, config, kind):
     n, d = len(x), config.rotary_width
-    angles = np.arange(n)[:, None] * np.array([_turn(p, d, config) for p in range(d // 2)])
-    cos, sin = config.turned_size * np.cos(angles)[:, None], config.turned_size * np.sin(angles)[:, None]
+    angles = np.arange(n)[:, None] * np.array([_turn(p, d, config, kind) for p in range(d // 2)])
+    size = config.turned_size if kind.scaling else 1.0
+    cos, sin = size * np.cos(angles)[:, None], size * np.sin(angles)[:, None]
     left, right, rest = x[..., : d // 2], x[..., d // 2 : d], x[..., d:]
     return np.concatenate([left * cos - right * sin, right * cos + left * sin, rest], -1)
 
 
-def _turn(p, d, config):
+def _turn(p, d, config, of_layer):
     """A pair's angle at position 1: plain, divided, or between these, by the length of its wave or by its number."""
-    base, old, f, kind = config.rope_base, config.rope_original_len, config.rope_factor, config.rope_scaling
+    base, old, f = of_layer.base, config.rope_original_len, config.rope_factor
+    kind = config.rope_scaling if of_layer.scaling else "none"
     plain = base ** (-2.0 * p / d)
     if kind in ("none", "linear"):
         return plain / (f if kind == "linear" else 1)

@@ -22,6 +22,11 @@ LLAMA = replace(
     n_kv_heads=2,
     d_ff=64,
 )
+GEMMA = replace(LLAMA, activation="geglu", scaled_embeddings=True, tied_embeddings=True, d_head=12)
+GEMMA3 = replace(
+    GEMMA, norm_position="both", qk_norm=True, rope_base=1e6, rope_window_base=1e4, rope_scaling="linear", n_layers=4,
+    layer_pattern="wwg", attention_window=8,
+)  # fmt: skip
 STEEP = {"rope_scaling": "yarn", "rope_base": 100.0}
 WHOLE = {  # by family: models with exactly its parameters
     "gpt2": GPT2,
@@ -50,6 +55,16 @@ WHOLE = {  # by family: models with exactly its parameters
         LLAMA, qk_norm=True, d_head=12, **STEEP, rope_factor=3.0, rope_original_len=16, rope_attention=1.0
     ),
     "qwen3": replace(LLAMA, qk_norm=True, d_head=16, tied_embeddings=True),
+    "gpt_neo": replace(
+        GPT2, n_layers=3, layer_pattern="gw", attention_window=6, attention_divisor=1.0, attention_bias="out"
+    ),
+    "gemma": GEMMA,
+    "gemma3_text": replace(GEMMA3, attention_divisor=20.0),
+    "gemma3_text of six layers": replace(
+        GEMMA3, n_layers=7, layer_pattern="wwwwwg", attention_window=5, d_ff=32, d_model=16
+    ),
+    "smollm3": replace(LLAMA, n_layers=4, layer_pattern="gggn", tied_embeddings=True),
+    "olmo2": replace(LLAMA, norm_position="output", qk_norm=True, qk_norm_over="heads"),
 }
 PARTIAL = {  # models that lack parameters which the family has
     "gpt2 without gain": replace(GPT2, norm_affine=False),

@@ -107,7 +107,7 @@ def test_a_part_of_a_head_that_is_rotated_is_always_written(tmp_path, monkeypatc
         assert config["partial_rotary_factor"] == config["rope_parameters"]["partial_rotary_factor"] == part
 
 
-@pytest.mark.parametrize("width", range(2, 200))
+@pytest.mark.parametrize("width", [*range(2, 100), 128, 160, 192, 256])
 def test_transformers_rounds_the_part_of_a_head_to_the_part_that_is_meant(width):
     from byhand.interop.hugging_face.settings import as_json
 
@@ -143,9 +143,11 @@ def test_any_model_comes_back_or_is_refused_in_one_line(goal, tmp_path):
             refusals.append(str(error))
             continue
         found = exchange.read(tmp_path / str(i))
-        text = [TOKENS[0][: config.seq_len]]
+        text, atol = [TOKENS[0][: config.seq_len]], 1e-9
+        if config.rope_scaling == "llama3" if goal == "gguf" else config.scaled_embeddings:
+            atol = 1e-6  # factors, and gains less 1, are stored as float32
         np.testing.assert_allclose(
-            logits(found.config, found.arrays, text), logits(config, arrays, text), atol=1e-9, err_msg=str(config)
+            logits(found.config, found.arrays, text), logits(config, arrays, text), atol=atol, err_msg=str(config)
         )
         written += 1
     assert all(line.isprintable() and line.startswith(STARTS) for line in refusals)

@@ -172,7 +172,8 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         (
             "general.architecture",
             "bert",
-            "its general.architecture is 'bert'. Use a model of gpt2, llama, gptneox, stablelm, qwen2, qwen3.",
+            "its general.architecture is 'bert'. Use a model of gpt2, llama, gptneox, stablelm, olmo2, gemma, "
+            "gemma3, smollm3, qwen2, qwen3.",
         ),
         ("llama.context_length", 0, "seq_len is 0, but must be at least 1"),
         ("llama.block_count", 3, "lacks the tensor blk.2."),
@@ -351,3 +352,27 @@ def test_an_export_that_is_interrupted_leaves_nothing(goal, tmp_path, monkeypatc
     assert not list((tmp_path / "out").iterdir())
     monkeypatch.undo()
     assert exchange.write(run, goal, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("attention.sliding_window_pattern", 0, "its gemma3.attention.sliding_window_pattern is 0"),
+        ("attention.sliding_window_pattern", 2.5, "its gemma3.attention.sliding_window_pattern is 2.5"),
+        ("attention.sliding_window", 2.5, "its gemma3.attention.sliding_window is 2.5"),
+        ("rope.freq_base_swa", 0.5, "rope_window_base is 0.5, but must be above 1"),
+        ("attention.sliding_window_pattern", 1, ""),
+        ("attention.sliding_window_pattern", 3, ""),
+    ],
+)
+def test_every_so_many_layers_of_gemma3_see_all(key, value, words, tmp_path):
+    config = WHOLE["gemma3_text of six layers"]
+    path = export(config, parameters(config), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors}
+    path.write_bytes(by_description({**file.keys, f"gemma3.{key}": value}, tensors))
+    if words:
+        assert words in refused(path)
+    else:
+        assert exchange.read(path).config.layer_letters == {1: "ggggggg", 3: "wwgwwgw"}[value]

@@ -33,7 +33,23 @@ def there_and_back(config, arrays, goal, place, dtype="float32"):
     return exchange.read(place)
 
 
-@pytest.mark.parametrize(("name", "goal"), [(n, g) for g in GOALS for n in WHOLE if n.split()[0] in KNOWN[g]])
+def same(name, found, due, less=False):
+    """Hold an array against another, bit for bit; of one that is stored less 1, the sum with 1 to a rounding."""
+    if less:
+        np.testing.assert_allclose(found, due, rtol=0, atol=2**-23, err_msg=name)
+    else:
+        assert np.array_equal(found, due), name
+
+
+EXPORTED = [
+    (name, goal)
+    for goal in GOALS
+    for name, config in WHOLE.items()
+    if any(not family.problems(config) for family in KNOWN[goal].values())
+]
+
+
+@pytest.mark.parametrize(("name", "goal"), EXPORTED)
 def test_a_run_comes_back_bit_for_bit(name, goal, tmp_path):
     config, arrays = WHOLE[name], parameters(WHOLE[name])
     found = there_and_back(config, arrays, goal, tmp_path / "out")
@@ -41,7 +57,7 @@ def test_a_run_comes_back_bit_for_bit(name, goal, tmp_path):
     assert found.tokenizer() is BYTES
     assert found.arrays.keys() == arrays.keys()
     for key, array in arrays.items():
-        assert np.array_equal(found.arrays[key], array), key
+        same(key, found.arrays[key], array, less=goal == "hf" and "gain" in key and name.startswith("gemma"))
 
 
 @pytest.mark.parametrize("dtype", get_args(Exported))
@@ -114,7 +130,7 @@ def test_a_foreign_folder_comes_back_bit_for_bit(kind, seed, tmp_path):
     zeros = {name for name in again.keys() - arrays.keys() if not again[name].any()}
     assert again.keys() - zeros == arrays.keys()
     for name, array in arrays.items():
-        assert np.array_equal(again[name], array), name
+        same(name, again[name], array, less="norm" in name and kind.startswith("gemma"))
 
 
 def test_gguf_keeps_the_family_that_has_the_fewest_parameters_on_top():

@@ -7,7 +7,8 @@ from byhand.layers.parameter import residual_std
 
 
 def made(causal=True):
-    attention = SelfAttention(bh.ModelConfig(d_model=6, n_heads=3, n_layers=2, causal=causal))
+    config = bh.ModelConfig(d_model=6, n_heads=3, n_layers=2, causal=causal)
+    attention = SelfAttention(config, config.layer_kinds[0])
     rng = np.random.default_rng(0)
     return attention, {name: rng.standard_normal(p.shape) for name, p in attention.parameters().items()}
 

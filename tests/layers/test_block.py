@@ -9,7 +9,7 @@ from byhand.layers.parameter import flat, map_tree
 
 def made(position):
     config = bh.ModelConfig(d_model=4, n_heads=2, norm_affine=True, norm_position=position)
-    block, rng = Block.of(config), np.random.default_rng(0)
+    block, rng = Block.of(config, config.layer_kinds[0]), np.random.default_rng(0)
     shapes = {name: p.shape for name, p in flat(block.parameters()).items()}
     return block, map_tree(block.parameters(), lambda name: Tensor(rng.standard_normal(shapes[name]), True, name))
 
@@ -44,3 +44,22 @@ def test_only_attention_meets_the_cache():
     (alone, _), (cached, kept) = block.apply(p, x), block.apply(p, x, np.zeros(2, int), (empty, empty))
     np.testing.assert_array_equal(cached.data, alone.data)
     assert [t.shape for t in kept] == [(2, heads, 3, width)] * 2
+
+
+@pytest.mark.parametrize("position", ["output", "both"])
+def test_norms_behind_the_sublayers(position):
+    block, p = made(position)
+    x = Tensor(np.random.default_rng(1).standard_normal((1, 3, 4)), name="x")
+    y, _ = block.apply(p, x)
+
+    def normed(name, data):
+        return block.norm.apply(p[name], Tensor(data), "")
+
+    def read(name, data):
+        return normed(name, data) if position == "both" else Tensor(data)
+
+    behind = "_out" if position == "both" else ""
+    a = block.attention.apply(p["attn"], read("ln_1", x.data))[0].data
+    mid = normed(f"ln_1{behind}", a).data + x.data
+    m = block.mlp.apply(p["mlp"], read("ln_2", mid)).data
+    np.testing.assert_array_equal(y.data, normed(f"ln_2{behind}", m).data + mid)

@@ -132,6 +132,51 @@ def test_scaled_angles_are_transformers_also_beyond_the_original_context(of, kin
         assert said[0, len(TEXT) :].tolist() == list(ours), runtime
 
 
+LAYERED: dict[str, dict[str, Any]] = {
+    "GPTNeo": {
+        "num_layers": 4, "num_heads": 4, "attention_types": [[["global", "local"], 2]], "window_size": 5,
+        "bos_token_id": 1, "eos_token_id": 1,
+    },
+    "Olmo2": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2},
+    "Gemma": {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 12},
+    "Gemma3Text": {
+        "num_hidden_layers": 7, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 12,
+        "sliding_window": 6, "query_pre_attn_scalar": 20,
+    },
+    "SmolLM3": {"num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("of", LAYERED)
+def test_what_transformers_makes_and_saves_comes_in_and_goes_out(of, tmp_path):
+    """Its own defaults of kinds of layers, its own text, also past every window."""
+    config = getattr(transformers, f"{of}Config")(
+        vocab_size=256,
+        hidden_size=32,
+        intermediate_size=48,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        **LAYERED[of],
+    )
+    torch.manual_seed(1)
+    theirs = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for p in theirs.parameters():
+            p.copy_(p.mean() + 0.3 * torch.randn(p.shape))
+    theirs.save_pretrained(tmp_path / "theirs")
+    found, tokens = exchange.read(tmp_path / "theirs"), [[*TEXT, *TEXT]]
+    due = their_logits(theirs, tokens)
+    assert np.abs(logits(found.config, found.arrays, tokens, "float32") - due).max() <= 1e-4
+    again = loaded(written(found.config, found.arrays, tmp_path / "again"))
+    assert np.abs(their_logits(again, tokens) - due).max() <= 1e-5
+    ids = torch.tensor([list(TEXT)])
+    said = theirs.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=40, do_sample=False)
+    model = TinyGPT(found.config, arrays=found.arrays)
+    for runtime in ("numpy", "loops"):
+        ours = generate(model, list(TEXT), 40, Sampling(temperature=0.0), runtime=runtime)
+        assert said[0, len(TEXT) :].tolist() == list(ours)[: said.shape[1] - len(TEXT)], runtime
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("case", ["gpt2", "llama", "qwen3"])
 def test_transformers_loads_halves_as_halves_with_the_rounded_weights(case, dtype, tmp_path):

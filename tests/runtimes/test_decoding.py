@@ -11,7 +11,7 @@ from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.formats.registry import FORMATS
 from byhand.generation import Sampling, Stream, generate
 from byhand.runtimes.protocol import Request
-from model_cases import BIASLESS, each_choice, lacking_kernels
+from model_cases import BIASLESS, LOCAL, MIXED, each_choice, lacking_kernels
 from runtimes.registered import NAMES, OTHERS, REFERENCE, SUITED, able, ways
 from runtimes.texts import texts
 
@@ -29,8 +29,8 @@ POST = {
     "norm_position": "post", "norm_affine": True, "activation": "relu", "tied_embeddings": True, "lm_head_bias": False
 }  # fmt: skip
 BLIND = {"positions": "none", "qk_norm": True, "attention_window": 5}
-EVERYWHERE = [{}, POST, LLAMA, QWEN, BLIND]
-QUICK = ({}, LLAMA, QWEN)  # of a runtime that compiles each for seconds; prompts of any length have the same
+EVERYWHERE = [{}, POST, LLAMA, QWEN, BLIND, MIXED, LOCAL]
+QUICK = ({}, LLAMA, QWEN, MIXED)  # of a runtime that compiles each for seconds; prompts of any length have the same
 CHOICES = [
     {"n_heads": 1}, {"norm_position": "post", "activation": "relu"}, {"tied_embeddings": True, "lm_head_bias": False},
     {"d_ff": 7, "d_model": 18, "n_heads": 3}, {"logit_softcap": 2.0, "tied_embeddings": True}, BIASLESS,
@@ -89,8 +89,15 @@ def test_greedy_text_is_the_references(settings, way):
         assert found[:, 0].tolist() == text(gpt, prompt, 60)
 
 
-@pytest.mark.parametrize("settings", [{}, LLAMA, QWEN], ids=["plain", "llama", "qwen"])
-@pytest.mark.parametrize("way", ways({}, {"threads": 2, "blas": "scipy"}))
+PROMPTED = [
+    pytest.param(settings, *way.values, id=f"{name}-{way.id}",
+                 marks=pytest.mark.slow if (name, way.values[0]["runtime"]) == ("mixed", "xla") else [])
+    for name, settings in (("plain", {}), ("llama", LLAMA), ("qwen", QWEN), ("mixed", MIXED))
+    for way in ways({}, {"threads": 2, "blas": "scipy"})
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "way"), PROMPTED)
 def test_prompts_of_any_length(settings, way):
     """Up to the window, just as long, and longer, one after the other."""
     gpt = of(**settings)

@@ -13,10 +13,13 @@ from byhand.optim import State
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 from model_cases import drawn_config, lacking_kernels
-from runtimes.registered import OTHERS, REFERENCE, able, new_session
+from runtimes.registered import OTHERS, REFERENCE, SUITED, able, new_session
 from runtimes.steps import copied, made, put
 
-SEEDS = [*range(8), *(pytest.param(i, marks=pytest.mark.slow) for i in range(8, 150))]
+CASES = [
+    pytest.param(seed, name, marks=() if seed < (8 if name in SUITED else 4) else pytest.mark.slow)
+    for seed in range(150) for name in OTHERS
+]  # fmt: skip
 
 
 def model_of(config, scale=4.0):
@@ -53,8 +56,7 @@ def sloping(config, name):
     return ...
 
 
-@pytest.mark.parametrize("runtime", OTHERS)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "runtime"), CASES)
 def test_steps_are_the_tapes(seed, runtime):
     config = drawn_config(seed)
     losses, arrays = steps(config, runtime, seed)
@@ -65,8 +67,7 @@ def test_steps_are_the_tapes(seed, runtime):
         assert far.mean() <= 0.02, (name, config)
 
 
-@pytest.mark.parametrize("runtime", OTHERS)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "runtime"), CASES)
 def test_greedy_text_is_the_tapes(seed, runtime):
     """Three windows long; where two logits lie close, rounding may decide, so the text is held while they do not."""
     config = replace(drawn_config(seed), causal=True)

@@ -47,14 +47,16 @@ def hold(session, *steps):
             np.testing.assert_allclose(g, exact[name], rtol=0, atol=near, err_msg=name)
 
 
-@pytest.mark.parametrize("runtime", NAMES)
+WIDTHS = ([(3, 7), (3, 2)], [(1, 1), (2, 7), (1, 3)], 2)
+SHARES = [
+    ([(4, 7), (1, 7), (4, 7)], [(1, 7), (4, 7)], 4),  # more shares than one before has written
+    ([(1, 7), (4, 7)], [(2, 3)], 3),
+]
+
+
 @pytest.mark.parametrize(
-    ("first", "second", "threads"),
-    [
-        ([(4, 7), (1, 7), (4, 7)], [(1, 7), (4, 7)], 4),  # more shares than one before has written
-        ([(1, 7), (4, 7)], [(2, 3)], 3),
-        ([(3, 7), (3, 2)], [(1, 1), (2, 7), (1, 3)], 2),
-    ],
+    ("runtime", "first", "second", "threads"),
+    [(name, *WIDTHS) for name in NAMES] + [(name, *shares) for name in SUITED for shares in SHARES],
 )
 def test_micro_batches_are_a_mean_over_tokens(runtime, first, second, threads):
     hold_two({"runtime": runtime, "threads": threads}, first, second)

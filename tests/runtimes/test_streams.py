@@ -12,6 +12,7 @@ from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.generation import Engine, Sampling, StopText, Stream, generate
 from byhand.model import TinyGPT
 from byhand.runtimes.protocol import Request
+from model_cases import MIXED
 from runtimes.registered import NAMES, REFERENCE, SUITED, able
 from runtimes.test_family import model_of
 
@@ -21,8 +22,10 @@ KINDS = {
     "learned": LEARNED,
     "rotary": replace(LEARNED, positions="rotary"),
     "grouped": replace(LEARNED, positions="rotary", n_kv_heads=2, attention_window=4),
+    "mixed": replace(LEARNED, **MIXED, n_kv_heads=2),
     "learned, grouped, window": replace(LEARNED, n_kv_heads=1, attention_window=4),
 }
+APART = ("learned", "grouped")  # contexts that begin anew, and rings
 ALLOWED = np.arange(23) % 5 != 2
 
 
@@ -65,25 +68,24 @@ def engine(kind, runtime, slots):
 
 def held(kind, slots, runtime):
     """Whether the quick suite has this case: XLA compiles each kind and each number of slots for seconds."""
-    return slots == 3 or (kind == "learned" and runtime in SUITED)
+    return (slots == 3 or kind == "learned") if runtime in SUITED else (slots == 3 and kind in APART)
 
 
-@pytest.mark.parametrize(
-    ("kind", "slots", "runtime"),
-    [
-        pytest.param(*case, marks=[] if held(*case) else pytest.mark.slow)
-        for case in itertools.product(KINDS, (1, 3, 8), NAMES)
-    ],
-)
+def each(*slots):
+    """Return kinds, numbers of slots and runtimes as parameters."""
+    cases = itertools.product(KINDS, slots, NAMES)
+    return [pytest.param(*case, marks=() if held(*case) else pytest.mark.slow) for case in cases]
+
+
+@pytest.mark.parametrize(("kind", "slots", "runtime"), each(1, 3, 8))
 def test_streams_that_join_and_leave_get_their_own_texts(kind, slots, runtime):
     assert [s.drawn for s in engine(kind, runtime, slots).finish(streams())] == alone(kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("runtime", NAMES)
-def test_they_join_and_leave_between_any_two_tokens(kind, runtime):
+@pytest.mark.parametrize(("kind", "slots", "runtime"), each(3))
+def test_they_join_and_leave_between_any_two_tokens(kind, slots, runtime):
     """One token a step; a new one every other step; one is cancelled in the middle, and its slot is used again."""
-    made, given = engine(kind, runtime, 3), streams()
+    made, given = engine(kind, runtime, slots), streams()
     late = given[1:]
     made.submit(given[0])
     for step in range(200):
@@ -99,14 +101,13 @@ def test_they_join_and_leave_between_any_two_tokens(kind, runtime):
     assert {s.status for s in given} == {"finished"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("runtime", NAMES)
-def test_stop_tokens_and_log_probabilities_are_each_streams_own(kind, runtime):
+@pytest.mark.parametrize(("kind", "slots", "runtime"), each(3))
+def test_stop_tokens_and_log_probabilities_are_each_streams_own(kind, slots, runtime):
     """ln p is that of the plain softmax over what is allowed, of the reference's logits after the same tokens."""
     given, texts, config = streams(), alone(kind), KINDS[kind]
     for stream, text in zip(given, texts, strict=True):
         stream.stop, stream.scored = frozenset(text[3:4] if stream.count != 12 else ()), stream.count > 10
-    for stream, text in zip(engine(kind, runtime, 3).finish(given), texts, strict=True):
+    for stream, text in zip(engine(kind, runtime, slots).finish(given), texts, strict=True):
         end = text.index(text[3]) if stream.stop else len(text)
         assert stream.drawn == text[:end]
         assert len(stream.logprobs) == (end if stream.scored else 0)
@@ -196,7 +197,9 @@ def test_streams_may_begin_with_the_same_list_and_with_arrays():
     assert again.logprobs == both[2].logprobs
 
 
-@pytest.mark.parametrize("runtime", NAMES)
+@pytest.mark.parametrize(
+    "runtime", [pytest.param(name, marks=() if name in SUITED else pytest.mark.slow) for name in NAMES]
+)
 def test_an_engine_goes_on_after_an_error(runtime):
     """Also with streams that were left behind, which take their turns among the new ones."""
     gpt, texts = model_of(LEARNED, 20.0), alone("learned")

@@ -84,6 +84,17 @@ def test_a_trained_tokenizer(monkeypatch, caplog, slow):
     assert training.train([text], 270, "gpt4").vocab_size == 270
 
 
+def test_a_short_text_is_learnt_from_without_compiling(monkeypatch):
+    """The first start of the loops compiles for seconds; a text of a page is over in a hundredth of one."""
+    asked = []
+    monkeypatch.setattr(compiled, "available", lambda: asked.append(1))
+    text = b"the cat sat on the mat " * 20
+    short = training.train([text], 270, size=len(text))
+    assert not asked
+    assert training.train([text], 270, size=training.LONG).merges == short.merges
+    assert asked
+
+
 @pytest.mark.parametrize(
     ("size", "special", "message"),
     [

@@ -28,7 +28,9 @@ def walked_back(config, dtype=np.float64):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("seed", range(8))
 def test_terms_add_up_to_every_gradient_and_every_leaf_is_a_door(seed, dtype):
-    gradients, rng = walked_back(drawn_config(seed), dtype), np.random.default_rng(seed)
+    config, rng = drawn_config(seed), np.random.default_rng(seed)
+    gradients = walked_back(config, dtype)
+    ones = {1.0, config.d_model**0.5 if config.scaled_embeddings else 1.0}
     precision = 64 * float(np.finfo(dtype).eps)
     for name, d in gradients.by_name.items():
         index = tuple(int(rng.integers(n)) for n in d.shape)
@@ -45,7 +47,7 @@ def test_terms_add_up_to_every_gradient_and_every_leaf_is_a_door(seed, dtype):
                 if leaf.source is not None:
                     assert leaf.value == element_of(gradients, use, leaf.source), (name, use.equation, leaf.label)
             if use.equation in SLOPES_OF_ONE:
-                assert {leaf.value for leaf in numbers if leaf.source is None} <= {1.0}
+                assert {leaf.value for leaf in numbers if leaf.source is None} <= ones
 
 
 def test_each_use_of_a_tensor_is_apart():

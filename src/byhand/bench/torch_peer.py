@@ -59,8 +59,8 @@ def _model(torch: Any, shape: Shape) -> Any:
     class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.qkv = nn.Linear(c, (heads + 2 * kv_heads) * d, config.attention_bias != "none")
-            self.proj = nn.Linear(heads * d, c, config.attention_bias == "all")
+            self.qkv = nn.Linear(c, (heads + 2 * kv_heads) * d, config.attention_bias in ("all", "qkv"))
+            self.proj = nn.Linear(heads * d, c, config.attention_bias in ("all", "out"))
             self.up = nn.Linear(c, f * (2 if config.gated else 1), config.mlp_bias)
             self.out = nn.Linear(f, c, config.mlp_bias)
             self.norms = nn.ModuleList((norm(c), norm(c)))

@@ -3,7 +3,7 @@ r"""Attention scores: how well each query matches each key.
 Equation    S[b,h,t,s] = sum over d of q[b,h,t,d] k[b,h,s,d] / sqrt(D)
 Derivative  d_q = d_S k / sqrt(D),  d_k = d_S^T q / sqrt(D)
 Shapes      q (B, H, T, D), k (B, H, S, D) -> (B, H, T, S)
-Units       none; the scale keeps the variance of S independent of D
+Units       none; the scale keeps the variance of S independent of D. A `divisor` takes the place of D under the root
 Raises      ShapeError if the head widths, batches or numbers of heads differ
 Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
 """
@@ -16,35 +16,36 @@ from byhand.engine.rows import over
 from byhand.engine.terms import cotangent_sum, element, function, number, product, ratio, total
 
 
-def forward(q, k):
+def forward(q, k, *, divisor=None):
     """Scale the queries (fewer numbers than the scores), then take all dot products."""
     require(q.shape[-1] == k.shape[-1], f"attention_scores: q {q.shape} and k {k.shape} differ in head width")
     require(q.shape[:-2] == k.shape[:-2], f"attention_scores: q {q.shape} and k {k.shape} differ in batch or heads")
-    scaled = q * (1.0 / math.sqrt(q.shape[-1]))
+    scaled = q * (1.0 / math.sqrt(divisor or q.shape[-1]))
     return scaled @ namespace(q).matrix_transpose(k), (q, k)
 
 
-def vjp(saved, d_s):
+def vjp(saved, d_s, *, divisor=None):
     """Two matrix products with the same scale."""
     q, k = saved
-    scale = 1.0 / math.sqrt(q.shape[-1])
+    scale = 1.0 / math.sqrt(divisor or q.shape[-1])
     return (d_s @ k) * scale, namespace(d_s).matrix_transpose(d_s) @ (q * scale)
 
 
-def terms(index, inputs, result):
-    """A dot product over the square root of the head width."""
+def terms(index, inputs, result, *, divisor=None):
+    """A dot product over the square root of the head width, or of the divisor."""
     b, h, t, s = index
     width = inputs[0].shape[-1]
     dot = total(
         over(width, lambda d: product((element(inputs, 0, (b, h, t, d), "q"), element(inputs, 1, (b, h, s, d), "k"))))
     )
-    return ratio(dot, function("sqrt", number(width, "D")))
+    return ratio(dot, function("sqrt", number(divisor or width, "D")))
 
 
-def gradient_terms(saved, d_results, slot, index):
+def gradient_terms(saved, d_results, slot, index, *, divisor=None):
     """Cotangents times keys for a query, times queries for a key, over the square root of the head width."""
     arrays, (b, h, i, d) = (*d_results, *saved), index
-    root, count = function("sqrt", number(saved[0].shape[-1], "D")), d_results[0].shape[2 if slot else 3]
+    root = function("sqrt", number(divisor or saved[0].shape[-1], "D"))
+    count = d_results[0].shape[2 if slot else 3]
 
     def pair(j):
         t, s = (j, i) if slot else (i, j)
@@ -54,13 +55,13 @@ def gradient_terms(saved, d_results, slot, index):
     return cotangent_sum(over(count, pair))
 
 
-def products(q, k):
+def products(q, k, **_):
     """Two for each pair of positions and column; going back as many for queries and for keys."""
     operations = 2 * math.prod(q) * k[-2]
     return operations, 2 * operations
 
 
-def flops(q, k):
+def flops(q, k, **_):
     """The scale: on the queries, and going back on both gradients."""
     return math.prod(q), math.prod(q) * 2
 

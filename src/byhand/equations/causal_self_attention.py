@@ -13,6 +13,7 @@ from byhand.engine.equation import Composite, Symbol
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.extend_cache import extend_cache
+from byhand.equations.heads_rms_norm import heads_rms_norm
 from byhand.equations.linear import linear
 from byhand.equations.low_rank import adapted
 from byhand.equations.merge_heads import merge_heads
@@ -27,14 +28,16 @@ from byhand.equations.window_softmax import window_softmax
 
 def compose(
     h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, *cache, n_heads, n_kv_heads=None, causal=True,
-    window=None, qk_eps=None, rotary_settings=None, adapters=(None, None),
+    window=None, qk_eps=None, qk_over="head", rotary_settings=None, adapters=(None, None), divisor=None,
 ):  # fmt: skip
     """Apply the parts; without the optional settings, the first equation of this file.
 
     n_kv_heads              K heads of keys and values, each for H / K heads of queries
     window                  how many positions one attends to, itself included
     q_gain, k_gain, qk_eps  with an eps, `rms_norm` normalises queries and keys
+    qk_over                 "heads": `heads_rms_norm` does, all heads of a position together
     rotary_settings         `rotary` turns queries and keys, with these settings
+    divisor                 of scores, under the root; the head's width if not given
     adapters                of w_qkv and of w_proj, each (A, B, s), for `low_rank`
     cache                   start, the position of the first; then keys and values: `extend_cache` puts the new ones
                             among those of the earlier positions
@@ -46,8 +49,9 @@ def compose(
     grouped = {} if n_kv_heads in (None, n_heads) else {"n_kv_heads": n_kv_heads}
     q, k, v = split_qkv(packed, n_heads=n_heads, **grouped, name="heads")
     if qk_eps is not None:
-        q = rms_norm(q, *_given(q_gain), eps=qk_eps, name="q_normed")
-        k = rms_norm(k, *_given(k_gain), eps=qk_eps, name="k_normed")
+        normed = heads_rms_norm if qk_over == "heads" else rms_norm
+        q = normed(q, *_given(q_gain), eps=qk_eps, name="q_normed")
+        k = normed(k, *_given(k_gain), eps=qk_eps, name="k_normed")
     if rotary_settings is not None:
         q = rotary(q, *_given(start), **rotary_settings, name="q_turned")
         k = rotary(k, *_given(start), **rotary_settings, name="k_turned")
@@ -59,7 +63,7 @@ def compose(
     if grouped:
         k = repeat_heads(k, times=n_heads // n_kv_heads, name="keys")
         v = repeat_heads(v, times=n_heads // n_kv_heads, name="values")
-    scores = attention_scores(q, k, name="scores")
+    scores = attention_scores(q, k, **({} if divisor is None else {"divisor": divisor}), name="scores")
     if not causal:
         weights = softmax(scores, name="weights")
     elif window is None or window >= k.shape[-2]:
@@ -89,8 +93,8 @@ causal_self_attention = Composite.of(
         Symbol("b_qkv", "b_{qkv}", "((H + 2K) D,)", "its bias; may be left out"),
         Symbol("w_proj", "W_{proj}", "(H D, C)", "output projection"),
         Symbol("b_proj", "b_{proj}", "(C,)", "its bias; may be left out"),
-        Symbol("q_gain", "g_q", "(D,)", "gain of the queries' norm, optional"),
-        Symbol("k_gain", "g_k", "(D,)", "gain of the keys' norm, optional"),
+        Symbol("q_gain", "g_q", "(D,) or (H D,)", "gain of the queries' norm, optional"),
+        Symbol("k_gain", "g_k", "(D,) or (K D,)", "gain of the keys' norm, optional"),
         Symbol("start", r"\mathrm{start}", "(B,)", "positions before the first, for each stream; optional"),
         Symbol("keys", "C_k", "(B, K, S, D)", "keys of earlier positions, optional"),
         Symbol("values", "C_v", "(B, K, S, D)", "values of earlier positions, optional"),

@@ -3,6 +3,7 @@ r"""Token embedding: each token id picks its row of a table.
 Equation    E[b,t,:] = W[token[b,t], :]
 Derivative  d_W[v,:] = sum of d_E[b,t,:] over all (b,t) with token[b,t] = v   (repeated tokens add up)
 Shapes      table (V, C), tokens (...) of integers -> (..., C)
+Units       with a `scale` every number, and on the way back every cotangent, is multiplied by it
 Raises      ShapeError if the table is no matrix or the tokens are no integers
 Source      Bengio et al. 2003, A Neural Probabilistic Language Model
 """
@@ -11,41 +12,44 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require, scatter_add_rows
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import cotangent_sum, element, indices, total
+from byhand.engine.terms import cotangent_sum, element, indices, number, product, total
 
 
-def forward(table, tokens):
+def forward(table, tokens, *, scale=None):
     """Look the rows up. Ids must be in [0, V): the model checks that, since no branch here may depend on a value."""
     xp = namespace(table)
     require(table.ndim == 2, f"embedding: table must be (V, C), not {table.shape}")
     require(xp.isdtype(tokens.dtype, "integral"), f"embedding: tokens must be integers, not {tokens.dtype}")
-    return table[tokens], (table, tokens)
+    rows = table[tokens]
+    return rows if scale is None else rows * scale, (table, tokens)
 
 
-def vjp(saved, d_e):
+def vjp(saved, d_e, *, scale=None):
     """Scatter each row's cotangent back to the row that it came from."""
     table, tokens = saved
+    d_e = d_e if scale is None else d_e * scale
     return scatter_add_rows(table.shape[0], tokens.reshape((-1,)), as_rows(d_e)), None
 
 
-def terms(index, inputs, result):
-    """One number, read from the table."""
+def terms(index, inputs, result, *, scale=None):
+    """One number, read from the table, times the scale."""
     *place, c = index
     row = int(inputs[1][tuple(place)])
-    return total([element(inputs, 0, (row, c), "W")])
+    x = element(inputs, 0, (row, c), "W")
+    return total([x]) if scale is None else product((x, number(scale, "s")))
 
 
-def gradient_terms(saved, d_results, slot, index):
-    """The cotangents of the places where the token stands."""
+def gradient_terms(saved, d_results, slot, index, *, scale=None):
+    """The cotangents of the places where the token stands, each times the scale."""
     (row, c), tokens = index, saved[1]
-    return cotangent_sum(
-        element(d_results, 0, (*at, c), "∂E") for at in indices(tokens.shape) if int(tokens[at]) == row
-    )
+    found = (element(d_results, 0, (*at, c), "∂E") for at in indices(tokens.shape) if int(tokens[at]) == row)
+    return cotangent_sum(found if scale is None else ((d, number(scale, "s")) for d in found))
 
 
-def flops(table, tokens):
-    """Nothing; going back each row is added to its token's."""
-    return 0, prod(tokens) * table[1]
+def flops(table, tokens, *, scale=None):
+    """A product for the scale; going back each row is added to its token's."""
+    count = prod(tokens) * table[1]
+    return (0, count) if scale is None else (count, 2 * count)
 
 
 embedding = Equation.of(

@@ -44,11 +44,16 @@ flops = per_element(7 + TRANSCENDENTAL, 11)  # going back with the tanh that was
 def gradient_terms(saved, d_results, slot, index):
     """d ((1 + tanh u)/2 + x/2 (1 - tanh^2 u) k (1 + 3 cubic x^2))."""
     d, x, tanh = elements((*d_results, *saved), index, "∂y", "x", "tanh")
+    return product((d, slope_term(x, tanh)))
+
+
+def slope_term(x, tanh):
+    """Return the arithmetic of GELU's slope at x; shared with GeGLU."""
     gate = ratio(total((number(1), tanh)), number(2))
     inner = total((number(1), product((number(3), number(CUBIC), x, x))))
     bend = total((number(1), function("negative", function("square", tanh))))
     rest = product((ratio(x, number(2)), bend, number(K, "k"), inner))
-    return product((d, total((gate, rest))))
+    return total((gate, rest))
 
 
 gelu = Equation.of(

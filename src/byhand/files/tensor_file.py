@@ -29,6 +29,7 @@ MOST_AXES = 8
 KNOWN = called("safetensors")
 OF_A_TENSOR, BESIDES = 512, 1024  # bytes of a header, more than any of ours has
 MOST_OF_PARTS = 1 << 24  # bytes of a header of parts
+VERIFIED = 1 << 18  # bytes that are verified at a time: they stay in the second cache
 Read = Callable[[int, int], np.ndarray]  # bytes of a file, uint8: where they begin, how many
 
 
@@ -85,10 +86,13 @@ def tensors(
     for extra in sorted(found.keys() - shapes.keys())[:1]:
         raise ValueError(f"it has {extra[:80]!r}, which the model does not know")
     arrays: dict[str, Any] = {}
-    for name, stored, array in _arrays(read, found, shapes, dtype):
-        arrays[name] = array
+    for name, stored in _in_order(found, shapes, dtype):
         if again:
-            arrays[name] = Unread(stored.shape, dtype, partial(_array, name, again, stored, dtype))
+            for piece in _pieces(stored):
+                _finite(name, _array(read, piece, dtype))
+            arrays[name] = Unread(stored.shape, dtype, partial(_array, again, stored, dtype))
+        else:
+            arrays[name] = _finite(name, _array(read, stored, dtype))
     return {name: arrays[name] for name in shapes}
 
 
@@ -96,30 +100,35 @@ def parts(read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: s
     """Return the parts that a file has of arrays of these shapes (see `parts.py`); ValueError says what is wrong."""
     found = header(read, size, MOST_OF_PARTS)
     due = {key: shape_of(place_of(key, shapes)[1]) for key in found}
-    arrays = {name: array for name, _, array in _arrays(read, found, due, dtype)}
+    arrays = {name: _finite(name, _array(read, stored, dtype)) for name, stored in _in_order(found, due, dtype)}
     return {name: arrays[name] for name in due}
 
 
-def _arrays(
-    read: Read, found: Mapping[str, Stored], shapes: Mapping[str, tuple[int, ...]], dtype: str
-) -> Iterator[tuple[str, Stored, np.ndarray]]:
-    """Yield the arrays of a file in its order; ValueError unless their types and shapes are due."""
+def _in_order(
+    found: Mapping[str, Stored], shapes: Mapping[str, tuple[int, ...]], dtype: str
+) -> list[tuple[str, Stored]]:
+    """Return the arrays of a file in its order; ValueError unless their types and shapes are due."""
     for name, shape in shapes.items():
         if (kind := found[name].kind) != FORMATS[dtype]:
             raise ValueError(f"{name} is {kind.symbol!r}, but the config says {dtype}")
         if found[name].shape != shape:
             raise ValueError(f"{name} has shape {found[name].shape}, but the config says {shape}")
-    for name, stored in sorted(found.items(), key=lambda item: item[1].begin):
-        yield name, stored, _array(name, read, stored, dtype)
+    return sorted(found.items(), key=lambda item: item[1].begin)
 
 
-def _array(name: str, read: Read, stored: Stored, dtype: str) -> np.ndarray:
-    array = (
-        read(stored.begin, stored.size)
-        .view(np.dtype(dtype).newbyteorder("<"))
-        .reshape(stored.shape)
-        .astype(dtype, copy=False)
-    )
+def _pieces(stored: Stored) -> Iterator[Stored]:
+    """Yield an array in pieces: memory that was just freed holds the next."""
+    step, count = VERIFIED // stored.kind.size, math.prod(stored.shape)
+    for first in range(0, count, step):
+        yield Stored(stored.kind, (min(step, count - first),), stored.begin + stored.kind.bytes(first))
+
+
+def _array(read: Read, stored: Stored, dtype: str) -> np.ndarray:
+    numbers = read(stored.begin, stored.size).view(np.dtype(dtype).newbyteorder("<"))
+    return numbers.reshape(stored.shape).astype(dtype, copy=False)
+
+
+def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity")
     return array

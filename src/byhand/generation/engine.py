@@ -139,7 +139,9 @@ class Engine:
 
     def _put_back(self, stream: Stream) -> None:
         config = self._config
-        if config.slides and stream.drawn and len(stream.tokens) > config.seq_len:
+        if stream.left == 0:  # the error came with its last token
+            stream.status = "finished"
+        elif config.slides and stream.drawn and len(stream.tokens) > config.seq_len:
             stream.status = "interrupted"
         else:
             stream.status = "queued"

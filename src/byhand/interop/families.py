@@ -25,11 +25,13 @@ OF_ALL = {
 }  # fmt: skip
 FREE = {"vocab_size", "tied_embeddings", "rope_pairing", "zero_init"}  # any value in every family: tensors show it
 SCALED = {"rope_factor", "rope_original_len", "rope_slow", "rope_fast", "rope_attention"}  # with any rope_scaling
-GROWING = {  # settings that a family may raise: each value has the parameters of those before it, and more
-    "norm_affine": (False, True),
-    "mlp_bias": (False, True),
-    "attention_bias": ("none", "qkv", "all"),
-}
+GROWING = {  # settings that a family may raise: each value with those that have its parameters, the fewest first
+    "norm_affine": {False: (False, True), True: (True,)},
+    "mlp_bias": {False: (False, True), True: (True,)},
+    "attention_bias": {
+        "none": ("none", "qkv", "out", "all"), "qkv": ("qkv", "all"), "out": ("out", "all"), "all": ("all",),
+    },
+}  # fmt: skip
 FOLLOWS = {  # settings that follow from the others where they are None, and the properties that hold their values
     "d_ff": "ff_width",
     "d_head": "head_width",
@@ -37,6 +39,8 @@ FOLLOWS = {  # settings that follow from the others where they are None, and the
     "attention_window": "visible",
     "rope_fast": "fast_turns",
     "rope_attention": "turned_size",
+    "rope_window_base": "window_base",
+    "attention_divisor": "score_divisor",
 }
 FLAGS = {True: "with --{}", False: "with --no-{}", None: "without --{}"}
 
@@ -54,6 +58,7 @@ class Family:
     only         keys that change what a model computes, with the values that ours has, the usual one first
     tensors      ours, and those of theirs that make it
     pairing      of rotated numbers
+    layers       by letter of `layer_pattern`: what a kind of layer is called, where kinds may differ
     further      what else differs in a model from those of the family, and what to change
 
     Of transformers alone:
@@ -80,6 +85,7 @@ class Family:
     only: Mapping[str, tuple[Any, ...]]
     tensors: tuple[Fact, ...]
     pairing: str = "halves"
+    layers: Mapping[str, str] = field(default_factory=dict)
     further: Callable[[ModelConfig], list[tuple[str, str]]] = lambda config: []
     head: str = "lm_head.weight"
     model: str = ""
@@ -96,7 +102,9 @@ class Family:
     def may_vary(self, name: str) -> bool:
         """Return whether a setting may have any value."""
         scaled = name in SCALED and "rope_scaling" in self.settings
-        return name in FREE or name in self.keys.values() or scaled or (self.windowed and name == "attention_window")
+        windowed = name == "attention_window" and (self.windowed or "w" in self.layers)
+        layered = name == "layer_pattern" and bool(self.layers)
+        return name in FREE or name in self.keys.values() or scaled or windowed or layered
 
     def allowed(self) -> dict[str, tuple[Any, ...]]:
         """Return all settings that are bound, with the values that each may have."""
@@ -115,7 +123,7 @@ class Family:
         for name, values in allowed.items():
             value, usual, flag = getattr(config, name), values[0], name.replace("_", "-")
             raised = name in GROWING and _raised(name, value, values) is not None
-            below = name in FOLLOWS or name == "rope_fraction" or is_idle(config, name)
+            below = name in (*FOLLOWS, "rope_fraction", "layer_pattern") or is_idle(config, name)
             if value in values or raised or below:
                 continue
             use = FLAGS[usual].format(flag) if usual is None or type(usual) is bool else f"with --{flag} {usual}"
@@ -127,9 +135,29 @@ class Family:
             found.append((f"the heads of {self.name} models divide the width", "without --d-head"))
         if "attention_window" in allowed and config.visible < config.seq_len:
             found.append((f"{self.name} models have no window of attention", "without --attention-window"))
+        found += self._of_layers(config, allowed)
         if "rope_fraction" in allowed and rotary and config.rotary_width != config.head_width:
             change = "an even --d-head" if config.head_width % 2 else "--rope-fraction 1"
             found.append((f"{self.name} models rotate whole heads of an even width", f"with {change}"))
+        return found
+
+    def _of_layers(self, config: ModelConfig, allowed: Mapping[str, tuple[Any, ...]]) -> list[tuple[str, str]]:
+        """Return what kinds of layers the family lacks, and what scale of scores."""
+        found, letters = [], set(config.layer_letters)
+        if strange := sorted(letters - set(self.layers or "gw")):
+            found.append((f"{self.name} models have no layers {', '.join(strange)}", "with another --layer-pattern"))
+        elif not self.layers and len(letters) > 1:
+            found.append((f"the layers of {self.name} models are alike", "without --layer-pattern"))
+        if "rope_window_base" in allowed and config.window_base != config.rope_base and "w" in letters:
+            found.append((f"the layers of {self.name} models turn alike", "without --rope-window-base"))
+        elif "w" in letters and config.rope_window_base is None and config.rotary_scaling and self.layers:
+            said = f"angles of layers w are not scaled in {self.name} models"
+            found.append((said, f"with --rope-window-base {config.rope_base:g}"))
+        if "attention_divisor" in allowed:
+            (usual,) = allowed["attention_divisor"]
+            if config.score_divisor != (due := usual or config.head_width):
+                change = f"with --attention-divisor {due:g}" if usual else "without --attention-divisor"
+                found.append((f"{self.name} models divide scores by the root of {due:g}", change))
         return found
 
     def completed(self, config: ModelConfig) -> ModelConfig:
@@ -141,8 +169,7 @@ class Family:
 
 def _raised(name: str, value: Any, values: tuple[Any, ...]) -> Any:
     """Return the first of a family's values that has the parameters of `value`; None if none has."""
-    order = GROWING[name]
-    return next((v for v in order[order.index(value) :] if v in values), None)
+    return next((v for v in GROWING[name][value] if v in values), None)
 
 
 def _said(value: Any) -> str:
@@ -166,7 +193,7 @@ def family_of(config: ModelConfig, known: Mapping[str, Family], goal: str) -> Fa
 
 def _growth(config: ModelConfig, family: Family) -> int:
     whole = family.completed(config)
-    return sum(GROWING[name].index(getattr(whole, name)) for name in GROWING)
+    return sum(list(order).index(getattr(whole, name)) for name, order in GROWING.items())
 
 
 def completed(arrays: Arrays, config: ModelConfig, family: Family) -> tuple[dict[str, np.ndarray], ModelConfig]:
@@ -186,9 +213,11 @@ def plain(config: ModelConfig) -> ModelConfig:
     if config.positions == "rotary" and rotated % 2:
         raise DataError(f"its heads have the odd width {rotated} to rotate, so their numbers make no pairs.")
     for name in FOLLOWS:
-        if name == "d_head" and config.d_model % config.n_heads:
+        if (name == "d_head" and config.d_model % config.n_heads) or (
+            name == "attention_window" and config.layer_pattern
+        ):
             continue
         without = replace(config, **{name: None})
-        if all(getattr(config, size) == getattr(without, size) for size in FOLLOWS.values()):
+        if all(getattr(config, size) == getattr(without, size) for size in (*FOLLOWS.values(), "layer_kinds")):
             config = without
     return config

@@ -2,7 +2,7 @@
 
 A fact names one array of a model with `*` for the block's number, and theirs in the same way. Several of theirs are
 concatenated along our last axis (queries, keys, values), or several of ours make one of theirs (gate and up). Theirs
-may be transposed: [out, in] where ours is [in, out]; or have queries, keys and values head by head.
+may be transposed: [out, in] where ours is [in, out]; or have queries, keys and values head by head; or be less by 1.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Fact:
     theirs: tuple[str, ...]
     transposed: bool = False
     by_head: bool = False
+    less: int = 0
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class TensorPart:
 
     columns  in the order of theirs
     shape    theirs
+    less     what is subtracted from ours
     """
 
     ours: tuple[str, ...]
@@ -48,19 +50,24 @@ class TensorPart:
     columns: slice | np.ndarray
     transposed: bool
     shape: tuple[int, ...]
+    less: int = 0
 
 
 def facts(table: str) -> tuple[Fact, ...]:
     """Return the facts of a table: a line each, `ours = theirs`, with ` : T` behind it where theirs are transposed.
 
     Braces stand for several: `attn_{q,k,v}.bias` is `attn_q.bias`, `attn_k.bias`, `attn_v.bias`. ` : H` says that
-    queries, keys and values stand head by head.
+    queries, keys and values stand head by head, ` : 1` that theirs are less by 1.
     """
     found = []
     for line in filter(None, map(str.strip, table.splitlines())):
         ours, _, theirs = line.partition(" = ")
         name, _, signs = theirs.partition(" : ")
-        found.append(Fact(_several(ours), _several(name), transposed="T" in signs, by_head="H" in signs))
+        found.append(
+            Fact(
+                _several(ours), _several(name), transposed="T" in signs, by_head="H" in signs, less=int("1" in signs)
+            )
+        )
     return tuple(found)
 
 
@@ -91,7 +98,7 @@ def pieces(config: ModelConfig, known: Iterable[Fact]) -> Iterator[TensorPart]:
                 columns = np.arange(last).reshape(3, config.n_heads, -1).swapaxes(0, 1).reshape(-1)
             yield TensorPart(
                 ours, theirs.replace("*", block), columns, fact.transposed,
-                shape[::-1] if fact.transposed else shape,
+                shape[::-1] if fact.transposed else shape, fact.less,
             )  # fmt: skip
             begin += width
 
@@ -126,6 +133,7 @@ def to_theirs(arrays: Arrays, parts: Iterable[TensorPart]) -> Iterator[tuple[Ten
     for part in parts:
         whole = arrays[part.ours[0]] if len(part.ours) == 1 else np.concatenate([arrays[n] for n in part.ours], -1)
         array = whole[..., part.columns]
+        array = array - np.float32(part.less) if part.less else array
         yield part, np.ascontiguousarray(array.T if part.transposed else array, np.float32)
 
 
@@ -155,7 +163,7 @@ def from_theirs(
         tensor = read(piece.theirs)
         tensor, begin = tensor.T if piece.transposed else tensor, 0
         if len(piece.ours) == 1:
-            found[piece.ours[0]][..., piece.columns] = tensor
+            found[piece.ours[0]][..., piece.columns] = tensor + np.float32(piece.less) if piece.less else tensor
             continue
         for name in piece.ours:
             width = found[name].shape[-1]

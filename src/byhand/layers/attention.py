@@ -11,13 +11,18 @@ from byhand.equations.causal_self_attention import causal_self_attention
 from byhand.layers.adapter import adapter
 from byhand.layers.cache import Kept
 from byhand.layers.parameter import Parameter, Tree, ones, residual_std, weight, zeros
+from byhand.model_follows import LayerKind
 
 
 @dataclass(frozen=True)
 class SelfAttention:
-    """In each head, every position mixes the values of the positions that it attends to."""
+    """In each head, every position mixes the values of the positions that it attends to.
+
+    kind  what this layer has otherwise than others: its window, its rotation
+    """
 
     config: ModelConfig
+    kind: LayerKind
 
     @property
     def cache_shape(self) -> tuple[int, int]:
@@ -33,14 +38,17 @@ class SelfAttention:
         width, head = ("width", config.d_model), config.head_width
         heads, packed = ("heads", config.kv_heads * head), config.n_heads // config.kv_heads + 2
         found = {"w_qkv": weight(width, heads, packed=packed)}
-        if config.attention_bias != "none":
+        if config.attention_bias in ("all", "qkv"):
             found["b_qkv"] = zeros(heads, packed=packed)
         std = 0.0 if config.zero_init else residual_std(config.n_layers)
         found["w_proj"] = weight(("heads", config.n_heads * head), width, std=std)
-        if config.attention_bias == "all":
+        if config.attention_bias in ("all", "out"):
             found["b_proj"] = zeros(width)
         if config.qk_norm and config.norm_affine:
-            found |= {"q_gain": ones(("head", head)), "k_gain": ones(("head", head))}
+            axes = {"q_gain": ("head", head), "k_gain": ("head", head)}
+            if config.qk_norm_over == "heads":
+                axes = {"q_gain": ("heads", config.n_heads * head), "k_gain": ("heads", config.kv_heads * head)}
+            found |= {name: ones(axis) for name, axis in axes.items()}
         return found
 
     def apply(self, p: Tree, x: Tensor, start: Any = None, kept: Kept | None = None) -> tuple[Tensor, Kept | None]:
@@ -50,23 +58,25 @@ class SelfAttention:
         """
         config = self.config
         names = ("w_qkv", "b_qkv", "w_proj", "b_proj", "q_gain", "k_gain")
-        turns: dict[str, Any] = {
-            "base": config.rope_base,
-            "width": config.rotary_width,
-            "pairing": config.rope_pairing,
-        }
-        if scaling := config.rotary_scaling:
+        window, base, scaling = self.kind
+        turns = {"base": base, "width": config.rotary_width, "pairing": config.rope_pairing}
+        if scaling:
             turns["scaling"] = scaling
         before = () if start is None else (start, *(kept or ()))
         made: Any = causal_self_attention(
             x, *(p.get(name) for name in names), *before, n_heads=config.n_heads, n_kv_heads=config.kv_heads,
-            causal=config.causal, window=config.visible, qk_eps=config.norm_eps if config.qk_norm else None,
-            rotary_settings=turns if config.positions == "rotary" else None,
-            **self._adapters(p), name="attn",
+            causal=config.causal, window=window, qk_eps=config.norm_eps if config.qk_norm else None,
+            rotary_settings=None if base is None else turns, **self._others(p), name="attn",
         )  # fmt: skip
         return (made, None) if kept is None else (made[0], made[1:])
 
-    def _adapters(self, p: Tree) -> dict[str, Any]:
-        """Return the adapters of both projections, if any."""
-        found = tuple(adapter(self.config, p, name) for name in ("w_qkv", "w_proj"))
-        return {"adapters": found} if any(found) else {}
+    def _others(self, p: Tree) -> dict[str, Any]:
+        """Return the settings that few models have: adapters, a norm over all heads, a divisor of scores."""
+        config = self.config
+        adapters = tuple(adapter(config, p, name) for name in ("w_qkv", "w_proj"))
+        found: dict[str, Any] = {"adapters": adapters} if any(adapters) else {}
+        if config.qk_norm and config.qk_norm_over == "heads":
+            found["qk_over"] = "heads"
+        if config.attention_divisor is not None:
+            found["divisor"] = config.attention_divisor
+        return found

@@ -13,35 +13,42 @@ from byhand.layers.cache import Kept
 from byhand.layers.mlp import MLP
 from byhand.layers.norm import Norm, norm_of
 from byhand.layers.parameter import Tree
+from byhand.model_follows import LayerKind
 
 
 @dataclass(frozen=True)
 class Block:
-    """Two sublayers with a norm each: before the sublayer, or after the sum.
+    """Two sublayers with norms: of what a sublayer reads, of what it adds, of both, or of the sum.
 
+    position  where the norms stand, as `norm_position` says
     parallel  the MLP reads the stream that attention reads
     """
 
     norm: Norm
     attention: SelfAttention
     mlp: MLP
-    pre_norm: bool
+    position: str
     parallel: bool
 
     @classmethod
-    def of(cls, config: ModelConfig) -> Block:
-        """Return the block of this config."""
-        pre_norm = config.norm_position == "pre"
-        return cls(norm_of(config), SelfAttention(config), MLP(config), pre_norm, config.parallel_residual)
+    def of(cls, config: ModelConfig, kind: LayerKind) -> Block:
+        """Return the block of this config whose attention is of this kind."""
+        attention = SelfAttention(config, kind)
+        return cls(norm_of(config), attention, MLP(config), config.norm_position, config.parallel_residual)
+
+    @property
+    def pre_norm(self) -> bool:
+        """Whether each sublayer reads normalised numbers, and adds what it makes of them."""
+        return self.position == "pre"
 
     def parameters(self) -> Tree:
         """Return the parameters of the layers inside, in the order in which data meets them with pre-norm."""
+        norm = self.norm.parameters()
+        behind = [{"ln_1_out": norm}, {"ln_2_out": norm}] if self.position == "both" else [{}, {}]
         return {
-            "ln_1": self.norm.parameters(),
-            "attn": self.attention.parameters(),
-            "ln_2": self.norm.parameters(),
-            "mlp": self.mlp.parameters(),
-        }
+            "ln_1": norm, "attn": self.attention.parameters(), **behind[0],
+            "ln_2": norm, "mlp": self.mlp.parameters(), **behind[1],
+        }  # fmt: skip
 
     def apply(self, p: Tree, x: Tensor, start: Any = None, kept: Kept | None = None) -> tuple[Tensor, Kept | None]:
         """Return the stream (B, T, C) after this block; `start` and `kept` are attention's."""
@@ -53,11 +60,24 @@ class Block:
             x = residual(x, a, name="x_mid")
             h = self.norm.apply(p["ln_2"], x, "ln_2")
             return residual(x, self.mlp.apply(p["mlp"], h), name="x_out"), kept
+        if self.position != "post":
+            return self._behind(p, x, start, kept)
         a, kept = self.attention.apply(p["attn"], x, start, kept)
         x = residual(x, a, name="x_mid")
         x = self.norm.apply(p["ln_1"], x, "ln_1")
         x = residual(x, self.mlp.apply(p["mlp"], x), name="x_out")
         return self.norm.apply(p["ln_2"], x, "ln_2"), kept
+
+    def _behind(self, p: Tree, x: Tensor, start: Any, kept: Kept | None) -> tuple[Tensor, Kept | None]:
+        """Return the stream where norms stand behind the sublayers, with `both` also before them."""
+        both = self.position == "both"
+        first, second = ("ln_1_out", "ln_2_out") if both else ("ln_1", "ln_2")
+        read = self.norm.apply(p["ln_1"], x, "ln_1") if both else x
+        a, kept = self.attention.apply(p["attn"], read, start, kept)
+        x = residual(x, self.norm.apply(p[first], a, first), name="x_mid")
+        read = self.norm.apply(p["ln_2"], x, "ln_2") if both else x
+        m = self.mlp.apply(p["mlp"], read)
+        return residual(x, self.norm.apply(p[second], m, second), name="x_out"), kept
 
     def _side_by_side(self, p: Tree, x: Tensor, start: Any, kept: Kept | None) -> tuple[Tensor, Kept | None]:
         """Return x + attn(LN(x)) + mlp(LN'(x))."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,9 @@ class TokenEmbedding:
         return {"wte": weight(("vocab", self.config.vocab_size), ("width", self.config.d_model), group="embeddings")}
 
     def apply(self, p: Tree, tokens: Any) -> Tensor:
-        """Return the rows of tokens (B, T)."""
-        return embedding(p["wte"], tokens, name="tok")
+        """Return the rows of tokens (B, T), multiplied by sqrt(C) if the config says so."""
+        scale = {"scale": math.sqrt(self.config.d_model)} if self.config.scaled_embeddings else {}
+        return embedding(p["wte"], tokens, **scale, name="tok")
 
 
 @dataclass(frozen=True)

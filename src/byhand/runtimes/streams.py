@@ -45,7 +45,7 @@ class Stream:
             self.allowed = np.asarray(self.allowed, bool)
         self.prompt = len(self.tokens)
         self._rng = np.random.default_rng(self.sampling.seed)
-        self._uniforms = np.empty(0)  # drawn from rng, but not used yet
+        self._uniforms = 0, np.empty(0)  # drawn from rng but not used yet, behind those of so many tokens
         if self.count == 0:
             self.status = "finished"
 
@@ -60,14 +60,20 @@ class Stream:
         return self.count - (len(self.tokens) - self.prompt)
 
     def uniforms(self, n: int) -> np.ndarray:
-        """Return the uniform numbers of the next n tokens; each is used up by the token that it draws."""
-        if len(self._uniforms) < n:
-            self._uniforms = np.append(self._uniforms, self._rng.random(n - len(self._uniforms)))
-        return self._uniforms[:n]
+        """Return the uniform numbers of the next n tokens; each is used up by the token that it draws and that stays.
+
+        So a step that is interrupted, after some of its tokens or before all, changes no later draw.
+        """
+        before, unused = self._uniforms
+        drawn = self.count - self.left
+        unused = unused[drawn - before :]
+        if len(unused) < n:
+            unused = np.append(unused, self._rng.random(n - len(unused)))
+        self._uniforms = drawn, unused
+        return unused[:n]
 
     def take(self, ids: Sequence[int], logprobs: Sequence[float] = ()) -> None:
         """Append drawn ids up to the one that ends it; -1 says that logits were not finite."""
-        self._uniforms = self._uniforms[len(ids) :]
         plain = not self.stop and not self.scored and self.until is None
         if plain and len(ids) < self.left and min(ids) >= 0:  # most runs
             self.tokens += ids

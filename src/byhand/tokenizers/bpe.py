@@ -24,7 +24,7 @@ from byhand.tokenizers.symbols import byte_symbols, encoded, is_pair, is_vocabul
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
 KEPT = 1 << 18  # words in the cache of ids
-LONG = 1 << 16  # bytes of a first block from which on compiled loops repay their loading
+LONG = 1 << 16  # bytes of a text, or of its first block, from which on compiled loops repay their loading
 
 
 class BytePairTokenizer(Tokenizer):

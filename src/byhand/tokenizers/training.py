@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from byhand.errors import ConfigError
 from byhand.tokenizers import compiled
-from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.bpe import LONG, BytePairTokenizer
 from byhand.tokenizers.plain import Pair, joined
 from byhand.tokenizers.splitting import SPLITS, Split, pieces
 from byhand.tokenizers.symbols import LARGEST, encoded, visible_bytes
@@ -35,7 +35,7 @@ def train(
 ) -> BytePairTokenizer:
     """Return a tokenizer of at most vocab_size tokens: 256 bytes, merges, then the special tokens.
 
-    size       of the text in bytes, for the log
+    size       of the text in bytes, for the log; a short one is learnt from without compiled loops
     documents  the text is of several: no token reaches over an `END`
     Raises ConfigError if the bytes and special tokens are more than vocab_size, or a special token comes twice.
     """
@@ -59,7 +59,7 @@ def train(
     def say(done: int) -> None:
         log.info("counted the words of %s of %s MB", f"{done / 1e6:,.0f}", f"{size / 1e6:,.0f}")
 
-    for found in _learnt(logged(blocks, say), wanted, SPLITS[split], [*special, *[END.decode()] * documents]):
+    for found in _learnt(logged(blocks, say), wanted, SPLITS[split], [*special, *[END.decode()] * documents], size):
         merges += found
         if time.monotonic() - said > EVERY:
             said = time.monotonic()
@@ -115,8 +115,11 @@ def learn(words: Mapping[bytes, int], merges: int) -> Iterator[list[Pair]]:
         new += 1
 
 
-def _learnt(blocks: Iterable[bytes], merges: int, split: Split, ends: Sequence[str]) -> Iterator[list[Pair]]:
-    if compiled.available():
+def _learnt(
+    blocks: Iterable[bytes], merges: int, split: Split, ends: Sequence[str], size: int
+) -> Iterator[list[Pair]]:
+    short = 0 < size < LONG
+    if not short and compiled.available():
         counter = compiled.Counter(split, ends)
         for _ in counter.feed(blocks):
             pass
@@ -127,7 +130,8 @@ def _learnt(blocks: Iterable[bytes], merges: int, split: Split, ends: Sequence[s
         words.update(found)
     for text in ends:
         del words[text]
-    log.info("%s distinct words; byhand[fast] would count and merge them many times faster", f"{len(words):,}")
+    faster = "" if short else "; byhand[fast] would count and merge them many times faster"
+    log.info("%s distinct words%s", f"{len(words):,}", faster)
     return learn({utf8(word): count for word, count in words.items()}, merges)
 
 

@@ -292,7 +292,8 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
             calls_of.setdefault(node.equation.name, set()).add(named)
 
     monkeypatch.setattr(fusion, "assign_operations", assign)
-    counts = ({"logit_softcap": 5.0}, {"n_kv_heads": 1}, {"attention_window": 2})
+    whole = {"qk_norm": True, "qk_norm_over": "heads"}
+    counts = ({"logit_softcap": 5.0}, {"n_kv_heads": 1}, {"attention_window": 2}, whole)
     for settings in ({}, *each_choice(), *counts):
         model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
         if lacking_kernels(model.config):
@@ -304,5 +305,6 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     calls_of[attention.name] = calls_of["mix"]  # a composite is recorded by its parts
     calls_of["rms_norm"].remove("query_key")  # of queries and keys
     calls_of["embedding"].remove("embed")  # with a table of positions
+    calls_of["residual"].remove("add_stream")  # of what a norm has made
     named = {name: kernels_of(name)["loops"] for name in registry if "loops" in kernels_of(name)}
     assert {name: {function.split(".")[-1]} for name, (_, function) in named.items()} == calls_of

@@ -211,3 +211,8 @@ def test_benches_and_plans_refuse_before_they_begin(arguments, words, refusal):
 def test_a_flag_that_changes_nothing_is_refused(arguments, because, refusal):
     """Also with the value that it has anyway."""
     assert f" changes nothing {because}. Leave it out." in refusal(*arguments)
+
+
+def test_the_words_of_an_advice_are_no_flags(tmp_path, refusal):
+    said = refusal("train", "--out", str(tmp_path / "run"), "--attention-window", "4", "--no-causal")
+    assert said.strip().endswith("--attention-window is for --causal attention. Leave it out, or set --causal.")

@@ -1,4 +1,4 @@
-"""`byhand plan --mesh`: for devices that are not here, which JAX must know when it starts, so in a process."""
+"""`byhand plan --mesh`: for devices that are not here; JAX must know them when it starts."""
 
 import json
 
@@ -7,7 +7,8 @@ import pytest
 from cli import inside
 from cli.process import byhand, error_line
 
-pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")
+jax = pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")
+jax.config.update("jax_num_cpu_devices", 8)  # before any test of this process begins with one
 MESH = ("plan", "--mesh", "data=2,fsdp=8", "--shape", "16,16,32,2,4,64")
 
 
@@ -20,11 +21,12 @@ def test_what_a_device_holds_computes_and_sends():
 
 
 def test_it_is_written_for_people_too():
-    done = byhand(*MESH, "--recompute", "blocks", "--dtype", "bfloat16")
+    mesh = [word.replace("fsdp=8", "fsdp=4") for word in MESH]  # of no more devices than this process has
+    done = inside.byhand(*mesh, "--per-host", 4, "--recompute", "blocks", "--dtype", "bfloat16")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
     first, second = said.splitlines()[:2]
-    assert first == "mesh data=2,fsdp=8: 16 devices, 8 a host"
+    assert first == "mesh data=2,fsdp=4: 8 devices, 4 a host"
     assert second == "a step of 16 × 16 tokens, bfloat16, recompute blocks; each device, as XLA counts,"
     for word in ("holds", "computes", "sends", "within its host: all-gather", "between hosts: all-reduce"):
         assert word in said

@@ -227,12 +227,12 @@ def test_a_signal_to_one_stops_all_and_they_go_on_bit_for_bit(tmp_path, text, al
 
 @pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_hosts_notice_one_that_dies(tmp_path, text, hosts, victim):
-    """15 seconds after its last word, the other host ends with a line."""
-    first = hosts(2, *TINY, *LONG, "--data", text, "--out", "run")
+    """Half the patience after its last word, the other host ends with a line."""
+    first = hosts(2, *TINY, *LONG, "--patience", "10", "--data", text, "--out", "run")
     first.wait_for_step(tmp_path / "run", 5)
     first.processes[victim].kill()
     assert first.processes[1 - victim].wait(PATIENCE) == GONE, first.said()
-    line = f"error: host {victim} is gone: it was not heard for 15 s. Go on from the last checkpoint with --resume."
+    line = f"error: host {victim} is gone: it was not heard for 5 s. Go on from the last checkpoint with --resume."
     assert last_line(first.err(1 - victim)) == line
     assert "Traceback" not in first.said()
     assert checkpoint.load(tmp_path / "run").step > 0

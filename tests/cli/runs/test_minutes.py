@@ -14,6 +14,7 @@ from byhand.flops import step_flops
 from byhand.runs.trainer import Trainer
 from cli import inside
 from cli.process import byhand, error_line, write_text
+from needs import LOOPS
 
 EXPECTED = re.compile(
     r"measured: (?P<rate>[\d,]+) tokens/s with (?P<layers>\d+) layers?, \d+ heads?, width (?P<width>\d+), "
@@ -30,6 +31,7 @@ OUTCOME = re.compile(
 
 
 SPEED = 2e8  # FLOP/s of the machine that tests pretend to have
+RUNTIME = ("--runtime", "loops", "--threads", "1") if LOOPS else ("--runtime", "numpy")  # thousands of small steps
 
 
 class Machine:
@@ -60,7 +62,7 @@ class Machine:
 
     def train(self, *arguments):
         """Run the command in this process; return what it said on standard output and on standard error."""
-        code = main(["train", *map(str, arguments), *(() if "--resume" in arguments else ("--runtime", "numpy"))])
+        code = main(["train", *map(str, arguments), *(() if "--resume" in arguments else RUNTIME)])
         out, err = self._capsys.readouterr()
         assert code == 0, err
         return out, err

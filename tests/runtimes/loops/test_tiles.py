@@ -142,7 +142,14 @@ def test_attention_of_any_shape(batch, heads, steps, width, times, causal, windo
     at_out, at_d_qkv = memory.room(d_out.shape), memory.room(qkv.shape)
     at_weights, at_d_weights = memory.room((batch, heads, rows, stride)), memory.room((min(QUERIES, rows), stride))
     sizes = {"batch": batch, "heads": heads, "group_size": times, "steps": steps, "width": width, "causal": causal}
-    sizes |= {"window": window, "stride": stride, "scratch": memory.end, "weights": at_weights, "qk": at_qkv}
+    sizes |= {
+        "window": window,
+        "scale": 0,
+        "stride": stride,
+        "scratch": memory.end,
+        "weights": at_weights,
+        "qk": at_qkv,
+    }
     sizes |= {"row_qk": columns, "v": at_qkv + columns - heads // times * width, "row_v": columns}
     alone = {"keys": 0, "values": 0, "slot": 0, "slots": 0, "places": 0, "kept": 1, "part": 0, "parts": 1}
     run_kernel("attention", memory.numbers, out=at_out, **alone, **sizes)

@@ -9,6 +9,7 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.xla import sharing
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import mesh_of
+from model_cases import MIXED as MIXED_LAYERS
 from runtimes.registered import new_session
 from runtimes.steps import curve
 
@@ -28,7 +29,10 @@ NORMED = ModelConfig(  # as qwen3, and with a window
 )  # fmt: skip
 COUNTED = ModelConfig(vocab_size=64, seq_len=16, d_model=32, n_layers=3, n_heads=4)
 BLIND = ModelConfig(**SHAPE, positions="none", qk_norm=True, attention_window=5)
-FAMILY = {"plain": PLAIN, "other": OTHER, "grouped": GROUPED, "normed": NORMED, "blind": BLIND}
+MIXED = ModelConfig(**SHAPE | MIXED_LAYERS, n_kv_heads=2)
+FAMILY = {
+    "plain": PLAIN, "other": OTHER, "grouped": GROUPED, "normed": NORMED, "blind": BLIND, "mixed": MIXED,
+}  # fmt: skip
 
 
 def laid_out(model, mesh=""):

@@ -121,7 +121,7 @@ def test_bfloat16_multiplies_bfloat16_and_keeps_float32(config):
 def test_blocks_of_several_kinds_are_stacked_apart():
     """Two equal blocks, then one with another activation."""
     model, [batch] = TinyGPT(PLAIN), made(PLAIN, (4, 8))
-    relu = Block.of(replace(PLAIN, activation="relu"))
+    relu = Block.of(replace(PLAIN, activation="relu"), PLAIN.layer_kinds[0])
     model.layers = replace(model.layers, blocks=(*model.layers.blocks[:2], relu))
     layout, _ = laid_out(model)
     assert [(stack.first, stack.count) for stack in layout.stacks] == [(0, 2), (2, 1)]

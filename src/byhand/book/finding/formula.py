@@ -70,7 +70,8 @@ def _lower(tokens: tuple[str, ...]) -> tuple[str, ...]:
 
 def _dice(a: Counter, b: Counter) -> float:
     both = a.total() + b.total()
-    return 2 * (a & b).total() / both if both else 0.0
+    shorter, longer = (a, b) if len(a) < len(b) else (b, a)
+    return 2 * sum(min(n, longer[token]) for token, n in shorter.items() if token in longer) / both if both else 0.0
 
 
 def _holds(formula: Sequence[str], part: Sequence[str]) -> bool:

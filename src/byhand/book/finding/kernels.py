@@ -60,7 +60,8 @@ def _registered(runtime: str) -> tuple[dict[str, tuple[Path, str]], list[Rule], 
                     if facts is None:
                         continue
                     definitions[statement.name] = (path, statement.name)
-                    computes.setdefault(facts.get("computes", ""), statement.name)
+                    for name in facts.get("computes", "").split():
+                        computes.setdefault(name, statement.name)
                 for made in statement.body:
                     if isinstance(made, ast.FunctionDef) and _makes_kernels(made):
                         definitions.setdefault(made.name, (path, f"{statement.name}.{made.name}"))

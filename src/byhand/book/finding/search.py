@@ -92,13 +92,13 @@ def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
     if not content:
         return
     joined, told = asked.replace(" ", ""), " ".join(content)
-    beginnings = [word[:4] for word in content]  # a phrase without any of them has no word in common
+    begins = re.compile("|".join(re.escape(word[:4]) for word in content)).search  # else no word is in common
     near = SequenceMatcher(b=asked)  # b is slow to change, a is not
     misspelt = not vocabulary().issuperset(asked.split())
     for phrase in phrases():
-        text = phrase.text
-        if text == asked or text.replace(" ", "") == joined:
-            yield phrase.finding, share * phrase.weight
+        text, finding, weight = phrase
+        if text[0] == joined[0] and text.replace(" ", "") == joined:
+            yield finding, share * weight
             continue
         score = 0.0
         if _within(asked, text) or _within(text, asked):
@@ -107,13 +107,13 @@ def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
         if told != asked and (_within(told, text) or _within(text, told)):
             shorter, longer = sorted((len(told), len(text)))
             score = max(score, 0.58 + 0.3 * shorter / longer)
-        if misspelt:
+        if misspelt and min(len(asked), len(text)) >= 0.375 * (len(asked) + len(text)):  # else the ratio is lower
             near.set_seq1(text)
-            if near.real_quick_ratio() >= 0.75 and near.quick_ratio() >= 0.75 and near.ratio() >= 0.75:
+            if near.quick_ratio() >= 0.75 and near.ratio() >= 0.75:
                 score = max(score, 0.95 * near.ratio())
         if len(text) == len(asked) > 2 and asked[0] > "\u4dff" and sum(map(str.__ne__, asked, text)) == 1:
             score = max(score, 0.7)  # one wrong character
-        if len(content) <= MOST_WORDS and any(beginning in text for beginning in beginnings):
+        if len(content) <= MOST_WORDS and begins(text):
             others = words(text) or text.split()
             common = _shared(content, others)
             if content == others:
@@ -121,7 +121,7 @@ def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
             elif common and common >= 0.5 * len(content):
                 score = max(score, 0.4 + 0.25 * common / len(content) + 0.2 * common / len(others))
         if score:
-            yield phrase.finding, share * phrase.weight * min(score, 0.95)
+            yield finding, share * weight * min(score, 0.95)
 
 
 def _respelled(word: str) -> str:
@@ -137,10 +137,10 @@ def _shared(words: list[str], others: list[str]) -> int:
 
 
 def _same_stem(a: str, b: str) -> bool:
-    shorter, longer = sorted((a, b), key=len)
-    return (a == b and (len(a) > 1 or not a.isascii())) or (
-        len(shorter) > 3 and len(longer) - len(shorter) <= 3 and longer.startswith(shorter)
-    )
+    if a == b:
+        return len(a) > 1 or not a.isascii()
+    shorter, longer = (a, b) if len(a) < len(b) else (b, a)
+    return len(shorter) > 3 and len(longer) - len(shorter) <= 3 and longer.startswith(shorter)
 
 
 def _within(part: str, whole: str) -> bool:
@@ -176,9 +176,9 @@ def _by_formula(query: str) -> Iterator[tuple[str, float]]:
     asked = formula.tokens(query)
     if not asked or not (FORMULA.search(query) or PRODUCT.fullmatch(query)):
         return
-    seen: dict[str, float] = {}
+    seen, compact = dict[str, float](), _compact(query)
     for name, written, other in _formulas(tuple(findings().values())):
-        score = 1.0 if written == _compact(query) else 0.97 * formula.similarity(asked, other)
+        score = 1.0 if written == compact else 0.97 * formula.similarity(asked, other)
         seen[name] = max(seen.get(name, 0.0), score)
     yield from seen.items()
 

@@ -51,11 +51,20 @@ rope_attention | Factor of turned queries and keys | 旋转后的查询和键的
     attention_scaling, 注意力温度
 qk_norm | Normalise queries and keys | 对查询和键归一化 | q_norm, k_norm, QK norm, use_qk_norm, QK-Norm, qk_layernorm,
     query-key normalization, 查询键归一化
+rope_window_base | Base of the angles in layers with a window | 带窗口的层的旋转角底数 | rope_local_base_freq,
+    rope.freq_base_swa, local rope theta
+qk_norm_over | What the norm of queries and keys spans | 查询与键归一化的范围 | norm over all heads, whole q_norm
+attention_divisor | What scores are divided by the root of | 注意力分数除以哪个数的平方根 | query_pre_attn_scalar,
+    attention_multiplier, scaling of scores, attention.scale, softmax scale, unscaled scores, 注意力缩放
+layer_pattern | Kinds of layers over the depth | 各层的种类 | layer_types, sliding_window_pattern, attention_types,
+    no_rope_layers, NoPE layers, global and local layers, alternating attention, hybrid layers, 混合层,
+    局部与全局注意力
 attention_window | How many positions one attends to | 注意力窗口的大小 | attention_window_size, local_window_size,
     max_window_layers, length of the attention window, 窗口大小, 注意力窗口
 attention_bias | Biases of attention's linear layers | 注意力线性层的偏置 | qkv_bias, c_attn.bias, q_proj.bias,
     use_bias, add_bias_linear, bias in attention, 注意力偏置
-norm_position | Pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first
+norm_position | Where the norms stand | 归一化的位置 | do_layer_norm_before, norm_first, pre-norm or post-norm,
+    sandwich norm, post_feedforward_layernorm, pre_feedforward_layernorm, 前置或后置归一化, 归一化放在哪里
 parallel_residual | Attention and MLP side by side | 并行的注意力与前馈网络 | use_parallel_residual, parallel block,
     parallel attention, parallel attention and MLP, 并行残差, 并行块
 norm_affine | Gain and bias of the norms | 归一化的增益与偏置 | elementwise_affine, learnable LayerNorm,
@@ -66,6 +75,8 @@ causal | Causal or bidirectional attention | 因果或双向注意力 | bidirect
 lm_head_bias | Bias of the LM head | 语言模型头的偏置 | lm_head.bias
 tied_embeddings | Weight tying | 权重绑定 | tie_word_embeddings, tie_weights, share embeddings, weight sharing,
     tied embeddings, wte = lm_head, 权重共享, 共享嵌入, 嵌入共享
+scaled_embeddings | Embeddings times the root of the width | 嵌入乘以宽度的平方根 | embed_scale, normalizer of Gemma,
+    scale_embedding, sqrt(d_model) embeddings, 嵌入缩放
 logit_softcap | Cap of the logits | logits 的上限 | final_logit_softcapping value, soft_cap, largest logit
 zero_init | Output projections begin at zero | 输出投影从零开始 | zero initialisation, zero-init residual,
     init to zeros, 零初始化, 初始化为零

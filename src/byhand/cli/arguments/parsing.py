@@ -30,7 +30,7 @@ MOST_CHARACTERS = 1 << 17  # of all arguments
 LONGEST_FLAG = 60  # characters of an unknown one that are compared with the known ones
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"  # word processors replace - and -- by these
 OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
-SETTING = re.compile(r"(Use |Lower )?(?<![\w-])([a-z]\w*)")  # in an error message
+SETTING = re.compile(r"(Use |Lower )?(?<![\w-])(?<!Leave it )([a-z]\w*)")  # in an error message
 FLAGS = re.compile(r"^  (-\S+(?:, -\S+)*)", re.MULTILINE)  # in a page of --help
 
 ALIASES = {

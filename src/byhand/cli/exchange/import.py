@@ -20,9 +20,9 @@ class Options:
     """Turn a model that another program wrote into a run."""
 
     path: Positional[Path]
-    """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3, phi3, stablelm, gpt_neox), a
-    GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K, Q6_K; with byhand[gguf] in any type), a model file of llm.c or
-    llama2.c, a nanoGPT ckpt.pt, or the .bin of the original program."""
+    """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3, phi3, stablelm, gpt_neox, olmo2, gpt_neo,
+    gemma, gemma3_text, smollm3), a GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K, Q6_K; with byhand[gguf] in any type),
+    a model file of llm.c or llama2.c, a nanoGPT ckpt.pt, or the .bin of the original program."""
     out: Path
     """The run folder: new or empty."""
     base: Path | None = None

@@ -40,8 +40,9 @@ def main(arguments: list[str]) -> int:
     for key, value in facts.items():
         if isinstance(value, dict):
             show(f"{shown(key)}:")
+            width = max(16, *map(len, value)) if value else 16
             for name, setting in value.items():
-                show(f"  {shown(name):<16} {_plain(setting)}")
+                show(f"  {shown(name):<{width}} {_plain(setting)}")
         else:
             show(f"{key:<12} {_plain(value)}")
     return 0

@@ -1,10 +1,9 @@
-"""A model in a GGUF: architectures gpt2, gptneox, llama, qwen2, qwen3 and stablelm, read and written."""
+"""A model in a GGUF, read and written; `families.py` says of which architectures."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -18,119 +17,21 @@ from byhand.files.weights import OpenFile, Stored
 from byhand.formats.registry import FLOAT32, Format
 from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
-from byhand.interop.gguf import rotation, tokens
+from byhand.interop.gguf import layers, rotation, tokens
+from byhand.interop.gguf.families import KNOWN, WIDTHS, prefixed
 from byhand.interop.gguf.file import GGUF, MAGIC, content
-from byhand.interop.hugging_face.families import GPT2, GPT_NEOX, LLAMA, QWEN2, QWEN3, STABLELM
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
-from byhand.interop.tensors import Arrays, facts, from_theirs, pieces, require_room, require_tensors, to_theirs
+from byhand.interop.tensors import Arrays, from_theirs, pieces, require_room, require_tensors, to_theirs
 from byhand.tokenizers.tokenizer import Tokenizer
 
-__all__ = ["MAGIC", "files", "read"]
+__all__ = ["KNOWN", "MAGIC", "files", "read"]
 NAME = "model.gguf"
-SIZES = {  # keys behind the architecture's name, and our settings
-    "context_length": "seq_len",
-    "embedding_length": "d_model",
-    "block_count": "n_layers",
-    "attention.head_count": "n_heads",
-    "feed_forward_length": "d_ff",
-}
-LEARNED = SIZES | {"attention.layer_norm_epsilon": "norm_eps"}
-ROTARY = SIZES | {
-    "attention.head_count_kv": "n_kv_heads",
-    "attention.key_length": "d_head",
-    "attention.layer_norm_rms_epsilon": "norm_eps",
-    "rope.freq_base": "rope_base",
-}
-PARTLY = LEARNED | {"rope.dimension_count": "rope_fraction", "rope.freq_base": "rope_base"}  # as columns of a head
 LISTED = (
     "attention.head_count",
     "attention.head_count_kv",
     "feed_forward_length",
 )  # may be a list, one for each block
-WIDTHS = {"attention.value_length": "d_head", "rope.dimension_count": "d_head"}  # must be that of the keys
-MISSING = {  # what llama.cpp takes where a file lacks the key
-    "attention.head_count_kv": None,
-    "attention.key_length": None,
-    "rope.freq_base": 10000.0,
-    "rope.dimension_count": None,
-}
-USUAL = {  # keys that change what a model computes, with the values that change nothing
-    **rotation.ONLY, "attention.causal": (True,), "attention.sliding_window": (0,), "expert_count": (0,),
-}  # fmt: skip
-NAMES = """
-    wte = token_embd.weight
-    wpe = position_embd.weight
-    blocks.*.ln_1.gain = blk.*.attn_norm.weight
-    blocks.*.ln_1.bias = blk.*.attn_norm.bias
-    blocks.*.attn.q_gain = blk.*.attn_q_norm.weight
-    blocks.*.attn.k_gain = blk.*.attn_k_norm.weight
-    blocks.*.attn.w_proj = blk.*.attn_output.weight : T
-    blocks.*.attn.b_proj = blk.*.attn_output.bias
-    blocks.*.ln_2.gain = blk.*.ffn_norm.weight
-    blocks.*.ln_2.bias = blk.*.ffn_norm.bias
-    blocks.*.mlp.w_fc = blk.*.ffn_up.weight : T
-    blocks.*.mlp.b_fc = blk.*.ffn_up.bias
-    blocks.*.mlp.w_gate = blk.*.ffn_gate.weight : T
-    blocks.*.mlp.b_gate = blk.*.ffn_gate.bias
-    blocks.*.mlp.w_up = blk.*.ffn_up.weight : T
-    blocks.*.mlp.b_up = blk.*.ffn_up.bias
-    blocks.*.mlp.w_out = blk.*.ffn_down.weight : T
-    blocks.*.mlp.b_out = blk.*.ffn_down.bias
-    ln_f.gain = output_norm.weight
-    ln_f.bias = output_norm.bias
-    lm_head.w = output.weight : T
-"""
-PACKED = """
-    blocks.*.attn.w_qkv = blk.*.attn_qkv.weight : T
-    blocks.*.attn.b_qkv = blk.*.attn_qkv.bias
-"""
-APART = """
-    blocks.*.attn.w_qkv = blk.*.attn_{q,k,v}.weight : T
-    blocks.*.attn.b_qkv = blk.*.attn_{q,k,v}.bias
-"""
-
-
-def _family(of: Family, keys: Mapping[str, str], qkv: str, name: str = "", **changes: Any) -> Family:
-    """Return a family of transformers as llama.cpp has it."""
-    name = name or of.name
-    changes["flags"] = _prefixed(name, changes.get("flags", {}))
-    return replace(
-        of, name=name, keys=_prefixed(name, keys), missing=_prefixed(name, MISSING), only=_prefixed(name, USUAL),
-        tensors=facts(NAMES + qkv), windowed=False, further=rotation.problems, **changes,
-    )  # fmt: skip
-
-
-def _prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table with an architecture's name before its keys, as files have them."""
-    return {f"{name}.{key}": value for key, value in table.items()}
-
-
-KEYED = ("none", *rotation.KINDS)  # llama.cpp looks for the tensor of llama3 in models of llama alone
-# gelu stands for the tanh form, which llama.cpp takes for gptneox too; of qwen3's biases it reads those of q, k, v
-KNOWN = {
-    "gpt2": _family(GPT2, LEARNED, PACKED, activations={"gelu": "gelu"}),
-    "llama": _family(LLAMA, ROTARY, APART, pairing="neighbours"),
-    "gptneox": _family(
-        GPT_NEOX,
-        PARTLY,
-        PACKED,
-        "gptneox",
-        activations={"gelu_exact": "gelu"},
-        settings={**GPT_NEOX.settings, "attention_bias": ("all",), "tied_embeddings": (False,)},
-        flags={"use_parallel_residual": "parallel_residual"},
-    ),
-    "stablelm": _family(
-        STABLELM,
-        PARTLY | {"attention.head_count_kv": "n_kv_heads"},
-        APART,
-        settings={**STABLELM.settings, "tied_embeddings": (False,)},
-    ),
-    "qwen2": _family(QWEN2, ROTARY, APART, settings={**QWEN2.settings, "rope_scaling": KEYED}),
-    "qwen3": _family(
-        QWEN3, ROTARY, APART, settings={**QWEN3.settings, "rope_scaling": KEYED, "attention_bias": ("none",)}
-    ),
-}
 EXACT = {"position_embd.weight"}  # is added, not multiplied: stays float32
 
 
@@ -164,12 +65,12 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     for key in (f"{name}.{listed}" for listed in LISTED):
         if key in keys:
             keys[key] = _one(key, keys[key], keys.get(f"{name}.block_count"))
-    require_usual(keys, family.only)
+    require_usual(keys, {key: values for key, values in family.only.items() if key not in family.keys})
     found = settings_of(keys, family.keys, family.missing)
     settings = family.usual() | {ours: _shortest(value) for ours, value in found.items()}
     if family.may_vary("d_head"):
         width = settings["d_head"] or _whole(settings["d_model"]) // max(1, _whole(settings["n_heads"]))
-        for key in _prefixed(name, WIDTHS):
+        for key in prefixed(name, WIDTHS):
             if keys.get(key, width) != width:
                 raise DataError(f"its {key} is {quoted(keys[key])}, but its heads have the width {quoted(width)}.")
     if (rotated := settings.get("rope_fraction")) is None or family.may_vary("rope_fraction"):
@@ -178,6 +79,7 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     for key, name_of_ours in family.flags.items():
         settings[name_of_ours] = family.settings[name_of_ours][keys.get(key, False) is True]
     settings["rope_pairing"] = family.pairing
+    settings |= layers.settings_of(keys, family, settings)
     if "rope_scaling" in family.settings:
         settings |= _scaling(file, family, settings)
     if "all" in family.settings.get("attention_bias", ()) and "blk.0.attn_output.bias" in file.tensors:
@@ -264,6 +166,6 @@ def _keys(family: Family, config: ModelConfig, kind: Format) -> dict[str, Any]:
     if family.may_vary("rope_fraction"):
         keys[f"{name}.rope.dimension_count"] = config.rotary_width
     if family.may_vary("d_head"):
-        keys |= keys_of(config, _prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))
-    keys |= _prefixed(name, rotation.as_keys(config))
+        keys |= keys_of(config, prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))
+    keys |= prefixed(name, rotation.as_keys(config) | layers.as_keys(config, family))
     return keys

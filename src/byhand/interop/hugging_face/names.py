@@ -11,7 +11,7 @@ from byhand.errors import DataError
 
 BUFFERS = (
     r"h\.[0-9]+\.attn\.(masked_)?bias|layers\.[0-9]+\.(self_attn|attention)\.rotary_emb\.inv_freq|"
-    r"layers\.[0-9]+\.attention\.(masked_)?bias|rotary_emb\.inv_freq"
+    r"layers\.[0-9]+\.attention\.(masked_)?bias|rotary_emb\.inv_freq|h\.[0-9]+\.attn\.attention\.(masked_)?bias"
 )
 
 

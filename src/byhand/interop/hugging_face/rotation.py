@@ -13,7 +13,7 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.errors import DataError
 from byhand.interop.families import Family
-from byhand.interop.hugging_face.families import PART
+from byhand.interop.hugging_face.alike import PART
 from byhand.interop.settings import keys_of, quoted, settings_of
 
 PLACES = ("rope_scaling", "rope_parameters")

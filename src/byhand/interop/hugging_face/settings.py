@@ -9,11 +9,12 @@ from byhand.config import ModelConfig
 from byhand.errors import ConfigError, DataError
 from byhand.interop.families import Family, plain
 from byhand.interop.hugging_face.families import FAMILIES, LACKING
+from byhand.interop.hugging_face.layers import keys_of_layers, layers_of, with_kinds, without_kinds
 from byhand.interop.hugging_face.rotation import as_keys, with_rotation
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 
 SAME = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}  # other names for one function
-FULL, SLIDING = "full_attention", "sliding_attention"
+OF_GEMMA = {"gelu": "gelu_pytorch_tanh"}  # its first files call the tanh form so
 CAUSAL = {"is_causal": (True,)}  # of every family; transformers writes it only where it is false
 SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # true or false, whoever reads them
 
@@ -31,7 +32,7 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     for key in SWITCHES:
         _flag(found, key)
     found = {key: found[older] for older, key in family.older.items() if older in found} | dict(found)
-    flat, scaling = with_rotation(found, family)
+    flat, scaling = with_rotation(without_kinds(found, family), family)
     if scaling and len(family.settings.get("rope_scaling", ())) < 2:
         raise DataError(f"its angles are scaled ({scaling['rope_scaling']}), which is known for no {family.name}.")
     settings = family.usual() | settings_of(flat, family.keys, family.missing) | scaling
@@ -39,7 +40,7 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
         if found.get(twin, settings[family.keys[key]]) != settings[family.keys[key]]:
             raise DataError(f"its {twin} and {key} differ. Keep one of them.")
     settings["activation"] = _activation(found, family)
-    settings["attention_window"] = _window(found, family, settings["n_layers"])
+    settings |= layers_of(found, family, settings)
     for key, name in family.flags.items():
         settings[name] = family.settings[name][_flag({key: family.missing.get(key, False), **found}, key)]
     return family, plain(ModelConfig(**settings))
@@ -56,22 +57,16 @@ def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any], dtype: 
             f"transformers refuses a {family.name} whose {config.n_heads} heads do not divide its width "
             f"{config.d_model}. Train a model with another --n-heads, or with --qk-norm as qwen3."
         )
-    window = config.attention_window if family.windowed else None
-    windows = {
-        "sliding_window": window,
-        "use_sliding_window": window is not None,
-        "max_window_layers": config.n_layers if window is None else 0,  # the first layer that has it
-    }
     found: dict[str, Any] = {
         "architectures": [family.model], "model_type": family.name, "dtype": dtype, "torch_dtype": dtype,
         **ids, family.activation: family.activations[config.activation],
         **{key: values[0] for key, values in family.only.items() if values[0] is not None},
         **keys_of(config, family.keys),
         **{key: getattr(config, name) == family.settings[name][True] for key, name in family.flags.items()},
-        **{key: windows[key] for key in family.window},
+        **keys_of_layers(config, family),
     }  # fmt: skip
     if config.positions == "rotary":
-        found |= as_keys(config)
+        found |= with_kinds(as_keys(config), config, family)
     return found | {copy: found[key] for copy, key in family.copies.items()}
 
 
@@ -79,48 +74,13 @@ def _activation(found: Mapping[str, Any], family: Family) -> str:
     usual = next(iter(family.activations.values()))
     named = found.get(family.activation, usual)
     if isinstance(named, str):
+        named = OF_GEMMA.get(named, named) if family.name == "gemma" else named
         for ours, theirs in family.activations.items():
-            if SAME.get(named, named) == theirs:
+            if SAME.get(named, named) == SAME.get(theirs, theirs):
                 return ours
     raise DataError(
         f"its activation is {quoted(named)}. Only {', '.join(family.activations.values())} can be computed."
     )
-
-
-def _window(found: Mapping[str, Any], family: Family, n_layers: Any) -> Any:
-    """Return the window that all layers have, or None; DataError if layers differ.
-
-    Only the family's own keys count: Llama has none, and Qwen's window is used only if `use_sliding_window` says so.
-    """
-    given = {key: found.get(key, missing) for key, missing in family.window.items()}
-    window, first = given.get("sliding_window"), given.get("max_window_layers", 0)
-    for key, value in (("sliding_window", window), ("max_window_layers", first)):
-        if type(value) is not int and (key == "max_window_layers" or value is not None):
-            raise DataError(f"its {key} is {quoted(value)}, but must be a whole number.")
-    kinds = _kinds(found, n_layers)
-    if window is None or given.get("use_sliding_window") is False:
-        return None
-    if kinds is None:
-        count = n_layers if type(n_layers) is int and n_layers <= 1024 else 0
-        kinds = [SLIDING if i >= first else FULL for i in range(count)]
-    if all(each == FULL for each in kinds):
-        return None
-    if all(each == SLIDING for each in kinds):
-        return window
-    raise DataError("its layers have windows of attention of several sizes, but here all layers have one.")
-
-
-def _kinds(found: Mapping[str, Any], n_layers: Any) -> list[str] | None:
-    """Return the kind of attention of each layer, None where a file does not say it."""
-    kinds = found.get("layer_types")
-    if kinds is None:
-        return None
-    if not isinstance(kinds, list) or len(kinds) != n_layers or any(each not in (FULL, SLIDING) for each in kinds):
-        raise DataError(
-            f"its layer_types are {quoted(kinds)}, but must be {FULL!r} or {SLIDING!r} for each of its "
-            f"{quoted(n_layers)} layers."
-        )
-    return kinds
 
 
 def _flag(found: Mapping[str, Any], key: str) -> bool:

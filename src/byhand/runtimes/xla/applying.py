@@ -6,7 +6,6 @@ float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,10 +18,10 @@ from byhand.engine.equation import Composite, Equation
 from byhand.engine.interpreter import Evaluate, Record
 from byhand.engine.tensor import as_tensor
 from byhand.equations.linear import linear
-from byhand.equations.low_rank import adapted, low_rank
+from byhand.equations.low_rank import adapted
 from byhand.equations.rms_norm import rms_norm
-from byhand.equations.rotary import rotary
 from byhand.formats.registry import FLOAT32, Format
+from byhand.runtimes.xla.halves import ADAPTED, HEADS, MERGED, TURNED, WHOLE_NORMED, Halves
 
 
 @dataclass(frozen=True)
@@ -46,21 +45,6 @@ class TraceSettings:
     def multiplied(self) -> Any:
         """The type of the inputs of products."""
         return jnp.dtype(self.products.name)
-
-
-@dataclass(frozen=True, eq=False)
-class Halves:
-    """The two halves of an equation as a trace applies them, perhaps wrapped or replaced."""
-
-    name: str
-    forward: Callable[..., Any]
-    vjp: Callable[..., tuple[Any, ...]]
-    multiplies: bool = False
-
-    @classmethod
-    def of(cls, equation: Equation) -> Halves:
-        """Return the equation's own halves."""
-        return cls(equation.name, equation.forward, equation.vjp, equation.products is not None)
 
 
 class Applying(Record):
@@ -116,7 +100,8 @@ class Applying(Record):
     def _attention(
         self, h: Any, w_qkv: Any, b_qkv: Any, w_proj: Any, b_proj: Any, q_gain: Any = None, k_gain: Any = None,
         *cache: Any, n_heads: int, n_kv_heads: int, causal: bool, window: int | None, qk_eps: float | None,
-        rotary_settings: dict[str, Any] | None, adapters: tuple[Any, Any] = (None, None),
+        rotary_settings: dict[str, Any] | None, adapters: tuple[Any, Any] = (None, None), qk_over: str = "head",
+        divisor: float | None = None,
     ) -> Any:  # fmt: skip
         """Apply the parts of `causal_self_attention` with positions before heads, (B, T, H, D).
 
@@ -133,12 +118,14 @@ class Applying(Record):
         q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=n_heads, n_kv_heads=n_kv_heads)
         (start,) = cache or (None,)  # keys and values of earlier positions are for the composition
         if qk_eps is not None:
-            q = applied(Halves.of(rms_norm), q, q_gain, name="q_normed", eps=qk_eps)
-            k = applied(Halves.of(rms_norm), k, k_gain, name="k_normed", eps=qk_eps)
+            normed = WHOLE_NORMED if qk_over == "heads" else Halves.of(rms_norm)
+            q = applied(normed, q, q_gain, name="q_normed", eps=qk_eps)
+            k = applied(normed, k, k_gain, name="k_normed", eps=qk_eps)
         if rotary_settings is not None:
             q = applied(TURNED, q, start, name="q_turned", **rotary_settings)
             k = applied(TURNED, k, start, name="k_turned", **rotary_settings)
-        mixed = applied(attention(self.settings, causal, window if causal else None), q, k, v, name="mixed")
+        attend = attention(self.settings, causal, window if causal else None, divisor)
+        mixed = applied(attend, q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
         return adapted(applied(Halves.of(linear), merged, w_proj, b_proj, name="out"), merged, of_proj)
 
@@ -149,70 +136,14 @@ class Evaluating(Applying):
     _run = Evaluate.apply
 
 
-def _heads(h: Any, w: Any, b: Any = None, *, n_heads: int, n_kv_heads: int) -> Any:
-    """Return queries (B, T, H, D), keys and values (B, T, K, D): `linear` with a separate axis for the packed parts.
-
-    So each tensor-parallel device has columns of each part, and only grouped queries are resharded.
-    """
-    group, shape = n_heads // n_kv_heads, h.shape[:2]
-    parts = jnp.einsum("btc,cpn->pbtn", h, w.reshape((w.shape[0], group + 2, -1)))
-    if b is not None:
-        parts = parts + b.reshape((group + 2, 1, 1, -1))
-    parts = parts.reshape((group + 2, *shape, n_kv_heads, -1))
-    q = parts[0] if group == 1 else jnp.moveaxis(parts[:group], 0, 2).reshape((*shape, n_heads, -1))
-    return (q, parts[-2], parts[-1]), (h, w) if b is None else (h, w, b)
-
-
-def _heads_back(saved: Any, d_parts: Any, *, n_heads: int, n_kv_heads: int) -> Any:
-    h, w, *b = saved
-    group, shape = n_heads // n_kv_heads, h.shape[:2]
-    if group > 1:
-        d_q, *d_others = d_parts
-        d_parts = *jnp.moveaxis(d_q.reshape((*shape, group, n_kv_heads, -1)), 2, 0), *d_others
-    d = jnp.stack(d_parts).reshape((group + 2, *shape, -1))
-    d_h = jnp.einsum("pbtn,cpn->btc", d, w.reshape((w.shape[0], group + 2, -1)))
-    d_w = jnp.einsum("btc,pbtn->cpn", h, d).reshape(w.shape)
-    return (d_h, d_w, *(d.sum(axis=(1, 2)).reshape(bias.shape) for bias in b))
-
-
-def _turned(x: Any, start: Any = None, **settings: Any) -> Any:
-    """Apply `rotary` to (B, T, H, D)."""
-    result, saved = rotary.forward(jnp.swapaxes(x, 1, 2), start, **settings)
-    return jnp.swapaxes(result, 1, 2), saved
-
-
-def _turned_back(saved: Any, d: Any, **settings: Any) -> Any:
-    d_x, *start = rotary.vjp(saved, jnp.swapaxes(d, 1, 2), **settings)
-    return jnp.swapaxes(d_x, 1, 2), *start
-
-
-def _adapted(w: Any, down: Any, up: Any, *, scale: float) -> Any:
-    """Return w + scale down up; w and up may have a separate axis for the packed parts."""
-    made, saved = low_rank.forward(w.reshape((w.shape[0], -1)), down, up.reshape((up.shape[0], -1)), scale=scale)
-    return made.reshape(w.shape), (*saved, up)
-
-
-def _adapted_back(saved: Any, d: Any, *, scale: float) -> Any:
-    *thin, up = saved
-    _, d_down, d_up = low_rank.vjp(thin, d.reshape((d.shape[0], -1)), scale=scale)
-    return d, d_down, d_up.reshape(up.shape)
-
-
-ADAPTED = Halves("adapted", _adapted, _adapted_back)
-HEADS = Halves("heads", _heads, _heads_back, multiplies=True)
-TURNED = Halves("turned", _turned, _turned_back)
-MERGED = Halves(
-    "merged", lambda x: (x.reshape((*x.shape[:2], -1)), (x,)), lambda saved, d: (d.reshape(saved[0].shape),)
-)
-
-
-def attention(settings: TraceSettings, causal: bool, window: int | None) -> Halves:
+def attention(settings: TraceSettings, causal: bool, window: int | None, divisor: float | None = None) -> Halves:
     """Return scaled dot-product attention (B, T, H, D) as a kernel that JAX names, with that kernel's derivative.
 
     A position attends to the last `window`, or to all. If positions are sharded, each device attends from its own
     queries to the all-gathered keys.
     """
     tree: Any = None
+    scale = None if divisor is None else divisor**-0.5
     shared = settings.positions > 1
 
     def attend(q: Any, k: Any, v: Any) -> Any:
@@ -220,12 +151,13 @@ def attention(settings: TraceSettings, causal: bool, window: int | None) -> Halv
         local = None if window is None or window >= k.shape[1] else (window - 1, 0)
         if not shared:
             return jax.nn.dot_product_attention(
-                q, k, v, is_causal=causal, implementation=kernel, local_window_size=local
+                q, k, v, scale=scale, is_causal=causal, implementation=kernel, local_window_size=local
             )
         first = lax.axis_index("sequence") * q.shape[1]
         before = first + jnp.arange(q.shape[1])[:, None] - jnp.arange(k.shape[1])[None, :]
         seen = (before >= 0) & (before < (window or k.shape[1]))
-        return jax.nn.dot_product_attention(q, k, v, mask=seen[None, None] if causal else None, implementation=kernel)
+        mask = seen[None, None] if causal else None
+        return jax.nn.dot_product_attention(q, k, v, scale=scale, mask=mask, implementation=kernel)
 
     def forward(q: Any, k: Any, v: Any) -> Any:
         nonlocal tree

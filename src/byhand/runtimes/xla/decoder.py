@@ -27,8 +27,9 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Slots, Stream
 from byhand.runtimes.xla import compiling
-from byhand.runtimes.xla.applying import Evaluating, Halves, TraceSettings
+from byhand.runtimes.xla.applying import Evaluating, TraceSettings
 from byhand.runtimes.xla.gradients import tensors
+from byhand.runtimes.xla.halves import Halves
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.mesh import mesh_of
 
@@ -44,8 +45,10 @@ class Decoding(Evaluating):
         """Cast results to float32, since tables may be kept in a narrower type; write into the cache in place."""
 
         def widened(*arrays: Any, **static: Any) -> Any:
+            scale = static.pop("scale", None) if halves.name == "embedding" else None  # for the row once it is wide
             result, saved = halves.forward(*arrays, **static)
-            return jax.tree.map(lambda a: a.astype(jnp.float32), result), saved
+            wide = jax.tree.map(lambda a: a.astype(jnp.float32), result)
+            return wide if scale is None else wide * scale, saved
 
         return Halves(halves.name, _extended if halves.name == "extend_cache" else widened, halves.vjp)
 

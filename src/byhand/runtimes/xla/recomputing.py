@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from byhand.engine.arrays import as_tuple
-from byhand.runtimes.xla.applying import Applying, Halves, TraceSettings
+from byhand.runtimes.xla.applying import Applying, TraceSettings
+from byhand.runtimes.xla.halves import Halves
 
 Place = tuple[int, str, int]  # number of the application, "saved" or "result", number of the array
 

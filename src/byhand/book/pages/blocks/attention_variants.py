@@ -55,7 +55,7 @@ def key_value_heads() -> Rows:
     """The columns of W_qkv and the size of the cache in GPT-2, if it had fewer heads of keys and values."""
     for heads in (12, 4, 1):
         config = replace(PUBLISHED, n_kv_heads=heads)
-        attention = SelfAttention(config)
+        attention = SelfAttention(config, config.layer_kinds[0])
         kept = 2 * math.prod(attention.cache_shape) * config.n_layers
         columns = attention.parameters()["w_qkv"].shape[1]
         yield heads, config.n_heads // heads, f"{columns:,}", f"{kept:,}", f"{kept * config.seq_len:,}"

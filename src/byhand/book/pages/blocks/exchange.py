@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from byhand.interop.gguf import model as gguf
 from byhand.interop.gguf import tokens
 from byhand.interop.hugging_face import conventions
 from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face.layers import KINDS
 from byhand.interop.pairing import column_order
 from byhand.interop.tensors import pieces
 from byhand.model import declared
@@ -49,23 +51,25 @@ def _example(family: Family) -> ModelConfig:
 
 
 @table_block(
-    "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|parallel|any K|any D|any R|window|"
-    "in GGUF",
-    "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|并行|"
-    "K 可单独设定|D 可单独设定|R 可单独设定|窗口|支持 GGUF",
+    "Family|`positions`|`norm`|`norm_position`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|parallel|any K|"
+    "any D|any R|window|`layer_pattern` of|in GGUF",
+    "系列|`positions`|`norm`|`norm_position`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|并行|"
+    "K 可单独设定|D 可单独设定|R 可单独设定|窗口|`layer_pattern` 的字母|支持 GGUF",
 )
 def families() -> Rows:
     """Positions, norm, activations, biases and options of each family."""
     for name, family in FAMILIES.items():
         allowed = family.allowed()
-        given = allowed["positions"][:1], allowed["norm"][:1], family.activations, allowed["attention_bias"]
+        one = (allowed[option][:1] for option in ("positions", "norm", "norm_position"))
+        given = *one, family.activations, allowed["attention_bias"]
         in_code = (", ".join(f"`{value}`" for value in values) for values in given)
         mlp = [SAID[value] for value in allowed["mlp_bias"]]
         biases = Words(" / ".join(words.en for words in mlp), " / ".join(words.zh for words in mlp))
         free = [option not in allowed for option in ("n_kv_heads", "d_head", "rope_fraction", "attention_window")]
-        in_gguf = name.replace("gpt_neox", "gptneox") in gguf.KNOWN
-        flags = (allowed["qk_norm"][0], allowed["parallel_residual"][-1], *free, in_gguf)
-        yield f"`{name}`", *in_code, biases, *(SAID[flag] for flag in flags)
+        in_gguf = any(name.startswith((known, known.replace("gpt", "gpt_"))) for known in gguf.KNOWN)
+        flags = (allowed["qk_norm"][0], allowed["parallel_residual"][-1], *free)
+        letters = ", ".join(f"`{letter}`" for letter in family.layers)
+        yield f"`{name}`", *in_code, biases, *(SAID[flag] for flag in flags), letters, SAID[in_gguf]
 
 
 @table_block("Setting|Raised|Values of the added parameters", "设置|由少到多|补充的参数")
@@ -78,8 +82,15 @@ def added() -> Rows:
         "attention_bias": ("blocks.0.attn.b_qkv", "blocks.0.attn.b_proj"),
     }
     for name, order in GROWING.items():
-        values = " → ".join(f"`{str(value).lower() if type(value) is bool else value}`" for value in order)
-        yield f"`{name}`", values, ", ".join(f"`{p}` = {with_gain[p].mean:g}" for p in fill[name])
+        said = {value: f"`{str(value).lower() if type(value) is bool else value}`" for value in order}
+        steps = groupby(
+            order, lambda value, order=order: len(order[value])
+        )  # those of one step do not contain others
+        yield (
+            f"`{name}`",
+            " → ".join(" / ".join(map(said.__getitem__, step)) for _, step in steps),
+            ", ".join(f"`{p}` = {with_gain[p].mean:g}" for p in fill[name]),
+        )
 
 
 def _keys(family: Family) -> dict[str, str]:
@@ -89,6 +100,8 @@ def _keys(family: Family) -> dict[str, str]:
     }
     if family.window:
         found["attention_window"] = ", ".join(f"`{key}`" for key in family.window)
+    if family.layers:
+        found["layer_pattern"] = ", ".join(f"`{key}`" for key in KINDS[family.name])
     return found
 
 
@@ -123,6 +136,7 @@ def exchange_tensors(goal: str, family: str) -> Rows:
     for piece in pieces(config, FORMATS[goal][family].tensors):
         ours = declared(config)[piece.ours[0]].shape
         how = Words("transposed", "转置") if piece.transposed else Words("unchanged", "原样")
+        how = Words("less 1", "减 1") if piece.less else how
         if not isinstance(piece.columns, slice):
             how = Words("head by head, transposed", "逐头排列，转置")
         elif len(piece.ours) > 1:

@@ -62,7 +62,9 @@ def parameters() -> Rows:
     """Every parameter of the default model: symbol, shape in letters and in numbers, how many numbers it holds."""
     config = ModelConfig()
     sizes = {"vocab_size": "V", "seq_len": "T_max", "d_model": "C", "head_width": "C", "ff_width": "F"}
-    others = {"kv_heads": config.kv_heads, "gated": config.gated}  # with one head its width is C
+    others = {
+        name: getattr(config, name) for name in ("kv_heads", "gated", "layer_kinds")
+    }  # with one head its width is C
     letters: Any = SimpleNamespace(**vars(config) | others | {name: Letter(letter) for name, letter in sizes.items()})
     shapes = parameter_shapes(config)
     for name, shape in parameter_shapes(letters).items():
@@ -94,15 +96,21 @@ def sizes() -> Rows:
         yield f"`{letter}`", words, *lengths
 
 
+def _unbroken(words: list[str]) -> str:
+    """Join words of Chinese: a line's end, behind a sign of its own, is no space."""
+    return " ".join(words).replace("； ", "；").replace("。 ", "。").replace("， ", "，")
+
+
 @table_block("Field|Default|Meaning", "字段|默认值|含义")
 def config() -> Rows:
     """The settings of a model: field, default, meaning."""
     body = source.statement(source.PACKAGE / "model_config.py", "ModelConfig").body
     for field, *below in zip(body, body[1:], body[2:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            meaning = Words(*(ast.literal_eval(words.value) for words in below if isinstance(words, ast.Expr)))
+            en, zh = (ast.literal_eval(words.value).split() for words in below if isinstance(words, ast.Expr))
             name = field.target.id
-            yield f"`{name}`", f"`{getattr(ModelConfig(), name)}`", meaning
+            default = getattr(ModelConfig(), name)
+            yield f"`{name}`", "" if default == "" else f"`{default}`", Words(" ".join(en), _unbroken(zh))
 
 
 @block

@@ -23,39 +23,42 @@ def embed_of(format: Format, kind: Packed) -> None:
     load0, load1, load2, load3 = (kind.loads[c % shared] for c in range(4))
 
     @compiled
-    def row(words, table, token, width, o, low, n):
-        """o[:] = table[token, low:low + n]."""
+    def row(words, table, token, width, o, low, n, factor):
+        """o[:] = factor table[token, low:low + n]."""
         size = length(width)
         w, k = vector(words, table + token // shared * size, size), token % shared
         for c in range(n):
             early = load0(w, low + c, width) if k == 0 else load1(w, low + c, width)
-            o[c] = early if k < 2 else load2(w, low + c, width) if k == 2 else load3(w, low + c, width)
+            late = load2(w, low + c, width) if k == 2 else load3(w, low + c, width)
+            o[c] = factor * (early if k < 2 else late)
 
     @kernel(name=kernel_of("embed", format))
-    def embed(memory, words, table, positions, tokens, position, out, batch, steps, width, part, parts):
-        """out[b,t,:] = table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
+    def embed(memory, words, table, positions, tokens, scale, position, out, batch, steps, width, part, parts):
+        """out[b,t,:] = factor table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
 
+        scale     where the factor lies; 0: it is 1
         position  where each sequence's start lies, below 0 if it is idle; 0 if all are 0
         """
         low, high = columns_of(part, parts, width)
-        n = high - low
+        n, factor = high - low, memory[scale] if scale else np.float32(1)
         for i in range(batch * steps):
             start = max(0, words[position + i // steps]) if position else 0
             p, o = (
                 vector(memory, positions + (start + i % steps) * width + low, n),
                 vector(memory, out + i * width + low, n),
             )
-            row(words, table, words[tokens + i], width, o, low, n)
+            row(words, table, words[tokens + i], width, o, low, n, factor)
             for c in range(n):
                 o[c] += p[c]
 
     @kernel(name=kernel_of("embed_tokens", format))
-    def embed_tokens(memory, words, table, tokens, out, rows, width, part, parts):
-        """out[i,:] = table[tokens[i],:], this thread's columns."""
+    def embed_tokens(memory, words, table, tokens, scale, out, rows, width, part, parts):
+        """out[i,:] = table[tokens[i],:], this thread's columns; times the number at `scale`, unless that is 0."""
+        factor = memory[scale] if scale else np.float32(1)
         low, high = columns_of(part, parts, width)
         for i in range(rows):
             o = vector(memory, out + i * width + low, high - low)
-            row(words, table, words[tokens + i], width, o, low, high - low)
+            row(words, table, words[tokens + i], width, o, low, high - low, factor)
 
 
 for format, kind in PACKED.items():
@@ -63,15 +66,16 @@ for format, kind in PACKED.items():
 
 
 @kernel
-def embed_back(memory, words, d_out, tokens, d_table, rows, width, vocab, adds):
-    """d_table[tokens[i],:] += d_out[i,:], rows in their order."""
+def embed_back(memory, words, d_out, tokens, scale, d_table, rows, width, vocab, adds):
+    """d_table[tokens[i],:] += d_out[i,:], rows in their order; times the number at `scale`, unless that is 0."""
+    factor = memory[scale] if scale else np.float32(1)
     if not adds:
         vector(memory, d_table, vocab * width)[:] = np.float32(0)
     d = matrix(memory, d_out, rows, width)
     for i in range(rows):
         e = vector(memory, d_table + words[tokens + i] * width, width)
         for c in range(width):
-            e[c] += d[i, c]
+            e[c] += d[i, c] * factor
 
 
 @kernel
@@ -98,6 +102,12 @@ def looked_up(builder: Builder, node: Any) -> tuple[Buffer, Buffer]:
     return packed_weight(builder, table, True, width, vocab), builder.value(tokens)
 
 
+def scale_of(builder: Builder, node: Any) -> Buffer | int:
+    """Return the buffer of the scale of embeddings, 0 if they have none."""
+    scale = node.static.get("scale")
+    return 0 if scale is None else builder.constant(scale)
+
+
 def forward(builder: Builder, group: Group) -> None:
     """One call for both look-ups; where positions are data it reads them from the arena."""
     first, last = group.nodes
@@ -109,7 +119,7 @@ def forward(builder: Builder, group: Group) -> None:
     builder.emit(
         kernel_of("embed", builder.weights), last,
         touched=12 * batch * width if builder.decodes else None, table=table,
-        positions=builder.value(last.inputs[1]), tokens=tokens,
+        positions=builder.value(last.inputs[1]), tokens=tokens, scale=scale_of(builder, first),
         position=builder.inputs["position"] if given else 0, out=builder.result(last), batch=batch, steps=steps,
         width=width, part=PART, parts=PARTS,
     )  # fmt: skip
@@ -133,8 +143,8 @@ def _emit_back(builder: Builder, node: Any, d_out: Buffer) -> None:
     table, tokens = node.inputs
     d_table, adds = builder.gradient(table)
     builder.emit(
-        "embed_back", node, d_out=d_out, tokens=builder.value(tokens), d_table=d_table, rows=d_out.rows,
-        width=d_out.width, vocab=table.shape[0], adds=adds,
+        "embed_back", node, d_out=d_out, tokens=builder.value(tokens), scale=scale_of(builder, node), d_table=d_table,
+        rows=d_out.rows, width=d_out.width, vocab=table.shape[0], adds=adds,
     )  # fmt: skip
 
 
@@ -144,7 +154,8 @@ def forward_alone(builder: Builder, group: Group) -> None:
     table, tokens = looked_up(builder, node)
     out = builder.result(node)
     builder.emit(
-        kernel_of("embed_tokens", builder.weights), node, touched=8 * out.size, table=table, tokens=tokens,
+        kernel_of("embed_tokens", builder.weights), node, touched=8 * out.size, table=table,
+        tokens=tokens, scale=scale_of(builder, node),
         out=out, rows=out.rows, width=out.width, part=PART, parts=PARTS,
     )  # fmt: skip
 

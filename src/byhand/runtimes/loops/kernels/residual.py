@@ -44,6 +44,7 @@ def forward(builder: Builder, group: Group) -> None:
     (node,) = group.nodes
     x, a = map(builder.value, node.inputs)
     y = builder.result(node)
+    builder.replicate(y)
     builder.emit("add_stream", node, x=x, a=a, y=y, n=y.size)
 
 
@@ -61,6 +62,6 @@ def backward(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="residual", pattern="residual(stream, x)", kernel="add_stream", stages=("train", "fill"), forward=forward,
-    backward=backward,
+    name="residual", pattern="residual(stream, x)", kernel="add_stream", stages=("train", "fill", "decode"),
+    forward=forward, backward=backward,
 ))  # fmt: skip

@@ -19,8 +19,8 @@ class Kernel:
     operands  its columns in a row of a table, in order
     rows      the operand that counts independent rows, which threads may divide among them; "" for none
     moves     how far each array moves for one of those rows: so many elements, or as many as that operand says
-    computes  the equation that it serves, where no rule says so: the update is not in the recorded graph, and some
-              equations are covered only along with others
+    computes  the equations that it serves, where no rule says so: the update is not in the recorded graph, and some
+              are covered only along with others
     settings  (t, **static) -> the numbers that an update's kernel reads of the controls behind rate and decay
     costly    it takes long to compile, so it is compiled first
     formula   the function of one number that it applies to each; "" for a loop that is written for its equation alone

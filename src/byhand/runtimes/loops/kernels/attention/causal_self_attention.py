@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.attention import queries_and_keys
-from byhand.runtimes.loops.kernels.attention.chain import Chain, alike, chain_in
+from byhand.runtimes.loops.kernels.attention.chain import Chain, alike, chain_in, scale_in
 from byhand.runtimes.loops.kernels.attention.score_tiles import (
     EVEN,
     PAIR,
@@ -46,12 +46,11 @@ QUERIES = 256  # in a block of the backward pass, which keeps their cotangents o
 
 @compiled
 def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out, steps, width, padded, causal,
-                window, scratch):  # fmt: skip
+                window, scale, scratch):  # fmt: skip
     """One head of one sequence: out = softmax(scale q k^T) v. The weights of ROWS queries lie `kept` after the last.
 
     scratch  the head's keys and values, as `pack_head` packs them
     """
-    scale = F(1.0 / math.sqrt(width))
     values = scratch + (steps + EVEN) * width
     tail = values + steps * (width + PAIR)
     edge = tail + ROWS * width
@@ -70,16 +69,18 @@ def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out
 
 @kernel(costly=True)
 def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, batch, heads, group_size, steps, width,
-              causal, window, slot, slots, places, kept, stride, part, parts, scratch):  # fmt: skip
+              causal, window, scale, slot, slots, places, kept, stride, part, parts, scratch):  # fmt: skip
     """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h // group_size D:], this thread's heads.
 
     qk       rows of queries and keys: key heads begin behind the query heads
     window   keys that a query sees at most
+    scale    where the factor of scores lies; 0: it is 1 / sqrt(width)
     weights  rows `stride` apart; unless `kept`, scratch for those of ROWS queries
     keys     where a cache (streams, K, D, places) has the keys that it is filled with, or 0; `values` likewise
     slot     where the number of the stream lies that they belong to
     """
     c, base = heads * width, address_of(memory)
+    factor = memory[scale] if scale else F(1.0 / math.sqrt(width))
     tile = ROWS * stride if kept else 0
     packed, padded = -1, 0
     for head in range(part * batch * heads // parts, (part + 1) * batch * heads // parts):
@@ -94,20 +95,21 @@ def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, b
                 store_head(memory, k_head, row_qk, v_head, row_v, keys + to, values + to, steps, width, slots, places)
         p = weights + head * ((steps + ROWS - 1) // ROWS) * tile
         attend_head(
-            memory, words, base, q, row_qk, p, stride, tile, o, c, steps, width, padded, causal, window, scratch
-        )
+            memory, words, base, q, row_qk, p, stride, tile, o, c, steps, width, padded, causal, window, factor,
+            scratch,
+        )  # fmt: skip
 
 
 @kernel(costly=True)
 def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qkv, batch, heads, group_size, steps,
-                   width, causal, window, stride, scratch):  # fmt: skip
+                   width, causal, window, scale, stride, scratch):  # fmt: skip
     """Cotangents of q, k and v into their columns of d_qkv; `d_weights` holds those of QUERIES rows of weights.
 
     Those of a head of keys and values are sums over its query heads, in their order.
     """
     c, base = heads * width, address_of(memory)
     row = c + 2 * (heads // group_size) * width
-    scale = F(1.0 / math.sqrt(width))
+    factor = memory[scale] if scale else F(1.0 / math.sqrt(width))
     size = steps * (width + PAIR)
     queries = scratch + (steps + EVEN) * width
     keys, d_outs, tail = queries + size, queries + 2 * size, queries + 3 * size
@@ -135,7 +137,7 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
                     a, row_a, next_a = row_tiles(base, d_o, c, t, steps, width, tail)
                     begin, seen = first_key(t, window), min(t + ROWS, steps) if causal else steps
                     covered = scores_of(base, d, stride, a, row_a, next_a, scratch, begin, seen, padded, width)
-                    softmax_rows_back(memory, d, p + t * stride, stride, begin, covered, scale)
+                    softmax_rows_back(memory, d, p + t * stride, stride, begin, covered, factor)
                     rows = min(ROWS, steps - t)
                     put_tiles(
                         base, rows, width, d_q + t * row, row, ZERO, d + begin, stride, ONE, keys, steps, begin,
@@ -193,7 +195,7 @@ def emit_attention(
         4 * (packed.size + touched + out.size) * count // batch, qk=made.at(steps * made.width), row_qk=made.width,
         v=packed.at(steps * packed.width + columns), row_v=packed.width,
         weights=weights if keys else weights.at(first * weights.size // batch), keys=keys, values=values,
-        out=out.at(steps * out.width), **sizes | {"batch": count},
+        out=out.at(steps * out.width), **sizes | {"batch": count}, scale=scale_in(builder, chain),
         slot=builder.inputs["slot"] if keys else 0, slots=builder.cached, places=keys.width if keys else 0,
         kept=int(not keys), stride=weights.width, part=PART, parts=PARTS,
         scratch=builder.shared_scratch(scratch_of_attention(sizes["steps"], sizes["width"])),
@@ -217,7 +219,8 @@ def backward(builder: Builder, group: Group) -> None:
             d_out=d_out.at(at * d_out.width), qk=made.at(at * made.width), row_qk=made.width,
             v=qkv.at(at * qkv.width + qkv.width - chain.kv_heads * sizes["width"]), row_v=qkv.width,
             weights=weights.at(first * weights.size // batch), d_weights=d_weights,
-            d_qkv=d_qkv.at(at * d_qkv.width), **sizes | {"batch": count}, stride=weights.width,
+            d_qkv=d_qkv.at(at * d_qkv.width), **sizes | {"batch": count},
+            scale=scale_in(builder, chain), stride=weights.width,
             scratch=builder.shared_scratch(scratch_of_attention(rows, sizes["width"])),
         )  # fmt: skip
         queries_and_keys.emit_back(builder, chain, d_qkv, first, gains)
@@ -228,8 +231,8 @@ register(Rule(
     name="attention", part_of="causal_self_attention",
     pattern="""merge_heads(mix(
         causal_softmax/softmax/window_softmax(attention_scores(
-            rotary?(rms_norm?(split_qkv(qkv).0), <position>),
-            repeat_heads?(rotary?(rms_norm?(split_qkv(qkv).1), <position>)))),
+            rotary?(rms_norm/heads_rms_norm?(split_qkv(qkv).0), <position>),
+            repeat_heads?(rotary?(rms_norm/heads_rms_norm?(split_qkv(qkv).1), <position>)))),
         repeat_heads?(split_qkv(qkv).2)))""",
     kernel="attention", stages=("train",), where=alike, forward=forward, backward=backward,
     reason="some queries' scores stay in the L1 cache from product to softmax to product; of what is masked "

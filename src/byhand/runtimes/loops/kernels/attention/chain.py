@@ -6,14 +6,17 @@ and values.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from byhand.engine.graph.record import Graph
 from byhand.runtimes.loops.pattern.rules import Group
 from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import Buffer
 
-PAIRS = ("rms_norm", "rotary", "extend_cache", "repeat_heads")  # of queries and keys, or of keys and values
+NORMS = ("rms_norm", "heads_rms_norm")
+PAIRS = (*NORMS, "rotary", "extend_cache", "repeat_heads")  # of queries and keys, or of keys and values
 EVERY = 1 << 30  # a window that cuts nothing off
 
 Pair = tuple[Any, ...]
@@ -56,9 +59,17 @@ class Chain:
 
 def chain_in(builder: Builder, group: Group) -> Chain:
     """Return a group's chain."""
-    norms, rotations, caches, repeats = (group.of(name) or None for name in PAIRS)
+    of_each, of_all, rotations, caches, repeats = (group.of(name) or None for name in PAIRS)
     (split,), (scores,), (mix,) = (group.of(name) for name in ("split_qkv", "attention_scores", "mix"))
-    return Chain(split, norms, rotations, caches, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1])
+    return Chain(
+        split, of_each or of_all, rotations, caches, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1]
+    )
+
+
+def scale_in(builder: Builder, chain: Chain) -> Buffer | int:
+    """Return the buffer of the factor of scores, 0 if it is that of the heads' width."""
+    divisor = chain.scores.static.get("divisor")
+    return 0 if divisor is None else builder.constant(1.0 / math.sqrt(divisor))
 
 
 def alike(group: Group, graph: Graph) -> bool:

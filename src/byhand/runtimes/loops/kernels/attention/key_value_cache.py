@@ -2,8 +2,8 @@
 
 Keys, normalised and rotated, and values lie as (B, K, D, S), positions side by side: scores are a sum of D rows, the
 mix is D dot products, and both read in order. The capacity is whole cache lines. Where the window slides the cache
-is a ring: position t lies in place t % places, and every filled place is visible. Each stream has its own
-position; below 0 it is idle.
+is a ring: position t lies in place t % places, and every filled place is visible unless other layers see more than
+this one. Each stream has its own position; below 0 it is idle.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.attention import queries_and_keys
 from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention
-from byhand.runtimes.loops.kernels.attention.chain import Chain, alike, chain_in
+from byhand.runtimes.loops.kernels.attention.chain import Chain, alike, chain_in, scale_in
 from byhand.runtimes.loops.kernels.attention.score_tiles import stride_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
@@ -26,25 +26,28 @@ from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 F = np.float32
+HIDDEN = F(-1e30)  # a score whose weight vanishes
 
 
 @kernel
 def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, group_size, width,
-           places, window, capacity, part, parts):  # fmt: skip
+           places, window, scale, capacity, part, parts):  # fmt: skip
     """Attention of each stream's newest position to those before it that it sees, this thread's heads.
 
     It stores its key and value first; where threads share a head of them, each stores the same numbers.
     """
     c = heads * width
+    factor = memory[scale] if scale else F(1.0 / math.sqrt(width))
     stream, stored = -1, -1
-    t, place, low, n = 0, 0, 0, 0
+    t, place, low, n, around = 0, 0, 0, 0, False
     for head in range(part * rows * heads // parts, (part + 1) * rows * heads // parts):
         b, h, kv = head // heads, head % heads, head // group_size
         if b != stream:
             stream = b
             t = words[position + b]
             end = min(t + 1, places)
-            place, low = t % places, max(0, end - window)
+            around = t >= places and window < places  # what is visible lies at both ends of the ring
+            place, low = t % places, 0 if around else max(0, end - window)
             n = end - low
         if t < 0:
             continue
@@ -55,18 +58,19 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
             store(memory, qk + b * row_qk + c + own, v + b * row_v + own, key, value, place, width, capacity)
         mixed_values(
             memory, words, qk + b * row_qk + h * width, key + low, value + low, scores, out + b * c + h * width,
-            width, capacity, n,
+            width, capacity, n, factor, place, places if around else 0, window,
         )  # fmt: skip
 
 
 @kernel(costly=True)
 def attend_many(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, count, slot, steps, heads,
-                group_size, width, window, capacity, part, parts):  # fmt: skip
+                group_size, width, window, scale, capacity, part, parts):  # fmt: skip
     """Attention of `count` new positions of one stream to those before them, this thread's heads of keys.
 
     Each stores its key and value first, so those behind it see them. All positions are places of the cache.
     """
     c, kv_heads = heads * width, heads // group_size
+    factor = memory[scale] if scale else F(1.0 / math.sqrt(width))
     for kv in range(part * kv_heads // parts, (part + 1) * kv_heads // parts):
         at = (words[slot] * kv_heads + kv) * width * capacity
         first = kv * group_size * width
@@ -78,7 +82,7 @@ def attend_many(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, 
             for head in range(first, first + group_size * width, width):
                 mixed_values(
                     memory, words, qk + i * row_qk + head, keys + at + low, values + at + low, scores,
-                    out + i * c + head, width, capacity, t + 1 - low,
+                    out + i * c + head, width, capacity, t + 1 - low, factor, t, 0, window,
                 )  # fmt: skip
         for i in range(words[count], steps):
             vector(memory, out + i * c + first, group_size * width)[:] = F(0)
@@ -94,15 +98,21 @@ def store(memory, k, v, keys, values, place, width, capacity):
 
 
 @compiled
-def mixed_values(memory, words, q, keys, values, scores, out, width, capacity, n):
-    """out = softmax(q keys / sqrt(D)) values, n places of a head's cache (D, capacity)."""
+def mixed_values(memory, words, q, keys, values, scores, out, width, capacity, n, factor, place, places, window):
+    """out = softmax(factor q keys) values, n places of a head's cache (D, capacity).
+
+    places  of a ring, of which only the last `window` up to `place` are visible; 0: all n are
+    """
     p = vector(memory, scores, n)
-    scale = F(1.0 / math.sqrt(width))
     add_rows(memory, q, keys, scores, width, capacity, n)
+    if places:
+        for s in range(n):
+            if (place - s) % places >= window:
+                p[s] = HIDDEN
     m = largest(words, scores, n)
     z = F(0)
     for s in range(n):
-        e = exp((p[s] - m) * scale)
+        e = exp((p[s] - m) * factor)
         p[s] = e
         z += e
     mix_rows(memory, scores, values, out, width, capacity, n, F(1.0) / z)
@@ -163,7 +173,8 @@ def decode(builder: Builder, group: Group) -> None:
         qk=made, row_qk=made.width, v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width,
         keys=keys, values=values, scores=scores, out=builder.result(chain.merge),
         position=builder.inputs["position"], rows=rows, heads=heads, group_size=sizes["group_size"], width=width,
-        places=builder.cached, window=sizes["window"], capacity=keys.width, part=PART, parts=PARTS,
+        places=builder.cached, window=sizes["window"],
+        scale=scale_in(builder, chain), capacity=keys.width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 
@@ -193,7 +204,7 @@ def emit_many(builder: Builder, chain: Chain, keys: Buffer, values: Buffer) -> N
         scores=builder.scratch(chain.scores, "scores", (keys.width,), "own"), out=builder.result(chain.merge),
         position=builder.inputs["position"], count=builder.inputs["count"], slot=builder.inputs["slot"], steps=steps,
         heads=sizes["heads"], group_size=sizes["group_size"], width=width, window=sizes["window"],
-        capacity=keys.width, part=PART, parts=PARTS,
+        scale=scale_in(builder, chain), capacity=keys.width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 
@@ -206,8 +217,9 @@ def kept(builder: Builder, chain: Chain) -> tuple[Buffer, Buffer]:
 
 PATTERN = """merge_heads(mix(
     causal_softmax/window_softmax(attention_scores(
-        rotary?(rms_norm?(split_qkv(qkv).0), <position>),
-        repeat_heads?(extend_cache({kept}, rotary?(rms_norm?(split_qkv(qkv).1), <position>), <position>))
+        rotary?(rms_norm/heads_rms_norm?(split_qkv(qkv).0), <position>),
+        repeat_heads?(extend_cache(
+            {kept}, rotary?(rms_norm/heads_rms_norm?(split_qkv(qkv).1), <position>), <position>))
     ), <position>),
     repeat_heads?(extend_cache({kept}, split_qkv(qkv).2, <position>))))"""
 register(Rule(

@@ -1,4 +1,4 @@
-"""Kernels of `rms_norm` and `rotary` between `split_qkv` and the scores: queries and keys in packed rows.
+"""Kernels of the norms and `rotary` between `split_qkv` and the scores: queries and keys in packed rows.
 
 Head h of a row begins at column h D; the H heads of queries stand before the K heads of keys. Without a norm each
 pair is rotated in place, since nothing else reads it. With one the result is another array: going back needs x.
@@ -50,28 +50,40 @@ def rstd_of(memory, x, eps, width):
     return F(1.0) / np.sqrt(squares / F(width) + memory[eps])
 
 
-@kernel(computes="rotary")
+@compiled
+def span_of(s, heads, kv_heads, width, whole):
+    """Return whether the numbers that are normalised together are a query's, the first column, and their number."""
+    if whole:
+        return s == 0, s * heads * width, (kv_heads if s else heads) * width
+    return s < heads, s * width, width
+
+
+@kernel(computes="rotary heads_rms_norm")
 def query_key(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row_y, heads, kv_heads, width,
-              pairs, neighbours, gained, part, parts):  # fmt: skip
+              pairs, neighbours, gained, whole, part, parts):  # fmt: skip
     """y = the queries and keys of x, normalised with an eps and rotated with pairs, this thread's rows.
 
     angles  cosines (steps, pairs), then sines
+    whole   all heads of queries, and all of keys, are normalised together
     """
     for i in range(part * rows // parts, (part + 1) * rows // parts):
         cos = angles + i % steps * pairs
-        for h in range(heads + kv_heads):
-            a, to = x + i * row_x + h * width, y + i * row_y + h * width
-            if eps:
-                r = rstd_of(memory, a, eps, width)
-                n, o = vector(memory, a, width), vector(memory, to, width)
+        if eps:
+            for s in range(2 if whole else heads + kv_heads):
+                is_query, first, size = span_of(s, heads, kv_heads, width, whole)
+                a = x + i * row_x + first
+                r = rstd_of(memory, a, eps, size)
+                n, o = vector(memory, a, size), vector(memory, y + i * row_y + first, size)
                 if gained:
-                    g = vector(memory, q_gain if h < heads else k_gain, width)
-                    for c in range(width):
+                    g = vector(memory, q_gain if is_query else k_gain, size)
+                    for c in range(size):
                         o[c] = n[c] * r * g[c]
                 else:
-                    for c in range(width):
+                    for c in range(size):
                         o[c] = n[c] * r
-                a = to
+        for h in range(heads + kv_heads):
+            to = y + i * row_y + h * width
+            a = to if eps else x + i * row_x + h * width
             if pairs:
                 rotate(memory, a, to, cos, cos + steps * pairs, pairs, neighbours, F(1.0))
             if a != to:
@@ -81,35 +93,36 @@ def query_key(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row
 
 @kernel
 def query_key_back(memory, d, x, angles, eps, q_gain, k_gain, d_q_gain, d_k_gain, rows, steps, row, heads,
-                   kv_heads, width, pairs, neighbours, gained, adds_q, adds_k):  # fmt: skip
-    """d, the cotangent of what `query_key` made, becomes that of x; d_gain are sums over rows and heads."""
+                   kv_heads, width, pairs, neighbours, gained, whole, adds_q, adds_k):  # fmt: skip
+    """d, the cotangent of what `query_key` made, becomes that of x; d_gain are sums over rows and, each, heads."""
     if gained and not adds_q:
-        vector(memory, d_q_gain, width)[:] = F(0)
+        vector(memory, d_q_gain, heads * width if whole else width)[:] = F(0)
     if gained and not adds_k:
-        vector(memory, d_k_gain, width)[:] = F(0)
-    inverse = F(1.0) / F(width)
+        vector(memory, d_k_gain, kv_heads * width if whole else width)[:] = F(0)
     for i in range(rows):
         cos = angles + i % steps * pairs
-        for h in range(heads + kv_heads):
-            at = d + i * row + h * width
-            if pairs:
+        if pairs:
+            for h in range(heads + kv_heads):
+                at = d + i * row + h * width
                 rotate(memory, at, at, cos, cos + steps * pairs, pairs, neighbours, F(-1.0))
-            if eps:
-                a = x + i * row + h * width
-                r = rstd_of(memory, a, eps, width)
-                n, o = vector(memory, a, width), vector(memory, at, width)
+        if eps:
+            for s in range(2 if whole else heads + kv_heads):
+                is_query, first, size = span_of(s, heads, kv_heads, width, whole)
+                a = x + i * row + first
+                r = rstd_of(memory, a, eps, size)
+                n, o = vector(memory, a, size), vector(memory, d + i * row + first, size)
                 if gained:
-                    g = vector(memory, q_gain if h < heads else k_gain, width)
-                    collected = vector(memory, d_q_gain if h < heads else d_k_gain, width)
-                    for c in range(width):
+                    g = vector(memory, q_gain if is_query else k_gain, size)
+                    collected = vector(memory, d_q_gain if is_query else d_k_gain, size)
+                    for c in range(size):
                         collected[c] += o[c] * n[c] * r
-                    for c in range(width):
+                    for c in range(size):
                         o[c] *= g[c]
                 mean = F(0)
-                for c in range(width):
+                for c in range(size):
                     mean += o[c] * n[c]
-                mean *= r * r * inverse
-                for c in range(width):
+                mean *= r * r * (F(1.0) / F(size))
+                for c in range(size):
                     o[c] = r * (o[c] - n[c] * mean)
 
 
@@ -123,6 +136,7 @@ def operands_of(builder: Builder, chain: Chain) -> dict[str, Operand]:
         "k_gain": gains[1], "heads": sizes["heads"], "kv_heads": chain.kv_heads, "width": sizes["width"],
         "pairs": rotation.get("width", 0) // 2, "neighbours": int(rotation.get("pairing") == "neighbours"),
         "gained": int(gains[0] != 0),
+        "whole": int(bool(chain.norms) and chain.norms[0].equation.name == "heads_rms_norm"),
     }  # fmt: skip
 
 

@@ -123,3 +123,17 @@ def swiglu_and_derivatives(g, u):
     """Return silu(g) u and its derivatives, u silu'(g) at g and silu(g) at u."""
     opened, derivative = silu_and_derivative(g)
     return opened * u, derivative * u, opened
+
+
+@compiled
+def geglu_of(g, u):
+    """Return gelu(g) u."""
+    return gelu_of(g) * u
+
+
+@gates(computes="geglu", value=geglu_of)
+@compiled
+def geglu_and_derivatives(g, u):
+    """Return gelu(g) u and its derivatives, u gelu'(g) at g and gelu(g) at u."""
+    opened, derivative = gelu_and_derivative(g)
+    return opened * u, derivative * u, opened

@@ -1,0 +1,73 @@
+"""Kinds of layers in a GGUF.
+
+gemma3   every sixth layer sees all, or every so many as a key says; the base of the others has a key of its own
+smollm3  every fourth layer is not turned, whatever a file says
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from byhand.config import ModelConfig
+from byhand.errors import DataError
+from byhand.interop.families import Family
+from byhand.interop.settings import quoted
+
+LOCAL, STEP = "rope.freq_base_swa", "attention.sliding_window_pattern"
+STEPS = {"gemma3": 6, "smollm3": 4}  # unless STEP says otherwise
+DEEPEST = 1024  # layers
+
+
+def every(step: int, others: str, last: str, depth: int) -> str:
+    """Return the letters of so many layers, every `step`-th of them another one."""
+    return "".join(others if (i + 1) % step else last for i in range(depth))
+
+
+def settings_of(keys: Mapping[str, Any], family: Family, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return our settings of the kinds of layers; DataError if they cannot be ours."""
+    name = family.name
+    if name not in STEPS:
+        return {}
+    if name == "smollm3":
+        return {"layer_pattern": every(STEPS[name], "g", "n", STEPS[name])}
+    step, window = keys.get(f"{name}.{STEP}", STEPS[name]), settings["attention_window"]
+    if type(step) is not int or not 0 < step <= DEEPEST:
+        raise DataError(f"its {name}.{STEP} is {quoted(step)}, but must be a whole number above 0.")
+    if type(window) is not int:
+        raise DataError(f"its {name}.attention.sliding_window is {quoted(window)}, but must be a whole number.")
+    if step == 1:
+        return {"layer_pattern": "", "attention_window": None, "rope_window_base": None}
+    return {"layer_pattern": every(step, "w", "g", step)}
+
+
+def as_keys(config: ModelConfig, family: Family) -> dict[str, Any]:
+    """Return the keys of the kinds of layers, without the architecture's name before them."""
+    return {STEP: _step(config)} if family.name == "gemma3" else {}
+
+
+def _step(config: ModelConfig) -> int | None:
+    letters = config.layer_letters
+    return next((n for n in range(1, len(letters) + 2) if letters == every(n, "w", "g", len(letters))), None)
+
+
+def of_gemma3(config: ModelConfig) -> list[tuple[str, str]]:
+    """Return why llama.cpp cannot compute a Gemma 3."""
+    found = []
+    if _step(config) is None:
+        said = (
+            f"the layers are {config.layer_letters[:80]}, but in a gemma3 every so many see all, and others a window"
+        )
+        found.append((said, "with --layer-pattern wwwwwg"))
+    if config.score_divisor != config.head_width:
+        found.append(("llama.cpp divides the scores of gemma3 by the root of D", "without --attention-divisor"))
+    return found
+
+
+def of_smollm3(config: ModelConfig) -> list[tuple[str, str]]:
+    """Return why llama.cpp cannot compute a SmolLM3."""
+    letters = config.layer_letters
+    if letters == every(STEPS["smollm3"], "g", "n", len(letters)):
+        return []
+    said = f"the layers are {letters[:80]}, but in llama.cpp's smollm3 every fourth lacks rotary positions"
+    return [(said, "with --layer-pattern gggn")]
