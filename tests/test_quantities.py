@@ -19,4 +19,4 @@ def test_a_size(number, said):
 
 
 def test_one_thing_is_singular():
-    assert [counted(n, "head") for n in (0, 1, 2, 1000)] == ["0 heads", "1 head", "2 heads", "1000 heads"]
+    assert [counted(n, "head") for n in (0, 1, 2, 1000)] == ["0 heads", "1 head", "2 heads", "1,000 heads"]

@@ -196,7 +196,7 @@ class TrainConfig:
     eval_interval: int = 250
     """Steps between evaluations on the validation windows; 0 evaluates only at the end."""
     eval_windows: int = 200
-    """Fixed validation windows, spread evenly over the validation text."""
+    """Fixed validation windows, spread evenly over the validation text; no more than it takes to read all of it."""
     save_interval: int = 500
     """Steps between checkpoints; 0 saves only at the end."""
     keep: int = 2

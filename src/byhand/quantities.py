@@ -2,8 +2,8 @@
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things: 1 head, 2 heads."""
-    return f"{count} {noun}{'s' * (count != 1)}"
+    """Return a number of things: 1 head, 2,000 heads."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def in_units(number: float, unit: str) -> str:

@@ -60,6 +60,12 @@ def test_an_evaluation_is_scaled_to_all_windows(monkeypatch, clock):
     """Fewer windows are timed than a run evaluates."""
     seen = clock.slow(monkeypatch, "evaluate", 0.7, 0.125)
     large = TrainConfig(model=ModelConfig(seq_len=64, d_model=16), batch_size=2, eval_windows=320, runtime="numpy")
-    cost = measure(large, TEXT, TEXT, 0.0)
+    val = ByteDataset(np.zeros(320 * 64 + 1, np.uint8))
+    assert measure(large, TEXT, val, 0.0).evaluation == 1.25
     assert seen == [32, 32]
-    assert cost.evaluation == 1.25
+
+
+def test_an_evaluation_is_scaled_to_the_windows_of_a_short_text(monkeypatch, clock):
+    clock.slow(monkeypatch, "evaluate", 0.7, 0.125)
+    large = TrainConfig(model=ModelConfig(seq_len=64, d_model=16), batch_size=2, eval_windows=320, runtime="numpy")
+    assert measure(large, TEXT, ByteDataset(np.zeros(40 * 64 + 1, np.uint8)), 0.0).evaluation == 0.125 * 40 / 32

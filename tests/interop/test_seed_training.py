@@ -99,7 +99,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_update():
 
 @pytest.mark.parametrize(
     ("size", "seq_len", "words"),
-    [(1023, 8, "1023 bytes, but at least 1024"), (1500, 2000, "at least 2001 .*--seq 1499")],
+    [(1023, 8, "1,023 bytes, but at least 1,024"), (1500, 2000, "at least 2,001 .*--seq 1499")],
 )
 def test_short_texts_are_refused(size, seq_len, words):
     with pytest.raises(DataError, match=words):

@@ -46,5 +46,6 @@ def measure(config: TrainConfig, train: Corpus, val: Corpus, seconds: float) -> 
     trainer.evaluate()  # the first one sets up too
     before = time.perf_counter()
     trainer.evaluate()
-    evaluation = (time.perf_counter() - before) * config.eval_windows / windows
+    taken, _ = val.spread_windows(config.eval_windows, config.model.seq_len)
+    evaluation = (time.perf_counter() - before) * len(taken) / len(trainer.val_windows[0])
     return Cost(statistics.median(steps), evaluation, ready - begun)

@@ -88,9 +88,12 @@ class Corpus:
         return read[:, :-1], read[:, 1:]
 
     def spread_windows(self, count: int, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (tokens, targets) of at most `count` fixed windows, spread evenly from the first to the last."""
+        """Return (tokens, targets) of at most `count` fixed windows, spread evenly from the first to the last.
+
+        No more are taken than it takes to predict every token: more would measure the same ones again.
+        """
         self.require(seq_len)
-        count = min(count, len(self) - seq_len)
+        count = min(count, math.ceil((len(self) - 1) / seq_len))
         starts = np.unique(np.linspace(0, len(self) - seq_len - 1, count).astype(np.int64))
         return self._windows(starts, seq_len)
 
@@ -112,7 +115,7 @@ class Corpus:
             advice = f"Use a longer text or --seq-len {fits}." if fits else "Use a longer text."
             raise DataError(
                 f"{self.name} holds {counted(len(self), self.unit)}, but seq_len {seq_len} needs at least "
-                f"{seq_len + 1}. {advice}"
+                f"{seq_len + 1:,}. {advice}"
             )
 
     def require_vocabulary(self, vocab_size: int) -> None:

@@ -42,6 +42,8 @@ def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
     special  texts that become tokens behind the others, where the file does not say
     Raises DataError, one line, if the files are damaged, or hold what byhand cannot represent.
     """
+    if not os.path.lexists(path):
+        raise DataError(f"there is no file or folder {path}, and byhand downloads no tokenizer. {WHAT}.")
     if path.is_dir():
         if not (path / OURS).exists() and (path / MODEL).exists():
             return read(path / MODEL, split, special)

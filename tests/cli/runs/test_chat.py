@@ -121,7 +121,13 @@ def test_the_oldest_questions_are_left_out_once_said_and_the_system_stays(place)
         place, "tuned", *[f"{word} ab?" for word in WORDS], flags=("--system", "be", "--max-new-tokens", 4)
     )
     assert len(answers) == 8
-    assert said.count("the model reads 48 tokens: the oldest questions and answers are left out now") == 1
+    why = "the model reads 48 tokens, of which 4 are kept for an answer"
+    assert said.count(f"{why}: the oldest questions and answers are left out now") == 1
+
+
+def test_an_answer_keeps_a_quarter_of_the_context_free_at_most(place):
+    """A question of 25 tokens fits into a context of 48, although answers may have 300."""
+    assert "left out" not in asked(place, "tuned", "ab gh?")[1]
 
 
 def test_a_loaded_model_answers_messages(place):

@@ -243,7 +243,7 @@ BAD = [
     (["--minutes", "1", "--max-iters=10"], "--minutes chooses the number of steps"),
     (["--minutes", "1", "--config", "steps.toml"], "--minutes chooses the number of steps"),
     (["--minutes", "1", "--resume", "run"], "--minutes plans a new run"),
-    (["--minutes", "1", "--seq-len", "5000"], "needs at least 5001"),
+    (["--minutes", "1", "--seq-len", "5000"], "needs at least 5,001"),
     (["--minutes", "1", "--min-lr", "1"], "--min-lr 1.0 must lie between 0 and lr"),
     (["--minutes", "0.0001"], "--minutes 0.0001 is over before the first step"),
     (["--minutes", "1", "--out", "run"], "run holds a run already"),

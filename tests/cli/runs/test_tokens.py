@@ -250,7 +250,9 @@ def test_train_with_a_tokenizer(learnt):
     assert "the bpe tokenizer has 270 tokens, but the model's vocab_size is 200" in line
     line = error_line(inside.byhand("train", "--resume", "run", "--tokenizer", "t.json", cwd=learnt))
     assert "--tokenizer cannot change a run that is resumed" in line
-    assert "cannot read no.json" in error_line(inside.byhand("train", "--tokenizer", "no.json", cwd=learnt))
+    assert "there is no file or folder no.json" in error_line(
+        inside.byhand("train", "--tokenizer", "no.json", cwd=learnt)
+    )
 
 
 def test_minutes_count_tokens(monkeypatch, capsys):

@@ -21,13 +21,16 @@ Rule = dict[str, Any]
 
 
 def kernels_of(equation: str) -> dict[str, tuple[Path, str]]:
-    """Return file and name of the kernel that computes an equation in training, by runtime."""
+    """Return file and definition of the kernel that computes an equation in training, by runtime.
+
+    A definition in a function that makes kernels of a format is dotted, as `source.definition` takes it.
+    """
     found = {}
     for runtime in sorted(path.parent.name for path in RUNTIMES.glob("*/kernels")):
-        files, rules, computes = _registered(runtime)
+        definitions, rules, computes = _registered(runtime)
         name = computes.get(equation) or _kernel(rules, equation)
         if name is not None:
-            found[runtime] = (files[name], name)
+            found[runtime] = definitions[name]
     return found
 
 
@@ -45,9 +48,9 @@ def _size(rule: Rule) -> int:
 
 
 @cache
-def _registered(runtime: str) -> tuple[dict[str, Path], list[Rule], dict[str, str]]:
-    """Return the files of a runtime's kernels by name, its rules of training, and kernels by their equation."""
-    files: dict[str, Path] = {}
+def _registered(runtime: str) -> tuple[dict[str, tuple[Path, str]], list[Rule], dict[str, str]]:
+    """Return file and definition of a runtime's kernels by name, its rules of training, and kernels by equation."""
+    definitions: dict[str, tuple[Path, str]] = {}
     rules: list[Rule] = []
     computes: dict[str, str] = {}
     for path in sorted((RUNTIMES / runtime / "kernels").rglob("*.py")):
@@ -56,12 +59,19 @@ def _registered(runtime: str) -> tuple[dict[str, Path], list[Rule], dict[str, st
                 for facts in map(_kernel_facts, statement.decorator_list):
                     if facts is None:
                         continue
-                    files[statement.name] = path
+                    definitions[statement.name] = (path, statement.name)
                     for name in facts.get("computes", "").split():
                         computes.setdefault(name, statement.name)
+                for made in statement.body:
+                    if isinstance(made, ast.FunctionDef) and _makes_kernels(made):
+                        definitions.setdefault(made.name, (path, f"{statement.name}.{made.name}"))
             elif isinstance(statement, ast.Expr) and _is_call(statement.value, "register"):
                 rules += [_literals(rule) for rule in statement.value.args]
-    return files, [rule for rule in rules if "train" in rule["stages"]], computes
+    return definitions, [rule for rule in rules if "train" in rule["stages"]], computes
+
+
+def _makes_kernels(function: ast.FunctionDef) -> bool:
+    return any(_kernel_facts(decorator) is not None for decorator in function.decorator_list)
 
 
 def _kernel_facts(decorator: ast.expr) -> dict[str, Any] | None:

@@ -102,7 +102,8 @@ class Setting:
         if self.required:
             return f"{text} (required)"
         told = default not in (None, "", ()) and (self.kind is not bool or self.negatable)
-        return f"{text} (default: {shown(default, 60)})" if told else text
+        written = "a space" if default == " " else shown(default, 60)
+        return f"{text} (default: {written})" if told else text
 
 
 def flag(name: str) -> str:

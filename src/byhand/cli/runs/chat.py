@@ -100,10 +100,13 @@ class Talk:
 
     def ask(self, messages: Messages) -> tuple[Continuation, list[Message]]:
         """Return the text that answers the last message, and what it reads: as much as leaves room for an answer."""
-        room = self.context - min(self._answer.max_new_tokens, self.context // 2)
-        rest, whole = shortened(messages, lambda some: len(self.chat.prompt(some)), room)
+        free = min(self._answer.max_new_tokens, self.context // 4)  # a longer answer moves the window
+        rest, whole = shortened(messages, lambda some: len(self.chat.prompt(some)), self.context - free)
         if not (whole or self._said):
-            say(f"the model reads {self.context:,} tokens: the oldest questions and answers are left out now")
+            say(
+                f"the model reads {self.context:,} tokens, of which {free:,} are kept for an answer: "
+                "the oldest questions and answers are left out now"
+            )
             self._said = True
         ids = self.chat.prompt(rest)
         given = EncodedPrompt.of_tokens("the conversation", self._answer, ids, self.tokenizer, self._ends)

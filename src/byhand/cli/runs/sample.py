@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     elif not options.json:
         given.refuse(("logprobs",), "without --prompts or --json")
     if not 1 <= options.streams <= MOST_STREAMS:
-        raise ConfigError(f"streams is {options.streams}, but must be between 1 and {MOST_STREAMS}. Use 8.")
+        raise ConfigError(f"--streams is {options.streams}, but must be between 1 and {MOST_STREAMS}. Use 8.")
     prompts = prompts_of(options.prompts, options.text) if options.prompts else prompts_given(options.text)
     count = sum(prompt.samples for prompt in prompts.values())
     if count == 1 and not options.prompts:

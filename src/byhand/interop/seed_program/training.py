@@ -35,7 +35,7 @@ def require_text(text: ByteDataset, seq_len: int) -> None:
     if len(text) < needed:
         shorter = f" or --seq {len(text) - 1}" if len(text) >= SHORTEST_TEXT else ""
         raise DataError(
-            f"{text.name} holds {counted(len(text), 'byte')}, but at least {needed} are needed. "
+            f"{text.name} holds {counted(len(text), 'byte')}, but at least {needed:,} are needed. "
             f"Use a longer text{shorter}."
         )
 
