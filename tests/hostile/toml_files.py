@@ -40,7 +40,7 @@ def attack(seed: int, folder: Path) -> None:
     if taken is not None:
         config, named = taken
         assert isinstance(config, TrainConfig)
-        assert named <= set(NAMES)
+        assert set(named) <= set(NAMES)
         assert len(content) <= LARGEST
         assert parse_toml(content) == tomllib.loads(content.decode())
 

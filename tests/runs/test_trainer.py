@@ -47,9 +47,13 @@ OTHER = {  # another value of each setting that is no choice among names
     "min_lr": 0.0, "warmup_steps": 0, "cooldown": 0.5, "embedding_lr": 1e-3, "head_lr": 1e-3, "vector_lr": 1e-3,
     "muon_lr": 1e-3, "muon_momentum": 0.5, "beta1": 0.5, "beta2": 0.5, "eps": 0.1, "weight_decay": 0.5,
     "grad_clip": 0.01, "ema": 0.5, "rope_factor": 2.0, "rope_original_len": 16, "rope_slow": 20.0, "rope_fast": 2.0,
-    "rope_attention": 2.0,
+    "rope_attention": 2.0, "rope_window_base": 10.0, "attention_divisor": 3.0, "layer_pattern": "gn",
     "lora": 2, "lora_alpha": 3.0, "lora_on": "mlp.*",
 }  # fmt: skip
+LAYERS = {
+    "layer_pattern": {"positions": "rotary"},
+    "rope_window_base": {"attention_window": 3, "layer_pattern": "w"},
+}
 
 
 def other_values(cls) -> dict[str, list]:
@@ -98,6 +102,7 @@ def test_a_setting_changes_a_run_and_says_without_which_other_it_does_not(name):
         needed, working = "optimizer", (others[name],)
     for value in MODEL_AND_OPTIMIZER[name]:
         with_it = {} if needed is None else {**beside(needed), needed: working[-1]}
+        with_it |= LAYERS.get(name, {})
         assert weights_of_a_run(**with_it, **{name: value}) != weights_of_a_run(**with_it), f"{name} changes nothing"
     for lacking in [v for v in MODEL_AND_OPTIMIZER.get(needed, []) if v not in working]:
         with suppress(ConfigError):  # refused, which says it too

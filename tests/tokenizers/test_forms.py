@@ -314,5 +314,5 @@ def test_a_file_that_says_all_takes_no_more(tmp_path):
     forms.write(trained(), tmp_path / "t.json")
     with pytest.raises(DataError, match="holds its own pre-tokenizer and special tokens"):
         forms.read(tmp_path / "t.json", "gpt2")
-    with pytest.raises(DataError, match="cannot read"):
+    with pytest.raises(DataError, match="there is no file or folder"):
         forms.read(tmp_path / "none.json")

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from byhand.errors import UNSOUND_LOGITS, ConfigError, DataError, NonFiniteError, ShapeError
+from byhand.files.unread import read
 from byhand.formats.names import Weights
 from byhand.host import token_array
-from byhand.runtimes.protocol import Decoder, Request
+from byhand.runtimes.protocol import Decoder, Request, Runtime
 from byhand.runtimes.registry import Choice, begin
 from byhand.runtimes.streams import Stream
 
@@ -52,7 +53,11 @@ class Engine:
             streams=slots,
             moves=moves,
         )
-        found: tuple[Decoder, Choice] = begin(request, lambda chosen: chosen.decoder(model, request))
+
+        def ready(chosen: Runtime) -> Decoder:
+            return chosen.decoder(model if chosen.packs else read(model), request)
+
+        found: tuple[Decoder, Choice] = begin(request, ready)
         self.decoder, self.choice = found
         self.waiting: deque[Stream] = deque()
         self.running: dict[int, Stream] = {}

@@ -92,7 +92,7 @@ def test_help_and_mistakes(folder):
         ): "vocab_size is 9, but must be from 256",
         ("train", "text", "--encoding", "bytes", "--vocab-size", 300, "--out", "x.txt"): "no name of a tokenizer",
         ("train", "nothing", "--vocab-size", 300, "--out", "x.json"): "there is no file or folder nothing",
-        ("encode", "none.json", "--text", "a"): "cannot read none.json",
+        ("encode", "none.json", "--text", "a"): "there is no file or folder none.json",
         ("decode", "t.json", "x"): "the id 'x' is not an integer. Write it in digits.",
         ("decode", "t.json", "999999"): "no token with the id 999999. Use ids from 0 to 269.",
         ("convert", "t.json", "--out", "folder"): "GPT-2's way to cut text, not gpt4's",

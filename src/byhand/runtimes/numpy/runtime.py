@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from byhand.errors import install
-from byhand.files.unread import read
 from byhand.formats.names import NATIVE
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape, TrainingSession
 
@@ -39,7 +38,7 @@ class NumpyRuntime(Runtime):
         """Return a decoder that evaluates the model's equations."""
         from byhand.runtimes.numpy.decoder import NumpyDecoder
 
-        return NumpyDecoder(read(model), request)
+        return NumpyDecoder(model, request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return what recording keeps, and the most cotangents at a time."""

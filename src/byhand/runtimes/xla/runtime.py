@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from byhand.errors import ConfigError, install
-from byhand.files.unread import read
 from byhand.formats.names import array_of
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import Decoder, Request, Runtime, Shape, TrainingSession
@@ -53,7 +52,7 @@ class XlaRuntime(Runtime):
         """Return a decoder."""
         from byhand.runtimes.xla.decoder import XlaDecoder
 
-        return XlaDecoder(read(model), request)
+        return XlaDecoder(model, request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return what is kept for the backward pass, and the most cotangents at a time.
