@@ -159,3 +159,13 @@ def test_a_run_goes_on_where_there_is_no_numba_and_says_so(tmp_path, text):
     (line,) = [line for line in said.splitlines() if "computed this run" in line]
     assert line.startswith("so far loops on ")
     assert "now numpy goes on" in line
+
+
+def test_a_run_with_long_updates_says_so_before_the_first(tmp_path, text, monkeypatch):
+    for bound, begins in ((2e12, False), (1e3, True)):
+        monkeypatch.setattr("byhand.cli.runs.training.LONG", bound)
+        done = byhand("train", *TINY, "--steps", "1", "--data", text, "--out", f"run{begins}", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (
+            re.search(rb"; an update computes [\d.]+ MFLOP, so the first may take long\n", done.stderr) is not None
+        ) is begins

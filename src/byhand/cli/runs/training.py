@@ -14,11 +14,14 @@ from byhand.cli.terminal.shown import shown
 from byhand.corpus.dataset import bits_per_byte
 from byhand.errors import command
 from byhand.files.run_folder import name_of
+from byhand.flops import step_flops
 from byhand.interop.exchange import refusals
-from byhand.quantities import counted, duration
+from byhand.quantities import counted, duration, in_units
 from byhand.runs.run import Run
 from byhand.runs.trainer import Progress, Trainer
 from byhand.schedule import learning_rate
+
+LONG = 2e12  # operations of an update that takes ten seconds or more on most laptops
 
 
 def train_run(run: Run, promise: Promise | None = None) -> int:
@@ -115,6 +118,8 @@ def _say_how_it_ended(
 
 
 def _runtime(trainer: Trainer) -> str:
-    """Return a line with the runtime, and how it computes or why no faster one does."""
-    choice = trainer.choice
-    return f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
+    """Return a line with the runtime, how it computes or why no faster one does, and whether to wait long."""
+    choice, config = trainer.choice, trainer.config
+    line = f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
+    work = step_flops(config.model, config.batch_size * config.grad_accum)
+    return line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take long"
