@@ -7,10 +7,9 @@ import numpy as np
 from byhand.engine.graph.record import Graph
 from byhand.formats.registry import Format
 from byhand.runtimes.loops.kernels.formats.contract import PACKED, Packed, kernel_of
-from byhand.runtimes.loops.kernels.linear.packed_weights import packed_weight
+from byhand.runtimes.loops.kernels.linear.packed_weights import load_of, packed_weight
 from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
@@ -19,18 +18,7 @@ from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 def embed_of(format: Format, kind: Packed) -> None:
     """Make the kernels that look up rows of a table that is kept in a format."""
-    shared, length = len(kind.loads), kind.length
-    load0, load1, load2, load3 = (kind.loads[c % shared] for c in range(4))
-
-    @compiled
-    def row(words, table, token, width, o, low, n, factor):
-        """o[:] = factor table[token, low:low + n]."""
-        size = length(width)
-        w, k = vector(words, table + token // shared * size, size), token % shared
-        for c in range(n):
-            early = load0(w, low + c, width) if k == 0 else load1(w, low + c, width)
-            late = load2(w, low + c, width) if k == 2 else load3(w, low + c, width)
-            o[c] = factor * (early if k < 2 else late)
+    shared, length, load = len(kind.loads), kind.length, load_of(kind)
 
     @kernel(name=kernel_of("embed", format))
     def embed(memory, words, table, positions, tokens, scale, position, out, batch, steps, width, part, parts):
@@ -47,9 +35,10 @@ def embed_of(format: Format, kind: Packed) -> None:
                 vector(memory, positions + (start + i % steps) * width + low, n),
                 vector(memory, out + i * width + low, n),
             )
-            row(words, table, words[tokens + i], width, o, low, n, factor)
+            token = words[tokens + i]
+            e, k = vector(words, table + token // shared * length(width), length(width)), token % shared
             for c in range(n):
-                o[c] += p[c]
+                o[c] = load(e, k, low + c, width) * factor + p[c]
 
     @kernel(name=kernel_of("embed_tokens", format))
     def embed_tokens(memory, words, table, tokens, scale, out, rows, width, part, parts):
@@ -57,8 +46,10 @@ def embed_of(format: Format, kind: Packed) -> None:
         factor = memory[scale] if scale else np.float32(1)
         low, high = columns_of(part, parts, width)
         for i in range(rows):
-            o = vector(memory, out + i * width + low, high - low)
-            row(words, table, words[tokens + i], width, o, low, high - low, factor)
+            token, o = words[tokens + i], vector(memory, out + i * width + low, high - low)
+            e, k = vector(words, table + token // shared * length(width), length(width)), token % shared
+            for c in range(high - low):
+                o[c] = load(e, k, low + c, width) * factor
 
 
 for format, kind in PACKED.items():

@@ -9,6 +9,7 @@ from byhand.formats.registry import Format
 from byhand.runtimes.loops.kernels.formats.contract import PACKED, Packed, kernel_of
 from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
@@ -34,10 +35,22 @@ def pack_of(format: Format, kind: Packed) -> None:
                     put(row, i, inner, words, at, across, down, count)
 
 
+def load_of(kind: Packed) -> Any:
+    """Make the load of a column by its number in the group, for loops over one column."""
+    load0, load1, load2, load3 = (kind.loads[c % len(kind.loads)] for c in range(4))
+
+    @compiled
+    def load(row, k, i, inner):
+        """Return number i of column k of the group."""
+        early = load0(row, i, inner) if k == 0 else load1(row, i, inner)
+        return early if k < 2 else load2(row, i, inner) if k == 2 else load3(row, i, inner)
+
+    return load
+
+
 def unpack_of(format: Format, kind: Packed) -> None:
     """Make the kernel that unpacks weights of a format for products of many rows."""
-    shared, length = len(kind.loads), kind.length
-    load0, load1, load2, load3 = (kind.loads[c % shared] for c in range(4))
+    shared, length, load = len(kind.loads), kind.length, load_of(kind)
 
     @kernel(name=kernel_of("unpack", format))
     def unpack(memory, words, packed, out, inner, width, part, parts):
@@ -51,8 +64,7 @@ def unpack_of(format: Format, kind: Packed) -> None:
                 vector(memory, out + c * inner, inner),
             )
             for i in range(inner):
-                early = load0(w, i, inner) if k == 0 else load1(w, i, inner)
-                o[i] = early if k < 2 else load2(w, i, inner) if k == 2 else load3(w, i, inner)
+                o[i] = load(w, k, i, inner)
 
 
 for format, kind in PACKED.items():

@@ -18,7 +18,7 @@ from byhand.runtimes.loops.kernels.formats.contract import PACKED, Packed, kerne
 from byhand.runtimes.loops.kernels.linear import linear
 from byhand.runtimes.loops.kernels.linear.activation_rules import alike, emit_gate, layers_of
 from byhand.runtimes.loops.kernels.linear.activations import GATES, VALUES
-from byhand.runtimes.loops.kernels.linear.packed_weights import packed_weight
+from byhand.runtimes.loops.kernels.linear.packed_weights import load_of, packed_weight
 from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
@@ -41,7 +41,7 @@ def four(memory, start, s0, s1, s2, s3):
 
 def dots_of(kind: Packed) -> Any:
     """Make the products with packed weights of a format."""
-    shared, length = len(kind.loads), kind.length
+    shared, length, load = len(kind.loads), kind.length, load_of(kind)
     load0, load1, load2, load3 = (kind.loads[c % shared] for c in range(4))
     row1, row2, row3 = (c // shared for c in (1, 2, 3))
 
@@ -83,8 +83,7 @@ def dots_of(kind: Packed) -> Any:
             for b in range(rows):
                 p, s0 = vector(memory, x + b * inner, inner), F(0)
                 for i in range(inner):
-                    early = load0(w, i, inner) if k == 0 else load1(w, i, inner)
-                    s0 += p[i] * (early if k < 2 else load2(w, i, inner) if k == 2 else load3(w, i, inner))
+                    s0 += p[i] * load(w, k, i, inner)
                 memory[out + b * width + c] = s0
 
     return dots
