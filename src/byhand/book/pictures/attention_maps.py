@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.book.lessons.examples.paper_gpt import VOCABULARY
 from byhand.book.pictures.canvas import SMALL, TINY, Canvas
 from byhand.book.pictures.heat import crossed, heat, mask, scale
 from byhand.book.pictures.passes import TOKENS, attention_of, pass_of
@@ -36,7 +37,11 @@ def settled(x: Any) -> np.ndarray:
     return np.round(np.asarray(x, dtype=float), 6) + 0.0
 
 
-def _rows(weights: np.ndarray, of: Sequence[int], lang: str) -> list[str]:
+def _words(lang: str) -> list[str]:
+    return [VOCABULARY[token].said(lang) for token in TOKENS]
+
+
+def _rows(weights: np.ndarray, of: Sequence[object], lang: str) -> list[str]:
     """Say each row of weights up to the diagonal."""
     return [
         row(lang, QUERY.said(lang, of=n), found[: t + 1])
@@ -47,10 +52,10 @@ def _rows(weights: np.ndarray, of: Sequence[int], lang: str) -> list[str]:
 def one_in_words(lang: str) -> str:
     """Say the weights of the paper GPT."""
     start = Words(
-        "Attention weights of the paper GPT for the tokens 2, 1, 3; later keys are masked. ",
-        "纸上的 GPT 对词元 2、1、3 的注意力权重；之后的键被掩码遮住。",
+        "Attention weights of the paper GPT for its three words; later keys are masked. ",
+        "纸上的 GPT 对三个词的注意力权重；之后的键被掩码遮住。",
     )
-    return sentence(lang, start, _rows(of_paper_gpt()["weights"], TOKENS, lang))
+    return sentence(lang, start, _rows(of_paper_gpt()["weights"], _words(lang), lang))
 
 
 def two_in_words(lang: str) -> str:
@@ -70,7 +75,7 @@ def two_in_words(lang: str) -> str:
 
 
 def _map(
-    canvas: Canvas, x: float, title: Said, rows: np.ndarray, of: Sequence[int], *, queries: bool = True,
+    canvas: Canvas, x: float, title: Said, rows: np.ndarray, of: Sequence[object], *, queries: bool = True,
     weights: bool = True,
 ) -> float:  # fmt: skip
     """Draw a map with its title above it and its keys, and with its queries at the left; return its lower edge."""
@@ -90,8 +95,8 @@ def _map(
 
 def _key(canvas: Canvas) -> None:
     """Explain crossed cells and the colours of weights."""
-    crossed(canvas, 56, canvas.y, 24, 16)
-    canvas.text(86, canvas.y + 12, HIDDEN, size=SMALL)
+    crossed(canvas, 68, canvas.y, 24, 16)
+    canvas.text(98, canvas.y + 12, HIDDEN, size=SMALL)
     scale(canvas, 72, canvas.y + 26, 0.0, 1.0)
     canvas.text(228, canvas.y + 36, Words("weight", "权重"), size=SMALL)
     canvas.y += 44
@@ -101,10 +106,11 @@ def _key(canvas: Canvas) -> None:
 def attention_one_head(canvas: Canvas) -> None:
     """Scores and weights of the paper GPT's tokens side by side, masked cells crossed out."""
     found = of_paper_gpt()
-    canvas.heading(Words("Tokens 2, 1, 3 of the paper GPT", "纸上的 GPT：词元 2、1、3"))
-    left, right = 56, 240
-    bottom = _map(canvas, left, SCORES, found["scores"], TOKENS, weights=False)
-    _map(canvas, right, WEIGHTS, found["weights"], TOKENS, queries=False)
+    canvas.heading(Words("The three words of the paper GPT", "纸上的 GPT：三个词"))
+    words = _words(canvas.lang)
+    left, right = 68, 254
+    bottom = _map(canvas, left, SCORES, found["scores"], words, weights=False)
+    _map(canvas, right, WEIGHTS, found["weights"], words, queries=False)
     middle = canvas.y + 38 + 1.5 * CELL[1]
     canvas.arrow([(left + SIDE + 8, middle), (right - 8, middle)])
     canvas.text((left + SIDE + right) / 2, middle - 8, Words("mask", "掩码"), at="middle", size=TINY)

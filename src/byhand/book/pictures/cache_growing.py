@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from byhand.book.pictures.canvas import BLUE, RUST, SMALL, TINY, Canvas
-from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, model_of, rows_of
+from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, paper_model, rows_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Words
 
@@ -66,7 +66,7 @@ def cache_growing(canvas: Canvas) -> None:
     """Rows kept in one colour, rows computed in the other; at the right the rows of a pass without a cache."""
     canvas.swatch(KEYS, 14, Words("kept", "保留"), BLUE)
     canvas.swatch(VALUES, 14, Words("computed now", "本步计算"), RUST)
-    heads = model_of("kv-cache").config.n_heads
+    heads = paper_model().config.n_heads
     words = Words(f"head {HEAD} of {heads}", f"共 {heads} 个头，图为头 {HEAD}")
     canvas.text(396, 14, words, at="end", size=SMALL)
     canvas.y = 24

@@ -17,7 +17,7 @@ from byhand.book.practice.checking import tidy
 
 PARTIAL = r"\partial "
 SETTINGS = {
-    "bytes": r"\mathrm{byte}",
+    "text": r"\mathrm{text}",
     "tokens": r"\mathrm{token}",
     "targets": "y",
     "rate": r"\text{rate}",

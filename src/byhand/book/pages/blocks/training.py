@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from byhand.book.lessons.examples import sampling
-from byhand.book.lessons.examples.paper_gpt import BYTES
+from byhand.book.lessons.examples.paper_gpt import TEXT as PAPER_TEXT
 from byhand.book.pages.blocks.markdown import Rows, block, decimals, table, table_block, vector
 from byhand.book.pictures.cross_entropy_curve import loss as loss_of
-from byhand.book.pictures.passes import TARGETS, TOKENS, model_of
+from byhand.book.pictures.passes import TARGETS, TOKENS, paper_model
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import ModelConfig, OptimConfig
@@ -105,7 +105,7 @@ def first_update() -> Rows:
         yield f"{g:g}", decimals((parameter.data - before)[0, 0])
 
 
-@table_block("Gradient of `lm_head.b`|0|1|2|3", "`lm_head.b` 的梯度|0|1|2|3")
+@table_block("Gradient of `lm_head.b`|0|1|2", "`lm_head.b` 的梯度|0|1|2")
 def accumulated() -> Rows:
     """The gradient of the head's bias for two sequences: each alone, their mean, and both as one batch."""
     for words, g in accumulation():
@@ -114,10 +114,10 @@ def accumulated() -> Rows:
 
 def accumulation() -> list[tuple[Words, np.ndarray]]:
     """Return the gradients that `accumulated` shows, with their names."""
-    tokens, targets = [[2, 1, 3], [0, 3, 1]], [[1, 3, 0], [3, 1, 2]]
+    tokens, targets = [TOKENS, [1, 0, 2]], [TARGETS, [0, 2, 1]]
 
     def gradient(rows: slice) -> np.ndarray:
-        model = model_of("paper-gpt-4")
+        model = paper_model()
         model.loss(tokens[rows], targets[rows]).backward()
         return np.asarray(model.parameters()["lm_head.b"].grad)
 
@@ -144,14 +144,14 @@ def small_run(page: Path, lang: str) -> str:
 def small_text() -> Rows:
     """The text that the small run generates, always taking the likeliest byte."""
     _, before, after = trained()
-    yield Words("before training", "训练前"), [BYTES[0]], before
-    yield Words("after training", "训练后"), [BYTES[0]], after
+    yield Words("before training", "训练前"), [PAPER_TEXT[0]], before
+    yield Words("after training", "训练后"), [PAPER_TEXT[0]], after
 
 
 @cache
 def trained() -> tuple[list[tuple[int, float, np.ndarray]], list[int], list[int]]:
     """Train the paper GPT on its bytes; return loss and targets' probabilities at RUN, and its text before, after."""
-    model, optimizer = model_of("paper-gpt-4"), AdamW(lr=RATE, weight_decay=0.0)
+    model, optimizer = paper_model(), AdamW(lr=RATE, weight_decay=0.0)
     found, before = [], _written(model)
     for n in range(RUN[-1] + 1):
         model.zero_grad()
@@ -166,7 +166,7 @@ def trained() -> tuple[list[tuple[int, float, np.ndarray]], list[int], list[int]
 
 
 def _written(model: TinyGPT) -> list[int]:
-    return list(generate(model, [BYTES[0]], len(BYTES) - 1, Sampling(temperature=0), runtime="numpy"))
+    return list(generate(model, [PAPER_TEXT[0]], len(PAPER_TEXT) - 1, Sampling(temperature=0), runtime="numpy"))
 
 
 @table_block(f"Token|Logit|p|Running sum|u = {sampling.UNIFORM}", f"词元|logit|p|累计|u = {sampling.UNIFORM}")
