@@ -88,15 +88,15 @@ def _map(
         cell=CELL,
         largest=1.0 if weights else 0.0,
         rows_said=[QUERY.said(canvas.lang, of=n) for n in of] if queries else (),
-        columns_said=[KEY.said(canvas.lang, of=n) for n in of],
+        columns_said=[n if isinstance(n, str) else KEY.said(canvas.lang, of=n) for n in of],
         hidden=mask if weights else None,
     )
 
 
 def _key(canvas: Canvas) -> None:
     """Explain crossed cells and the colours of weights."""
-    crossed(canvas, 68, canvas.y, 24, 16)
-    canvas.text(98, canvas.y + 12, HIDDEN, size=SMALL)
+    crossed(canvas, 56, canvas.y, 24, 16)
+    canvas.text(86, canvas.y + 12, HIDDEN, size=SMALL)
     scale(canvas, 72, canvas.y + 26, 0.0, 1.0)
     canvas.text(228, canvas.y + 36, Words("weight", "权重"), size=SMALL)
     canvas.y += 44
@@ -108,7 +108,7 @@ def attention_one_head(canvas: Canvas) -> None:
     found = of_paper_gpt()
     canvas.heading(Words("The three words of the paper GPT", "纸上的 GPT：三个词"))
     words = _words(canvas.lang)
-    left, right = 68, 254
+    left, right = 72, 247
     bottom = _map(canvas, left, SCORES, found["scores"], words, weights=False)
     _map(canvas, right, WEIGHTS, found["weights"], words, queries=False)
     middle = canvas.y + 38 + 1.5 * CELL[1]

@@ -16,7 +16,7 @@ from byhand.engine import Tensor
 from byhand.engine.terms import element_name
 from byhand.tracing.tracer import Application
 
-ELEMENT = (0, 1, 2)  # of the stream, whose gradient is added up
+ELEMENT = (0, 2, 0)  # of the stream, whose gradient is added up
 FORKS = (
     Words("Where the stream forks (dot), its gradient is a sum:", "残差流在分叉处（圆点）的梯度是两项之和："),
     Words("one part comes through the +, one through the branch.", "一项来自 +，一项来自分支。"),

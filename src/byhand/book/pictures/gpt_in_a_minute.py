@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from byhand.book.numbers.arithmetic import decimal
 from byhand.book.lessons.examples.paper_gpt import VOCABULARY
-from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, VIOLET, WHITE, Canvas
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SIZE, SMALL, VIOLET, WHITE, Canvas
 from byhand.book.pictures.passes import TOKENS, next_token, pass_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Words
@@ -68,7 +68,7 @@ def gpt_in_a_minute(canvas: Canvas) -> None:
     _boxes(canvas, [str(token) for token in TOKENS], VIOLET)
     _down(canvas)
     label(Words("Vectors", "向量"), Words("looked up by word and position", "按词与位置查表"))
-    _boxes(canvas, [numbers(row) for row in arrays["x"][0]], BLUE)
+    _boxes(canvas, [numbers(row) for row in arrays["x"][0]], BLUE, size=SMALL)
     _down(canvas)
     _blocks(canvas)
     _down(canvas)
@@ -93,9 +93,9 @@ def gpt_in_a_minute(canvas: Canvas) -> None:
     canvas.y += 8
 
 
-def _boxes(canvas: Canvas, words: list[str], fill: str, high: float = 26) -> None:
+def _boxes(canvas: Canvas, words: list[str], fill: str, high: float = 26, size: float = SIZE) -> None:
     for i, word in enumerate(words):
-        canvas.box(LEFT + i * COLUMN, canvas.y, BOX, high, word, fill=fill)
+        canvas.box(LEFT + i * COLUMN, canvas.y, BOX, high, word, fill=fill, size=size)
     canvas.y += high
 
 

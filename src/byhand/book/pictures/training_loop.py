@@ -8,7 +8,7 @@ from functools import lru_cache
 from byhand.book.lessons.examples.paper_gpt import OPTIMIZER, RATE
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, VIOLET, WHITE, Canvas
-from byhand.book.pictures.passes import TARGETS, TOKENS, paper_model, next_token
+from byhand.book.pictures.passes import TARGETS, TOKENS, next_token, paper_model
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Said, Words
 from byhand.config import OptimConfig
