@@ -77,7 +77,7 @@ def _predicted(model: TinyGPT) -> tuple[str, ...]:
 
 @table_block("Weights|Gradient times change, summed", "权重|梯度乘以改变量，再求和")
 def foretold() -> Rows:
-    """What the gradient foretells of the loss after the first update, by part of the model, and what it really does."""
+    """What the gradient foretells of the loss after the first update, by part of the model, and what comes."""
     before, after = pass_of("paper-gpt"), updated(RATE)
     whole = 0.0
     for words, names in GROUPS.items():

@@ -155,7 +155,7 @@ def _in_words(text: list[int]) -> Words:
 
 @cache
 def trained() -> tuple[list[tuple[int, float, np.ndarray]], list[int], list[int]]:
-    """Train the paper GPT anew; return loss and targets' probabilities at RUN, and what it writes before and after."""
+    """Train the paper GPT anew; return loss and targets' probabilities at RUN, what it writes before and after."""
     model, optimizer = paper_model(), AdamW(lr=RATE, weight_decay=0.0)
     tokens, targets = REVERSED[:-1], REVERSED[1:]
     found, before = [], _written(model)
