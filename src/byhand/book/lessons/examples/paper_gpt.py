@@ -1,8 +1,8 @@
 """A whole GPT on paper: four words, four columns, one block; to the loss, every gradient, one AdamW step.
 
 The text is "no pain no gain" (不见不散). The word `no` occurs twice, followed by `pain` once and by `gain` once, so
-that no rule about a word alone can be right twice. Each weight has a job that can be read. The columns of the stream say:
-it is `no`, it is `pain`, `gain` is due, and the place.
+that no rule about a word alone can be right twice. Each weight has a job that can be read. The columns of the stream
+say: it is `no`, it is `pain`, `gain` is due, and the place.
 
     queries, keys    `no` looks for `pain`, `pain` looks for `no`
     value, W_proj    "I am `pain`" is passed on, and written to the column of `gain`
