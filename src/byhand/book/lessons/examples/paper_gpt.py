@@ -100,14 +100,14 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 def data_step() -> Step:
     """Return the step that cuts tokens and targets from the bytes."""
     place = findings()["sample_batch"]
-    found = tuple(Number(f"targets[{t}]", f"byte {t + 1}", BYTES[t + 1]) for t in range(len(BYTES) - 1))
+    found = tuple(Number(f"y[{t}]", f"byte[{t + 1}]", BYTES[t + 1]) for t in range(len(BYTES) - 1))
     arrays = (
         Array(r"\mathrm{token}", "tokens", np.asarray(BYTES[:-1])),
         Array("y", "targets", np.asarray(BYTES[1:])),
     )
     return Step(
         place.title,
-        "tokens[t] = byte[s + t],  targets[t] = byte[s + t + 1] = tokens[t + 1]",
+        "token[t] = byte[s + t],  y[t] = byte[s + t + 1] = token[t + 1]",
         str(place.forward),
         found,
         rows_of(arrays),
