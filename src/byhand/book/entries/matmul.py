@@ -43,6 +43,7 @@ entry = Entry(
         "transposed; ∂B follows in the same way.",
         "对每个 n，A[m,k] 以系数 B[k,n] 影响 Y[m,n]。对 n 求和就是 ∂Y 乘以 B 的转置；∂B 同理。",
     ),
+    on_paper=(r"Y = A B", r"\partial A = \partial Y\, B^{\top}, \quad \partial B = A^{\top} \partial Y"),
     place=("arrays", 3),
     asked=(
         "torch.matmul, torch.mm, torch.bmm, np.dot, matrix multiply, multiply two matrices, "

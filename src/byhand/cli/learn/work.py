@@ -17,8 +17,9 @@ from byhand.cli.terminal.say import show
 from byhand.errors import ByhandError
 
 LIST = Words(
-    "Worked examples (byhand work NAME; --quiz asks for numbers; a title, or a part of one, is a name too):",
-    "手算例子（byhand work 名称；--quiz 提问；标题或其中一部分也可作名称）：",
+    "Worked examples. Read one: byhand work NAME. Do it yourself: byhand work NAME --quiz. "
+    "A title, or part of one, is a name too:",
+    "手算例子。阅读：byhand work 名称；自己做：byhand work 名称 --quiz。名称也可以是标题或标题的一部分：",
 )
 
 
@@ -30,11 +31,11 @@ class Options:
     """Which example: its name, or its title in either language; or any equation, on its own small numbers. Omit it to
     list the examples."""
     quiz: Switch = False
-    """Ask for about 30 instructive numbers before showing them, and name mistakes that are known."""
+    """Ask for about 30 instructive numbers, with hints; common mistakes are named."""
     all: Switch = False
-    """Ask for every number of the example instead."""
+    """With --quiz: ask for every number of the example."""
     from_: int = 1
-    """The step to begin with."""
+    """The step to begin at."""
     resume: Switch = False
     """Continue the last unfinished quiz of this example."""
     plot: Plot = None

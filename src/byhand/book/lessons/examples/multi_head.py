@@ -33,7 +33,7 @@ def lesson(array: Maker) -> Content:
 def attended(array: Maker, heads: int) -> Trace:
     """Return attention with so many heads."""
     weights = {k: WEIGHTS[f"blocks.0.attn.{k}"] for k in ("w_qkv", "b_qkv", "w_proj", "b_proj")}
-    inputs = [Tensor(array(x), name=k) for k, x in {"h": INPUT, **weights}.items()]
+    inputs = [Tensor(array(x), name=k) for k, x in {"H": INPUT, **weights}.items()]
     return Trace.of(lambda: causal_self_attention(*inputs, n_heads=heads, name="attn"))
 
 

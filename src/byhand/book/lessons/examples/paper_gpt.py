@@ -35,7 +35,7 @@ from byhand.tracing.trace import Trace
 
 VOCABULARY = (Words("no", "不"), Words("pain", "见"), Words("gain", "散"))
 TEXT = (0, 1, 0, 2)
-CONFIG = ModelConfig(vocab_size=3, seq_len=3, d_model=4, n_layers=1, n_heads=1, d_ff=2, norm_eps=1e-9)
+CONFIG = ModelConfig(vocab_size=3, seq_len=3, d_model=4, n_layers=1, n_heads=1, d_ff=2, norm_eps=1e-17)
 WEIGHTS: dict[str, Any] = {
     "wte": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
     "wpe": [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, -1]],
@@ -110,14 +110,14 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 def data_step() -> Step:
     """Return the step that cuts tokens and targets from the bytes."""
     place = findings()["sample_batch"]
-    found = tuple(Number(f"targets[{t}]", f"text[{t + 1}]", TEXT[t + 1]) for t in range(len(TEXT) - 1))
+    found = tuple(Number(f"y[{t}]", f"text[{t + 1}]", TEXT[t + 1]) for t in range(len(TEXT) - 1))
     arrays = (
         Array(r"\mathrm{token}", "tokens", np.asarray(TEXT[:-1])),
         Array("y", "targets", np.asarray(TEXT[1:])),
     )
     return Step(
         place.title,
-        "tokens[t] = text[s + t],  targets[t] = text[s + t + 1] = tokens[t + 1]",
+        "token[t] = text[s + t],  y[t] = text[s + t + 1] = token[t + 1]",
         str(place.forward),
         found,
         rows_of(arrays),

@@ -25,8 +25,8 @@ def lesson(array: Maker) -> Content:
 
     def whole() -> Tensor:
         softmax(z, name="p")
-        softmax(temperature(z, tau=TAU, name="z(τ=2)"), name="p(τ=2)")
-        return softmax(top_k(z, k=K, name="z(k=2)"), name="p(k=2)")
+        softmax(temperature(z, tau=TAU, name="z'"), name="p'")
+        return softmax(top_k(z, k=K, name="z''"), name="p''")
 
     trace = Trace.of(whole)
     intro = Words(
