@@ -229,7 +229,7 @@ def test_products_by_nought_and_one_are_spelled_out_once(name):
     for step in make(name).steps:
         if step.stem in ("linear", "matmul", "mix", "attention_scores"):
             for number in step.numbers:
-                trivial = r"(?<![\d.])(?<!− )[01] ×|× [01](?![\d.])"  # − 1 × x shows whose sign it is
+                trivial = r"(?<![\d.])(?<![−] )(?<!−)[01] ×|× [01](?![\d.])"  # − 1 × x shows whose sign it is
                 assert number.whole or not re.search(trivial, str(number.expression)), number
 
 

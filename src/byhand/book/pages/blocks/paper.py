@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,9 +35,9 @@ GROUPS = {
 }
 
 
-def model_with(config: ModelConfig = CONFIG, **changed: Any) -> TinyGPT:
-    """Return the paper GPT with another setting or with other weights."""
-    return model_of(config, {name: array(w) for name, w in WEIGHTS.items()} | changed)
+def model_with(changed: Mapping[str, Any], config: ModelConfig = CONFIG) -> TinyGPT:
+    """Return the paper GPT with some weights or a setting changed."""
+    return model_of(config, {name: array(w) for name, w in WEIGHTS.items()} | {**changed})
 
 
 def chances(model: TinyGPT, tokens: Iterable[int] = TOKENS) -> np.ndarray:
@@ -68,7 +68,7 @@ def without_parts() -> Rows:
         (Words("attention alone", "只有注意力"), (MLP,)),
         (Words("both", "两者都写"), ()),
     ):
-        yield words, *_predicted(model_with(**{name: array(WEIGHTS[name]) * 0 for name in missing}))
+        yield words, *_predicted(model_with({name: array(WEIGHTS[name]) * 0 for name in missing}))
 
 
 def _predicted(model: TinyGPT) -> tuple[str, ...]:
@@ -108,8 +108,8 @@ def _same_keys() -> np.ndarray:
 
 
 CHANGES: dict[str, Callable[[], tuple[TinyGPT, Sequence[int], int]]] = {
-    "mask-off": lambda: (model_with(replace(CONFIG, causal=False)), TOKENS, 0),
-    "keys-like-queries": lambda: (model_with(**{"blocks.0.attn.w_qkv": _same_keys()}), TOKENS, -1),
+    "mask-off": lambda: (model_with({}, replace(CONFIG, causal=False)), TOKENS, 0),
+    "keys-like-queries": lambda: (model_with({"blocks.0.attn.w_qkv": _same_keys()}), TOKENS, -1),
     "word-swapped": lambda: (paper_model(), (NO, GAIN, NO), -1),
     "words-exchanged": lambda: (paper_model(), (PAIN, NO, NO), -1),
 }
@@ -147,4 +147,4 @@ def nudged() -> Rows:
 def _nudged_loss(name: str, index: tuple[int, ...], step: float) -> float:
     weight = array(WEIGHTS[name]).copy()
     weight[index] += step
-    return model_with(**{name: weight}).loss([TOKENS], [TARGETS]).item()
+    return model_with({name: weight}).loss([TOKENS], [TARGETS]).item()
