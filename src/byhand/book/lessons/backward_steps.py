@@ -88,8 +88,8 @@ def _step(gradients: Gradients, back: BackwardStep) -> Step:
 def _goal(known: list[str], wanted: list[str]) -> Words:
     """Return the goal of a backward step."""
     return Words(
-        f"From {', '.join(known)} to {', '.join(wanted)}: the derivative of the loss with respect to each input.",
-        f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即损失对各个输入的导数。",
+        f"From {', '.join(known)} to {', '.join(wanted)}: how much the loss changes with each of these numbers.",
+        f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即这些数变化时损失变化多少。",
     )
 
 

@@ -80,13 +80,14 @@ Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction
 
 @dataclass(frozen=True)
 class Lesson:
-    """A worked example from beginning to end: the given arrays, and the steps."""
+    """A worked example from beginning to end: the given arrays, and the steps; `changes` of what is given otherwise."""
 
     name: str
     title: Words
     intro: Words
     steps: tuple[Step, ...]
     given: NamedArrays
+    changes: tuple[str, ...] = ()
 
 
 def number_text(x: Any) -> str:

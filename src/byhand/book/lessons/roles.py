@@ -40,8 +40,8 @@ ROLES: dict[tuple[str, ...], Role] = {
         Words("keys", "键"),
         Words("Give each token a key: what it can be found by.", "给每个词元一个键：别人凭哪些特征找到它。"),
         Words(
-            "W_K swaps the two columns here, so each token's key equals the other token's query.",
-            "这里的 W_K 交换两列：每个词元的键，正好是另一个词元要找的。",
+            "Every key meets every query in a dot product, so both have the same number of columns.",
+            "每个键都要与每个查询做点积，所以两者的列数相同。",
         ),
     ),
     ("linear", "V"): Role(
