@@ -144,7 +144,7 @@ def test_a_step_says_what_it_is_for_and_why(name):
 
 def test_a_reason_is_told_once():
     said = text(make("paper-gpt"))
-    assert said.count("     Why: x[i] contributes to result j with the factor W[i,j]") == 1
+    assert said.count("     Why: x[i] is multiplied by W[i,j] in every result j") == 1
     assert said.count("Derivative: Linear layer") == 5
 
 

@@ -26,7 +26,7 @@ def _walked() -> Gradients:
 def _pairs() -> dict[str, tuple[str, str]]:
     found = _walked()
     return {
-        name: (decimal(float(found.trace.values[name])), decimal(float(found.by_name[name]))) for name in GRAPH
+        name: (decimal(float(found.trace.values[name][0])), decimal(float(found.by_name[name][0]))) for name in GRAPH
     }
 
 

@@ -48,15 +48,15 @@ def lesson(array: Maker, start: dict[str, Any] = START) -> Content:
 
 def graph(array: Maker, start: dict[str, Any] = START) -> Gradients:
     """Return the graph c = a b, d = c + a, e = d - goal, L = e e, walked back."""
-    a, b = (Tensor(array(start[name]), requires_grad=True, name=name) for name in "ab")
-    away = Tensor(np.negative(array(start["goal"]), out=np.empty_like(array(start["goal"]))), name="−goal")
+    a, b = (Tensor(array([start[name]]), requires_grad=True, name=name) for name in "ab")
+    away = Tensor(-array([start["goal"]]), name="−goal")
 
     def whole() -> Tensor:
         d = add(mul(a, b, name="c"), a, name="d")
         e = add(d, away, name="e")
         return mul(e, e, name="L")
 
-    return settled_backward(Trace.of(whole), array(1))
+    return settled_backward(Trace.of(whole), array([1]))
 
 
 def _number(label: Said, text: str, value: Any, *wrong: Mistake) -> Number:
@@ -155,7 +155,7 @@ def _rules(n: dict[str, Any]) -> Iterator[Step]:
         goal=Words("Nudge b up and down, and divide by the whole way.", "把 b 向上、向下各微调一次，除以两者之间的距离。"),
         why=Words(
             "By the rules: b is a factor twice, and each place gives the other factor, 3 + 3. Upwards alone the nudge "
-            "gives 6.01, since the slope of a curve changes on the way; a smaller nudge comes closer to 6, and both "
+            "gives 6.01, since a square grows faster the larger b is; a smaller nudge comes closer to 6, and both "
             "sides together meet it.",
             "按规则：b 作为因子出现两次，每处给出另一个因子，即 3 + 3。只向上微调得 6.01，因为 b 越大，平方增长得越快；"
             "微调越小越接近 6，两边合起来正好是 6。",
@@ -166,8 +166,8 @@ def _rules(n: dict[str, Any]) -> Iterator[Step]:
 def _graph_steps(n: dict[str, Any], gradients: Gradients) -> Iterator[Step]:
     """Yield the six nodes forward and back, each gradient by a nudge, and a step against the gradient."""
     h, goal, t = n["nudge"], n["goal"], number_text
-    v = {name: gradients.trace.values[name][()] for name in GRAPH}
-    d = {name: gradients.by_name[name][()] for name in GRAPH}
+    v = {name: gradients.trace.values[name][0] for name in GRAPH}
+    d = {name: gradients.by_name[name][0] for name in GRAPH}
     yield Step(
         Words("Six nodes, forward", "六个节点：前向"), "c = a × b,  d = c + a,  e = d − 5,  L = e × e", "",
         (
@@ -177,9 +177,13 @@ def _graph_steps(n: dict[str, Any], gradients: Gradients) -> Iterator[Step]:
             _number("L", f"{t(v['e'])} × {t(v['e'])}", v["L"]),
         ),
         goal=Words("d should be 5. L says how far it is: the square of the error.", "希望 d 等于 5。L 是误差的平方，表示差多远。"),
+        why=Words(
+            "The square is 0 at the goal and positive on both sides of it, so a smaller L is always better.",
+            "达到目标时平方为 0，偏向哪一边都是正数，所以 L 总是越小越好。",
+        ),
     )  # fmt: skip
     yield Step(
-        Words("Six nodes, back", "六个节点：反向"), "∂a = ∂c × b + ∂d × 1", "",
+        Words("Six nodes, back", "六个节点：反向"), "∂e = ∂L × (e + e),  ∂d = ∂e × 1,  ∂c = ∂d × 1,  ∂b = ∂c × a,  ∂a = ∂c × b + ∂d × 1", "",
         (
             _number("∂e", f"{t(d['L'])} × ({t(v['e'])} + {t(v['e'])})", d["e"], Mistake(*ONE_WAY, float(v["e"]))),
             _number("∂d", f"{t(d['e'])} × 1", d["d"]),
@@ -190,7 +194,7 @@ def _graph_steps(n: dict[str, Any], gradients: Gradients) -> Iterator[Step]:
                 *(Mistake(*ONE_WAY, float(x)) for x in (d["c"] * v["b"], d["d"])),
             ),
         ),
-        goal=Words("From L back to a and b, one node at a time.", "从 L 逐个节点传回 a 与 b。"),
+        goal=Words("From L back to a and b, one node at a time. ∂L is 1: L changes as much as L.", "从 L 逐个节点传回 a 与 b。∂L 是 1：L 的变化就等于 L 的变化。"),
         why=Words(
             "A nudge of d arrives at e times 1 and from e at L times 6: rates along a way multiply. The rates of "
             "different ways add. This is the chain rule.",
@@ -213,6 +217,10 @@ def _graph_steps(n: dict[str, Any], gradients: Gradients) -> Iterator[Step]:
         Words("The same gradients by nudges", "用微调验证同样的梯度"), "∂x = (L(x + 0.01) − L(x − 0.01)) / 0.02", "",
         tuple(found),
         goal=Words("Nudge each node, and compute L from there on.", "逐个微调节点，从该处起重新计算 L。"),
+        why=Words(
+            "A nudge needs no rule, so it can check every rule. It costs two passes for each number.",
+            "微调不依赖任何规则，所以能检验一切规则；代价是每个数要算两遍。",
+        ),
     )  # fmt: skip
     new = {name: v[name] - n["rate"] * d[name] for name in "ab"}
     after = (new["a"] * new["b"] + new["a"] - goal) ** 2

@@ -16,7 +16,7 @@ from byhand.book.lessons.examples.matrix_core import GIVEN, given_weights, loss_
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import value
 from byhand.book.pages.blocks.arrays import letter_of, matrix_of
-from byhand.book.pages.blocks.markdown import Rows, block, decimals, inline, table, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, decimals, display_lines, inline, table, table_block
 from byhand.book.words.language import Words
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.mix import mix
@@ -32,6 +32,7 @@ FUNCTIONS: dict[str, tuple[str, Callable[[float], float]]] = {
     "ln": (r"\ln x", math.log),
 }
 NUDGE = 0.001
+UNCHANGED = Words(r"\text{ (unchanged)}", r"\text{（不变）}")
 ELEMENT = re.compile(r"([\w']+)\[([\d,]+)\]")
 
 
@@ -97,11 +98,21 @@ def _loss(name: str, index: tuple[int, ...], step: float) -> float:
 
 @block
 def changed(page: Path, lang: str, name: str, *words: str) -> str:
-    """Arrays of a worked example as they are and after changes: `changed matrix-core W_K=W_Q P loss`."""
+    """Arrays of a worked example as they are, and what changes make of them: `changed matrix-core W_K=W_Q P loss`."""
     changes = tuple(word for word in words if "=" in word)
     plain, now = (dict(_arrays(make(name, changes=c))) for c in ((), changes))
-    rows = ((inline(letter), *(inline(_shown(x[key])) for x in (plain, now))) for key, letter in _asked(words, plain))
-    return table(Words("|As it was|Now", "|原来|现在"), rows, lang)
+    return display_lines([line for key, letter in _asked(words, plain) for line in _lines(letter, plain[key], now[key], lang)])
+
+
+def _lines(letter: str, before: Any, now: Any, lang: str) -> Iterator[str]:
+    """Yield an array and, unless it stays, what it becomes: below each other, since a telephone is narrow."""
+    known, new = _shown(before), _shown(now)
+    if known == new:
+        yield f"{letter} = {known} {UNCHANGED.said(lang)}"
+    elif np.ndim(before) == 0:
+        yield rf"{letter} = {known} \; \to \; {new}"
+    else:
+        yield from (f"{letter} = {known}", rf"\quad \to \; {new}")
 
 
 def _asked(words: tuple[str, ...], there: dict[str, Any]) -> Iterator[tuple[str, str]]:
