@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from byhand.book.pages.blocks import gradients, reasons, steps
-from byhand.engine import gradcheck
 
 PAGE = Path(__file__)
 

@@ -50,8 +50,8 @@ entry = Entry(
         "可以比较。",
     ),
     why_back=Words(
-        "Every logit raises the loss at the rate of its own probability. The target's logit also lowers it at the rate "
-        "1. Together this is prediction minus target; the mean divides it by N.",
+        "Every logit raises the loss at the rate of its own probability. The target's logit also lowers it at the "
+        "rate 1. Together this is prediction minus target; the mean divides it by N.",
         "每个 logit 都以自己的概率为比率使损失增大；目标的 logit 同时又以比率 1 使损失减小。合起来就是预测减目标，"
         "取平均时再除以 N。",
     ),

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,6 +29,7 @@ Choices = Mapping[str, tuple[int, ...]]
 
 HOW = "Write it like W_K=W_Q, X[0]=X[1], W_Q[0,0]=1.001 or rate=1/5."
 LONGEST = 1000  # characters of a change
+LARGEST = 1_000_000
 DEEPEST = 4  # brackets inside each other
 _PLACE = re.compile(r"\s*([^\W\d][\w.]*'?)\s*(?:\[([\d\s,]+)\])?\s*")
 _ENTRY = re.compile(r"[^\[\],]+")
@@ -57,7 +57,9 @@ def with_changes(given: Given, changes: Sequence[str], choices: Choices = {}) ->
         allowed = choices.get(name)
         numbers = set(_numbers(found))
         if allowed and not numbers <= set(allowed):
-            raise ByhandError(f"--set {change[:80]!r}: {name} takes {' or '.join(map(str, allowed))}. Use one of them.")
+            raise ByhandError(
+                f"--set {change[:80]!r}: {name} takes {' or '.join(map(str, allowed))}. Use one of them."
+            )
         _put(new, name, index, found)
     return new
 
@@ -80,7 +82,9 @@ def _named(lesson: Lesson) -> dict[str, Number]:
 
 def _require_name(name: str, given: Given) -> None:
     if name not in given:
-        raise ByhandError(f"--set names {name[:40]!r}, which the example does not have. Use one of {', '.join(given)}.")
+        raise ByhandError(
+            f"--set names {name[:40]!r}, which the example does not have. Use one of {', '.join(given)}."
+        )
 
 
 def _index(written: str | None) -> tuple[int, ...]:
@@ -123,10 +127,10 @@ def _value(written: str, given: Given) -> Any:
 
 
 def _number(written: str) -> str:
-    """Return a number as a closed form; ByhandError if it is none, or not finite."""
+    """Return a number as a closed form; ByhandError if it is none, or too large for the arithmetic that follows."""
     number = tidy(written)
-    if not math.isfinite(closed_form.value(number)):
-        raise ByhandError(f"{written.strip()!r} is not finite. Use a finite number.")
+    if abs(closed_form.value(number)) > LARGEST:
+        raise ByhandError(f"{written.strip()!r} is too large for an example. Use a number up to {LARGEST:,}.")
     return number
 
 
@@ -139,7 +143,8 @@ def _in_words(numbers: Any) -> str:
     if not isinstance(numbers, list):
         return "one number"
     if any(isinstance(row, list) for row in numbers):
-        return f"{len(numbers)} row{'s' * (len(numbers) != 1)} of {' and '.join(sorted({str(len(r)) for r in numbers if isinstance(r, list)}))}"
+        lengths = sorted({len(row) for row in numbers if isinstance(row, list)})
+        return f"{len(numbers)} row{'s' * (len(numbers) != 1)} of {' and '.join(map(str, lengths))}"
     return f"{len(numbers)} number{'s' * (len(numbers) != 1)}"
 
 

@@ -80,7 +80,7 @@ Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction
 
 @dataclass(frozen=True)
 class Lesson:
-    """A worked example from beginning to end: the given arrays, and the steps; `changes` of what is given otherwise."""
+    """A worked example from beginning to end: the given arrays, the steps; `changes` of what is given."""
 
     name: str
     title: Words

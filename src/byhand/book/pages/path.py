@@ -37,8 +37,8 @@ PATH = (
     Stop(
         "matrix-core", ARITHMETIC, (), 100,
         Words(
-            "say what a gradient is, and work through attention on two tokens with a pencil: scores, weights, output, "
-            "loss, gradients, one update",
+            "say what a gradient is, and work through attention on two tokens with a pencil: scores, weights, "
+            "output, loss, gradients, one update",
             "说清梯度是什么，并用纸笔算完两个词元的注意力：分数、权重、输出、损失、各个梯度和一次更新",
         ),
         "byhand work matrix-core --quiz", "cross-entropy",

@@ -7,7 +7,7 @@ from functools import cache
 from byhand.book.lessons.examples import numbers
 from byhand.book.lessons.examples.nudges import GRAPH, START, graph
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, RUST, SMALL, TINY, Canvas
+from byhand.book.pictures.canvas import BLUE, RUST, TINY, Canvas
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Words
 from byhand.tracing.gradients import Gradients
@@ -32,7 +32,7 @@ def _pairs() -> dict[str, tuple[str, str]]:
 
 def six_nodes_in_words(lang: str) -> str:
     """Say each node's equation, value and gradient."""
-    start = Words("Six nodes with value and gradient. ", "六个节点及其值与梯度。")
+    start = Words("Six numbers with value and gradient. ", "六个数及其值与梯度。")
     said = (
         f"{TITLES[name]} = {value}{Words(', ', '，').said(lang)}∂{name} = {slope}"
         for name, (value, slope) in _pairs().items()
@@ -40,7 +40,7 @@ def six_nodes_in_words(lang: str) -> str:
     return start.said(lang) + SEMICOLON.said(lang).join(said) + Words(".", "。").said(lang)
 
 
-@picture(Words("Six nodes with value and gradient", "六个节点的值与梯度"), six_nodes_in_words)
+@picture(Words("Six numbers with value and gradient", "六个数的值与梯度"), six_nodes_in_words)
 def six_nodes(canvas: Canvas) -> None:
     """Every node's equation above its value and its gradient; arrows run forward."""
     for name, (x, y) in PLACES.items():
@@ -49,7 +49,7 @@ def six_nodes(canvas: Canvas) -> None:
         canvas.matrix(x, y, [[value]], BLUE, cell=CELL)
         canvas.matrix(x, y + CELL[1], [[slope]], RUST, cell=CELL)
     right, middle = {name: x + CELL[0] for name, (x, _) in PLACES.items()}, 75 + CELL[1]
-    for k, (one, other) in enumerate((("c", "d"), ("d", "e"), ("e", "L"))):
+    for one, other in (("c", "d"), ("d", "e"), ("e", "L")):
         canvas.arrow([(right[one] + 2, middle), (PLACES[other][0] - 2, middle)])
     canvas.arrow([(right["a"] + 2, 60), (PLACES["c"][0] - 2, middle - 8)])
     canvas.arrow([(right["b"] + 2, 130), (PLACES["c"][0] - 2, middle + 8)])

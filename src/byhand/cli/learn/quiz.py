@@ -43,9 +43,7 @@ SAID = {
     "no_number": Words("that is no number: {how}", "这不是数字：{how}"),
     "score": Words("{right} of {asked} right at the first try.", "共 {asked} 题，第一次就答对 {right} 题。"),
     "left": Words("To go on: {work} --quiz --resume", "继续：{work} --quiz --resume --lang zh"),
-    "not_kept": Words(
-        "To go on: {work} --quiz --from {step}", "继续：{work} --quiz --from {step} --lang zh"
-    ),
+    "not_kept": Words("To go on: {work} --quiz --from {step}", "继续：{work} --quiz --from {step} --lang zh"),
 }
 
 

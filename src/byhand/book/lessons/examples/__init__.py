@@ -21,7 +21,9 @@ from byhand.errors import ByhandError, suggestion
 
 Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
 TITLES = {
-    "nudges": Words("Nudges: what a gradient is, from one number to a graph", "微调一个数：梯度是什么，从一个数到一张图"),
+    "nudges": Words(
+        "Nudges: what a gradient is, from one number to a graph", "微调一个数：梯度是什么，从一个数到一张图"
+    ),
     "paper-gpt": Words(
         "A GPT on paper: bytes to loss, every gradient, one update", "纸上的 GPT：从字节到损失、全部梯度与一次更新"
     ),
@@ -58,7 +60,7 @@ TITLES = {
 
 
 def make(name: str, exact: bool = False, changes: Sequence[str] = ()) -> Lesson:
-    """Build a worked example, with exact forms if `exact`, and with `changes` of its given numbers, such as `W_K=W_Q`.
+    """Build a worked example, with exact forms if `exact`, and with `changes` of its numbers, such as `W_K=W_Q`.
 
     Raises ByhandError for a wrong name, or a change that cannot be made.
     """

@@ -4,7 +4,7 @@ from byhand.book.lessons.changes import Given
 from byhand.book.lessons.examples import Maker, matrix_core
 from byhand.book.lessons.lesson import Content
 
-GIVEN: Given = matrix_core.GIVEN | {"y": [0, 1]}
+GIVEN: Given = {**matrix_core.GIVEN, "y": [0, 1]}
 CHOICES = matrix_core.CHOICES
 
 

@@ -14,9 +14,9 @@ from byhand.engine import Tensor
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
+from byhand.errors import ByhandError
 from byhand.tracing.answers import Answer
 from byhand.tracing.sampling import drawn_with
-from byhand.errors import ByhandError
 from byhand.tracing.trace import Trace
 
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7

@@ -1,4 +1,4 @@
-"""Generated tables of small changes: values and slopes of a function, gradients checked by a nudge, examples changed."""
+"""Generated tables of changes: values and slopes of a function, gradients checked by a nudge, examples changed."""
 
 from __future__ import annotations
 
@@ -56,15 +56,17 @@ def slopes(page: Path, lang: str, name: str, *at: str) -> str:
 
 def _across(lang: str, at: tuple[str, ...], rows: tuple[tuple[object, Callable[[float], float]], ...]) -> str:
     head = "|".join((inline("x"), *at))
-    return table(Words(head, head), ((said, *(decimal(function(value(x)), 4) for x in at)) for said, function in rows), lang)
+    return table(
+        Words(head, head), ((said, *(decimal(function(value(x)), 4) for x in at)) for said, function in rows), lang
+    )
 
 
 @table_block(
-    f"Number|Loss, {NUDGE:g} more|Loss, {NUDGE:g} less|Difference / {2 * NUDGE:g}|Gradient by the rules",
-    f"数|增大 {NUDGE:g} 时的损失|减小 {NUDGE:g} 时的损失|差 / {2 * NUDGE:g}|按规则得到的梯度",
+    f"Number|Loss with {NUDGE:g} more, and less|Difference / {2 * NUDGE:g}|Gradient by the rules",
+    f"数|增大、减小 {NUDGE:g} 时的损失|差 / {2 * NUDGE:g}|按规则得到的梯度",
 )
 def nudged(*elements: str) -> Rows:
-    """Elements of the matrix core, such as `z[0]` or `W_Q[0,0]`, nudged both ways: the loss, its slope, the gradient."""
+    """Elements of the matrix core, such as `z[0]` or `W_Q[0,0]`, nudged both ways: loss, slope, gradient."""
     for written in elements:
         found = ELEMENT.fullmatch(written)
         if found is None:
@@ -72,7 +74,8 @@ def nudged(*elements: str) -> Rows:
         name, index = found[1], tuple(map(int, found[2].split(",")))
         gradient = np.squeeze(_core().by_name[name])[index]
         more, less = (_loss(name, index, step) for step in (NUDGE, -NUDGE))
-        yield f"`{written}`", f"{more:.8f}", f"{less:.8f}", decimals((more - less) / (2 * NUDGE)), decimals(gradient)
+        losses = f"{more:.8f} <br> {less:.8f}"
+        yield f"`{written}`", losses, decimals((more - less) / (2 * NUDGE)), decimals(gradient)
 
 
 @cache
@@ -101,7 +104,9 @@ def changed(page: Path, lang: str, name: str, *words: str) -> str:
     """Arrays of a worked example as they are, and what changes make of them: `changed matrix-core W_K=W_Q P loss`."""
     changes = tuple(word for word in words if "=" in word)
     plain, now = (dict(_arrays(make(name, changes=c))) for c in ((), changes))
-    return display_lines([line for key, letter in _asked(words, plain) for line in _lines(letter, plain[key], now[key], lang)])
+    return display_lines(
+        [line for key, letter in _asked(words, plain) for line in _lines(letter, plain[key], now[key], lang)]
+    )
 
 
 def _lines(letter: str, before: Any, now: Any, lang: str) -> Iterator[str]:

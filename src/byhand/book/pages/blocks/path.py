@@ -27,8 +27,8 @@ def path(page: Path, lang: str, name: str) -> str:
         Words(f"**Time:** about {stop.minutes} minutes", f"**时间**：约 {stop.minutes} 分钟"),
         Words(f"**Afterwards you can** {stop.outcome.en}", f"**读完之后，你能**{stop.outcome.zh}"),
         Words(
-            f"**To run the commands:** `{SET_UP}` once, in a copy of the project, and `{ACTIVATE}` in each new terminal "
-            f"([more]({relative(page, ROOT / 'README.md')}#two-commands))",
+            f"**To run the commands:** `{SET_UP}` once, in a copy of the project, and `{ACTIVATE}` in each new "
+            f"terminal ([more]({relative(page, ROOT / 'README.md')}#two-commands))",
             f"**要运行命令**：在项目的副本里执行一次 `{SET_UP}`，以后每开一个终端执行 `{ACTIVATE}`"
             f"（[详见]({relative(page, ROOT / 'README.zh-CN.md')}#两条命令)）",
         ),
@@ -43,10 +43,10 @@ def onward(page: Path, lang: str, name: str) -> str:
     lines = [f"**{Words('Try it', '动手').said(lang)}**{COLON.said(lang)}`{stop.command_in(lang)}`"]
     if stop.sheet:
         sheet = Words(
-            f"**On paper**: `byhand worksheet --topic {stop.sheet} --seed 1` writes exercises to print, new ones for each "
-            "seed; `byhand grade` marks your answers.",
-            f"**纸上练习**：`byhand worksheet --topic {stop.sheet} --seed 1 --lang zh` 生成可打印的练习，换一个种子就换一套题；"
-            "`byhand grade` 批改答案。",
+            f"**On paper**: `byhand worksheet --topic {stop.sheet} --seed 1` writes exercises to print, new ones for "
+            "each seed; `byhand grade` marks your answers.",
+            f"**纸上练习**：`byhand worksheet --topic {stop.sheet} --seed 1 --lang zh` 生成可打印的练习，"
+            "换一个种子就换一套题；`byhand grade` 批改答案。",
         )
         lines.append(sheet.said(lang))
     if number < len(PATH):

@@ -135,7 +135,9 @@ def steps(page: Path, lang: str, *parts: str) -> str:
 @block
 def training_steps(page: Path, lang: str) -> str:
     """One training step of the NumPy runtime: formula, call, place in the source, result."""
-    rows = [(inline(formula), " <br> ".join(_called(page, given, called)), out) for formula, given, called, out in LOOP]
+    rows = [
+        (inline(formula), " <br> ".join(_called(page, given, called)), out) for formula, given, called, out in LOOP
+    ]
     return table(Words("Formula|Call, and its place|What comes out", "公式|调用及其位置|得到什么"), rows, lang)
 
 

@@ -136,7 +136,10 @@ def small_run(page: Path, lang: str) -> str:
     rows = [(n, decimals(loss), f"{math.exp(loss):.3f}", *map(decimals, p)) for n, loss, p in trained()[0]]
     targets = "|".join(f"p({y})" for y in TARGETS)
     shown = table(Words(f"Updates|Loss|Candidates|{targets}", f"更新次数|损失|候选数|{targets}"), rows, lang)
-    said = Words(f"AdamW at a constant learning rate of {RATE}, without weight decay.", f"AdamW，学习率恒为 {RATE}，没有权重衰减。").said(lang)
+    said = Words(
+        f"AdamW at a constant learning rate of {RATE}, without weight decay.",
+        f"AdamW，学习率恒为 {RATE}，没有权重衰减。",
+    ).said(lang)
     return f"{shown}\n\n{said}"
 
 
