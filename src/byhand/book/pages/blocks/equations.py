@@ -18,7 +18,7 @@ CALCULUS = Words(
     r"导数如下，其中损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
 )
 MAP = Words("Equation, and its code|Formula|In the original program", "公式及其代码|表达式|在原 C++ 程序中")
-
+BAR = r"\vert "  # a | would end the cell
 GPT_2 = "Radford et al. 2019, Language Models are Unsupervised Multitask Learners (GPT-2)"
 MODEL = Words("the pre-norm block, the initial values", "前置归一化的块与初始值")
 
@@ -88,7 +88,7 @@ def equations(page: Path, lang: str) -> str:
         rows = [
             (
                 f"{link_equation(page, stem, lang)} <br> {link(page, index.findings()[stem].forward)}",
-                " <br> ".join(map(inline, translated(registry[stem].latex, lang).split(QUAD))),
+                " <br> ".join(map(inline, translated(registry[stem].latex, lang).replace("|", BAR).split(QUAD))),
                 ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
             )
             for stem in members

@@ -127,8 +127,9 @@ def steps(page: Path, lang: str, *parts: str) -> str:
                 f"{', '.join(call.reads)}. {MEND}"
             )
         where = link(page, f"{source.shown(call.path)}:{call.line}")
-        rows.append((inline(formula), f"`{call.text}` <br> {where}", _shape(trace.tensor(result).shape), own))
-    head = Words("Formula|Call, and its place|Shape of the result|Its page", "公式|调用及其位置|结果的形状|公式页面")
+        line = f"{inline(formula)} <br> `{call.text}` <br> {where}"  # one column, which a telephone has room for
+        rows.append((line, _shape(trace.tensor(result).shape), own))
+    head = Words("Formula, call and place|Shape of the result|Its page", "公式、调用及其位置|结果的形状|公式页面")
     return table(head, rows, lang)
 
 
