@@ -246,4 +246,6 @@ def test_the_index_lists_every_guide_by_its_title(suffix):
     for page in guides:
         title = re.search(r"^# (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
         assert title is not None
-        assert f"- [{title[1]}](guides/{page.name})" in index
+        assert re.search(
+            rf"^(-|\d+\.) \[{re.escape(title[1])}\]\(guides/{re.escape(page.name)}\)", index, re.MULTILINE
+        )

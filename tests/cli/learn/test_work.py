@@ -127,6 +127,37 @@ def test_an_example_is_shown_from_a_step_on(capsys):
     assert "\n1. " not in said
 
 
+def test_a_changed_example_says_what_the_change_changes(capsys):
+    assert main(["work", "matrix-core", "--set", "W_K=W_Q", "--set", "rate=0.2", "--from", "30"]) == 0
+    said = capsys.readouterr().out
+    assert "Changed: W_K=W_Q, rate=0.2." in said
+    assert "   L: 1.08308279 → 0.871837086" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("gelu", "--set", "x=1"), "--set cannot change gelu. Use it with paper-gpt, matrix-core, matrix-core-rows"),
+        (("--set", "x=1"), "--set changes nothing without an example"),
+        (("matrix-core", "--set", "rate=1", "--plot"), "Leave out --plot or --set"),
+        (("matrix-core", "--quiz", "--resume", "--set", "rate=1"), "--set changes nothing with --resume"),
+        (("sampling", "--set", "u=1"), "u is 1, but a draw takes a number from 0 up to 1"),
+    ],
+)
+def test_a_change_that_has_no_place_is_one_line(arguments, said, capsys):
+    assert main(["work", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_quiz_on_changed_numbers_goes_on_by_a_command_with_them(monkeypatch, capsys):
+    answer(monkeypatch, "q")
+    assert main(["work", "matrix-core", "--quiz", "--set", "X[1]=X[0]"]) == 0
+    assert 'byhand work matrix-core --set "X[1]=X[0]" --quiz --from 1' in capsys.readouterr().out
+    assert not list(cache_folder().rglob("*.json"))
+
+
 class Answers(io.StringIO):
     """Lines of answers, then Ctrl-C."""
 

@@ -98,9 +98,9 @@ class _ApplicationBack:
             stem=self.finding.name,
             is_derivative=True,
             goal=Words(
-                f"From {', '.join(known)} to {', '.join(wanted)}: the derivative of the loss with respect to each "
-                "input.",
-                f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即损失对各个输入的导数。",
+                f"From {', '.join(known)} to {', '.join(wanted)}: how much the loss changes with each of these "
+                "numbers.",
+                f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即这些数变化时损失变化多少。",
             ),
             why=self.formula.in_words(self.entry.why_back),
             reason=self.entry.why_back,

@@ -95,13 +95,14 @@ Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction
 
 @dataclass(frozen=True)
 class Lesson:
-    """A worked example from beginning to end: the given arrays, and the steps."""
+    """A worked example from beginning to end: the given arrays, the steps; `changes` of what is given."""
 
     name: str
     title: Words
     intro: Words
     steps: tuple[Step, ...]
     given: NamedArrays
+    changes: tuple[str, ...] = ()
 
 
 def number_text(x: Any, digits: int = arithmetic.SHOWN) -> str:
@@ -129,6 +130,12 @@ def _rows(array: Any) -> str:
     if np.ndim(array) == 0:
         return number_text(array[()] if isinstance(array, np.ndarray) else array)
     return "[" + ", ".join(map(_rows, array)) + "]"
+
+
+def factor(x: Any) -> str:
+    """Write a number as a factor, in parentheses if it needs them."""
+    text = number_text(x)
+    return f"({text})" if " " in text or text.startswith("−") else text
 
 
 def difference(label: str, a: Any, b: Any) -> Number:

@@ -25,7 +25,7 @@ from byhand.book.practice.selection import questions
 from byhand.book.words.language import Words, say
 from byhand.cli.terminal.interrupts import at_the_end
 from byhand.cli.terminal.say import show
-from byhand.errors import ByhandError
+from byhand.errors import ByhandError, command
 from byhand.files.user_cache import cache_folder, read_own, write_own
 
 LONGEST, REST = 1000, 1 << 20  # characters read of an answer; then skipped of its line
@@ -55,13 +55,8 @@ SAID = {
     "numbers": Words("in numbers: {arithmetic}", "提示（代入数字）：{arithmetic}"),
     "no_number": Words("that is no number: {how}", "这不是数字：{how}"),
     "score": Words("{right} of {asked} right at the first try.", "共 {asked} 题，第一次就答对 {right} 题。"),
-    "left": Words(
-        "To continue: byhand work {name} --quiz --resume", "继续：byhand work {name} --quiz --resume --lang zh"
-    ),
-    "not_kept": Words(
-        "To continue: byhand work {name} --quiz --from {step}",
-        "继续：byhand work {name} --quiz --from {step} --lang zh",
-    ),
+    "left": Words("To continue: {work} --quiz --resume", "继续：{work} --quiz --resume --lang zh"),
+    "not_kept": Words("To continue: {work} --quiz --from {step}", "继续：{work} --quiz --from {step} --lang zh"),
 }
 
 
@@ -98,8 +93,10 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
         show("")
         _print_score(progress, lang)
         if kept.step <= len(lesson.steps):
-            known = "left" if _keep(lesson.name, kept) else "not_kept"
-            show(SAID[known].said(lang, name=lesson.name, step=kept.step))
+            known = "left" if not lesson.changes and _keep(lesson.name, kept) else "not_kept"
+            changes = (word for change in lesson.changes for word in ("--set", change))
+            work = command("byhand", "work", lesson.name, *changes)
+            show(SAID[known].said(lang, work=work, step=kept.step))
 
     with at_the_end(leave):
         try:
@@ -114,7 +111,8 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
                 progress.step, progress.done = count + 1, 0
                 kept = replace(progress)
                 show(*shown.after(step, lang), *(why_lines(step, lang, told) if numbers else ()))
-            _forget(lesson.name)
+            if not lesson.changes:
+                _forget(lesson.name)
             _print_score(progress, lang)
         except EOFError:
             leave()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.changes import Choices, Given
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content
@@ -17,6 +18,7 @@ from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.add import add
 from byhand.equations.attention_scores import attention_scores
+from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
 from byhand.equations.matmul import matmul
@@ -28,6 +30,8 @@ from byhand.tracing.trace import Trace
 
 WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0, 1]]}
 RATE = "1/10"
+GIVEN: Given = {"X": [[1, 0], [0, 1]], **WEIGHTS, "y": [0], "rate": RATE, "causal": 0}
+CHOICES: Choices = {"y": (0, 1), "causal": (0, 1)}
 ROLES: dict[tuple[str, ...], Role] = {
     ("linear", "Q"): Role(
         Words("queries", "查询"),
@@ -42,8 +46,8 @@ ROLES: dict[tuple[str, ...], Role] = {
         Words("keys", "键"),
         Words("Give each token a key: what it can be found by.", "给每个词元一个键：别人凭哪些特征找到它。"),
         Words(
-            "W_K swaps the two columns here, so each token's key equals the other token's query.",
-            "这里的 W_K 交换两列：每个词元的键，正好是另一个词元要找的。",
+            "Every key meets every query in a dot product, so both have the same number of columns.",
+            "每个键都要与每个查询做点积，所以两者的列数相同。",
         ),
     ),
     ("linear", "V"): Role(
@@ -93,26 +97,27 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
     )
 
 
-def given_weights(array: Maker) -> dict[str, Tensor]:
+def given_weights(array: Maker, start: Given = GIVEN) -> dict[str, Tensor]:
     """Return the weights that the example begins with."""
-    return {n: Tensor(array(w), requires_grad=True, name=n) for n, w in WEIGHTS.items()}
+    return {n: Tensor(array(start[n]), requires_grad=True, name=n) for n in WEIGHTS}
 
 
-def loss_of(weights: dict[str, Tensor], array: Maker, targets: tuple[int, ...] = (0,)) -> Tensor:
+def loss_of(weights: dict[str, Tensor], array: Maker, start: Given = GIVEN) -> Tensor:
     """Return the loss of the core with these weights; one target is that of row 0."""
-    x = Tensor(array([[[[1, 0], [0, 1]]]]), name="X")
+    x = Tensor(array([[start["X"]]]), name="X")
+    targets = np.asarray([[start["y"]]], dtype=np.int64)
     q, k, v = (linear(x, w, name=n) for n, w in zip("QKV", weights.values(), strict=True))
-    attention = softmax(attention_scores(q, k, name="S"), name="P")
-    rows = mix(attention, v, name="O")
-    if len(targets) == 1:
+    weigh = causal_softmax if int(start["causal"]) else softmax
+    rows = mix(weigh(attention_scores(q, k, name="S"), name="P"), v, name="O")
+    if targets.size == 1:
         rows = matmul(Tensor(array([[[[1, 0]]]]), name="e_0"), rows, name="z")
-    return cross_entropy(rows, Tensor(np.asarray([[targets]])), name="loss")
+    return cross_entropy(rows, Tensor(targets), name="loss")
 
 
-def lesson(array: Maker, targets: tuple[int, ...] = (0,)) -> Content:
+def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """One target trains row 0 alone; two targets train both rows."""
-    weights = given_weights(array)
-    trace = Trace.of(partial(loss_of, weights, array, targets))
+    weights, rate = given_weights(array, start), start["rate"]
+    trace = Trace.of(partial(loss_of, weights, array, start))
     gradients = settled_backward(trace, array(1)).by_name
     intro = Words(
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
@@ -120,12 +125,13 @@ def lesson(array: Maker, targets: tuple[int, ...] = (0,)) -> Content:
     )
     steps = [*forward_steps(trace, ROLES), *backward_steps(trace, array(1))]
     moved: dict[str, Tensor] = {}
-    for name, new in descend(weights, gradients, array(RATE)):
+    for name, new in descend(weights, gradients, array(rate)):
         moved[name] = Tensor(new.result.data, name=f"{name}'")
         steps += forward_steps(new, ROLES)
     with scope("after"):
-        steps += forward_steps(Trace.of(partial(loss_of, moved, array, targets)), ROLES)
-    return intro, steps, (*given(trace), ("rate", RATE))
+        steps += forward_steps(Trace.of(partial(loss_of, moved, array, start)), ROLES)
+    mask = (("causal", "1"),) if int(start["causal"]) else ()
+    return intro, steps, (*given(trace), ("rate", rate), *mask)
 
 
 def descend(weights: dict[str, Tensor], gradients: dict[str, Any], rate: np.ndarray) -> Iterator[tuple[str, Trace]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from byhand.errors import ByhandError
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
 NOISE = 10  # from 1e-10 on a number is printed as 0: it is rounding residue, which differs between machines
 ROUGH = 1e-7  # of smaller numbers a matrix shows three digits, for the same reason
+WIDE = 9  # columns that no telephone shows
 ACROSS = 34  # letters of a formula on a telephone
 
 
@@ -27,14 +29,32 @@ def called(array: Array) -> str:
     return inline(array.letter) + ("" if array.name in ("", array.label) else f" = `{array.name}`")
 
 
-def exact(text: str) -> str:
-    """Return nested rows of numbers in LaTeX."""
-    nested = ast.literal_eval(
+def given_lines(letter: str, text: str) -> Iterator[str]:
+    """Yield a given array, written as nested rows, as equalities in LaTeX."""
+    nested = _nested(text)
+    if not isinstance(nested, list):
+        yield f"{letter} = {number_in_latex(float(nested)) if 'e' in text else matrix(nested)}"
+        return
+    for part, data in _parts(letter, np.array(nested, dtype=object)):
+        written = matrix(data.tolist()) if np.any(data != "0") else "0"
+        yield f"{part} = {written}"
+
+
+def _parts(letter: str, data: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield a wide array that holds queries, keys and values side by side as three; any other as it is."""
+    together = re.search(r"_\{qkv\}|\\mathrm\{QKV\}", letter)
+    if together is None or data.shape[-1] < WIDE:
+        yield letter, data
+        return
+    for own, part in zip("QKV", np.split(data, 3, axis=-1), strict=True):
+        yield letter.replace(together[0], f"_{own}" if together[0].startswith("_") else own), part
+
+
+def _nested(text: str) -> Any:
+    """Return nested rows of numbers as lists of closed forms."""
+    return ast.literal_eval(
         re.sub(r"[^\[\],]+", lambda part: repr(tidy(part[0].strip())) if part[0].strip() else "", text)
     )
-    if "e" in text and not isinstance(nested, list):
-        return number_in_latex(float(nested))
-    return matrix(nested)
 
 
 def displayed(arrays: Iterable[Array]) -> str:
@@ -56,7 +76,7 @@ def matrices(array: Array) -> Iterator[str]:
     """Yield an array as matrices, one for each place along the axes before the last two."""
     data = np.asarray(array.data)
     if data.ndim < 3 or not np.any(data):
-        yield f"{array.letter} = {matrix_of(data)}"
+        yield from (f"{letter} = {matrix_of(part)}" for letter, part in _parts(array.letter, data))
         return
     for place in np.ndindex(*data.shape[:-2]):
         yield f"{array.letter}^{{({', '.join(map(str, place))})}} = {matrix_of(data[place])}"

@@ -15,7 +15,7 @@ from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Number, Step
 from byhand.book.lessons.letters import PARAMETERS, PARTIAL, letter
 from byhand.book.lessons.text import worked
-from byhand.book.pages.blocks.arrays import called, displayed, exact, matrix_of, quiet
+from byhand.book.pages.blocks.arrays import called, displayed, given_lines, matrix_of, quiet
 from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation, table
 from byhand.book.practice.selection import telling
 from byhand.book.words.language import Words, say
@@ -58,7 +58,7 @@ def lesson_intro(page: Path, lang: str, name: str) -> str:
 def given(page: Path, lang: str, name: str) -> str:
     """The arrays and settings that a worked example starts from, as fractions and roots if they have that form."""
     arrays = [(say(array, "en"), numbers) for array, numbers in examples.make(name, exact=True).given]
-    lines = display_lines([f"{letter(array)} = {exact(numbers)}" for array, numbers in arrays])
+    lines = display_lines([line for array, numbers in arrays for line in given_lines(letter(array), numbers)])
     named = [f"{inline(letter(array))} = `{array}`" for array, _ in arrays if array in PARAMETERS]
     if not named:
         return lines
