@@ -26,10 +26,8 @@ QUESTIONS = Path(__file__).resolve().parents[1] / "tests" / "book" / "questions.
 
 def names(found: Finding) -> set[str]:
     """Return what a judge calls an answer."""
-    said = {f"glossary/{found.title.en.lower()}", f"byhand {found.name}", f"guides/{found.name}"}
-    if found.kind == "setting":
-        return {f"--{found.name.replace('_', '-')}", f"glossary/{found.title.en.lower()}"}
-    return {found.name, *said} if found.kind == "equation" else said
+    said = {found.name, f"glossary/{found.title.en.lower()}"}
+    return said | {f"byhand {found.name}", f"guides/{found.name}"} if found.kind == "place" else said
 
 
 def right(question: dict[str, list[str]], first: Finding | None) -> bool:

@@ -11,7 +11,8 @@ from byhand.book.finding import source
 from byhand.book.finding.finding import Finding, SymbolRow, split
 from byhand.book.finding.flow import order
 from byhand.book.words.language import Words
-from byhand.engine.equation import Composite, Equation, registry
+from byhand.book.words.plain_math import plain
+from byhand.engine.equation import Composite, Equation, Symbol, registry
 
 WALK_BACK = (source.PACKAGE / "engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
 
@@ -51,15 +52,15 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         asked=split(entry.asked),
         notations=entry.notations,
         derived=WALK_BACK if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
-        worked_in=worked_in,
+        worked_in=(worked_in, "entry"),
         pages=pages,
         latex=equation.latex,
         latex_derivative=equation.derivative,
-        plain=parts["Equation"],
-        plain_derivative=parts["Derivative"],
+        formula=Words(parts["Equation"], plain(equation.latex, "zh")),
+        derivative_formula=Words(parts["Derivative"], plain(equation.derivative, "zh")),
         symbols=(
-            *(SymbolRow.of((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
-            SymbolRow.of(equation.results, entry.result_zh),
+            *(_symbol((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
+            _symbol(equation.results, entry.result_zh),
         ),
         settings={
             p.name if p.default is p.empty else f"{p.name}={p.default!r}": entry.settings.get(p.name, "")
@@ -69,3 +70,11 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         uses=source.uses(name, "" if composite else equation.role),
         source=parts["Source"],
     )
+
+
+def _symbol(symbols: tuple[Symbol, ...], zh: str) -> SymbolRow:
+    """Return the row of an input, or of all results, each of which has the shape of the first."""
+    first, shape = symbols[0], symbols[0].shape
+    each = Words(f"{shape} each", f"各为 {shape}") if len(symbols) > 1 else Words(shape, shape)
+    names, letters = (", ".join(getattr(s, part) for s in symbols) for part in ("name", "latex"))
+    return SymbolRow(names, letters, each, Words(first.meaning, zh))

@@ -89,3 +89,8 @@ def _subscript(text: str) -> str:
         len(part.strip()) <= 1 for part in re.split(r"[,+\-:]", text)
     )
     return " " if running and not re.fullmatch(r"[A-Z]", text.strip()) else word.lower() + " "
+
+
+def compact(text: str) -> str:
+    """Return a formula without blanks and braces."""
+    return re.sub(r"[\s{}$]", "", text)

@@ -88,8 +88,8 @@ Muon optimizer | Muon 优化器 | muon, update_rule | orthogonalised momentum, �
 orthogonalisation | 正交化 | orthogonalise, muon | Newton-Schulz iteration, orthogonal matrix,
     牛顿–舒尔茨迭代, 正交矩阵
 singular values | 奇异值 | orthogonalise, muon | singular vectors, SVD, 奇异值分解, 奇异向量
-parameter groups | 参数分组 | update_rule, embedding_lr | param_groups, learning rate of each group, 各组的学习率
-weight averaging | 权重平均 | averaged, ema | average of the weights, 平均后的权重
+parameter groups | 参数分组 | update_rule, --embedding-lr | param_groups, learning rate of each group, 各组的学习率
+weight averaging | 权重平均 | averaged, --ema | average of the weights, 平均后的权重
 gradient descent | 梯度下降 | adamw, optimizer_step | gradient descent update, SGD
 bias correction | 偏差修正 | adamw | 偏置修正, 偏差校正, m_hat, v_hat
 moment estimates | 矩估计 | adamw | beta_1, beta_2, momentum, moving average, 滑动平均, 一阶矩, 二阶矩, 动量
@@ -121,7 +121,7 @@ no_grad | 不记录梯度 | no_grad | GradMode, inference only, grad mode
 hyperparameters | 超参数 | config | model configuration, configuration, 模型配置
 decoder-only Transformer | 仅解码器 Transformer | forward_logits, model | GPT, decoder, 解码器, forward pass,
     前向传播
-weight tying | 权重绑定 | tied_embeddings, transpose | tied embeddings, tied LM head, 权重共享, 共享嵌入
+weight tying | 权重绑定 | --tied-embeddings, transpose | tied embeddings, tied LM head, 权重共享, 共享嵌入
 initialization | 初始化 | initialization | weight initialization, initial weights, 权重初始化
 evaluation | 评估 | evaluate | validation loss, 验证损失, bits per byte
 checkpoint | 检查点 | save, load | save a model, load a model, 断点, 保存模型

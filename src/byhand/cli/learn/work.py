@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.text import text
-from byhand.book.words.language import Language, Words
+from byhand.book.words.language import Language, Words, preferred
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.learn import quiz
@@ -41,8 +41,8 @@ class Options:
     """Draw its pictures into an SVG file, work-NAME.svg in the current folder if no name follows."""
     exact: Switch = False
     """Show exact values where possible: fractions, roots, logarithms."""
-    lang: Language = "en"
-    """Language."""
+    lang: Language = field(default_factory=preferred)
+    """Language; by LANG if not given."""
 
 
 def main(arguments: list[str]) -> int:
