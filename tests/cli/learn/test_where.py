@@ -3,8 +3,8 @@
 import json
 
 import pytest
-
 from byhand.book.finding.absent import ABSENT
+
 from byhand.cli.main import main
 
 

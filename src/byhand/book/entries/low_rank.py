@@ -67,6 +67,7 @@ entry = Entry(
             "低秩适配器",
             ("low_rank", "--lora"),
             ("LoRA", "low-rank adaptation", "adapters", "低秩适配"),
+            is_first=True,
         ),
     ),
     mistakes=(

@@ -103,9 +103,8 @@ def _fields(path: Path, owner: str) -> Iterator[tuple[str, source.Code, Words]]:
         kind, name = ast.unparse(statement.annotation), statement.target.id
         if inner := _class(path, kind):
             yield from _fields(*inner)
-        elif not kind.startswith(("Positional", "ClassVar")):
-            help_of = Words(_text(below), _text(second) if _text(below) else "")
-            yield f"--{name.rstrip('_').replace('_', '-')}", (path, f"{owner}.{name}"), help_of
+        elif text := _text(below) if not kind.startswith("Positional") else "":
+            yield f"--{name.rstrip('_').replace('_', '-')}", (path, f"{owner}.{name}"), Words(text, _text(second))
 
 
 def _text(node: ast.stmt | None) -> str:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
 from byhand.book.entries.contract import ENTRIES, ByStem, Entry
 from byhand.book.finding import source
-from byhand.book.finding.finding import Finding, SymbolRow, split
-from byhand.book.finding.flow import order
+from byhand.book.finding.finding import NOTHING, Finding, SymbolRow, split
+from byhand.book.finding.flow import order, topics
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine.equation import Composite, Equation, Symbol, registry
@@ -24,10 +24,11 @@ def of_equations() -> ByStem[Finding]:
 
 @lru_cache(maxsize=4)
 def _of_equations(entries: tuple[Entry, ...]) -> ByStem[Finding]:
-    return ByStem({name: _equation(registry[name], ENTRIES[name]) for name in order()})
+    terms = topics()
+    return ByStem({name: _equation(registry[name], ENTRIES[name], terms.get(name)) for name in order()})
 
 
-def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
+def _equation(equation: Equation | Composite, entry: Entry, term: Words | None) -> Finding:
     name = equation.name
     composite = isinstance(equation, Composite)
     forward = equation.compose if composite else equation.forward
@@ -50,6 +51,7 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         tests=(tests,),
         seed_names=equation.seed_names,
         asked=split(entry.asked),
+        term=Words(term.en, term.zh) if term and term.en.lower() != equation.title.lower() else NOTHING,
         notations=entry.notations,
         derived=WALK_BACK if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
         worked_in=(worked_in, "entry"),

@@ -1,4 +1,4 @@
-"""One answer of `where`: an equation, a place in the code, a setting, a command, a guide, a term, or what is missing."""
+"""One answer of `where`: an equation, a place in the code, a setting, a command, a guide, a term, or what lacks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from byhand.book.finding.source import Code, Use
 from byhand.book.words.language import PAGE, Words
 
 Kind = Literal["equation", "place", "setting", "command", "guide", "lesson", "term", "absent"]
+
+
+NOTHING = Words("", "")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Finding:
     notations               formulas of others; not kept either
     says                    lines below the title
     command                 what a reader types
+    term                    the glossary's topic that it is, if that is called otherwise
     see                     names of other answers
     formula                 the formula as a terminal shows it, and `derivative_formula` that of the derivative
     settings                keywords such as `eps=1e-05`, each with its LaTeX if it has any
@@ -50,6 +54,7 @@ class Finding:
     asked: tuple[str, ...] = ()
     says: tuple[Words, ...] = ()
     command: str = ""
+    term: Words = NOTHING
     see: tuple[str, ...] = ()
     seed_names: tuple[str, ...] = ()
     notations: tuple[str, ...] = ()
@@ -58,8 +63,8 @@ class Finding:
     pages: str = ""
     latex: str = ""
     latex_derivative: str = ""
-    formula: Words = Words("", "")
-    derivative_formula: Words = Words("", "")
+    formula: Words = NOTHING
+    derivative_formula: Words = NOTHING
     symbols: tuple[SymbolRow, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     kernels_at: Mapping[str, Code] | None = None
@@ -120,6 +125,7 @@ class Finding:
             "title": self.title.en,
             "title_zh": self.title.zh,
             "kind": self.kind,
+            "term": self.term.en,
             "says": [words.en for words in self.says],
             "says_zh": [words.zh for words in self.says],
             "latex": self.latex,
@@ -191,6 +197,7 @@ READ: Mapping[str, Callable[[Any], Any]] = {
     "worked_in": _code,
     "kernels_at": lambda value: {runtime: _code(code) for runtime, code in value.items()},
     "formula": lambda value: Words(*value),
+    "term": lambda value: Words(*value),
     "derivative_formula": lambda value: Words(*value),
     "symbols": lambda value: tuple(SymbolRow(n, x, Words(*shape), Words(*meaning)) for n, x, shape, meaning in value),
     "uses": lambda value: tuple(Use(source.PACKAGE / path, *rest) for path, *rest in value),

@@ -59,7 +59,7 @@ def content() -> dict[str, Any]:
     return {
         "answers": [finding.stored() for finding in known.values()],
         "phrases": phrases_of(known, asked, Han(**characters)),
-        "formulas": formulas_of(findings().values()),
+        "formulas": formulas_of(findings().values(), table("formulas")),
         "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
         "synonyms": [row.split() for row in table("synonyms")["rows"].strip().split("\n")],
         "characters": characters,
@@ -70,7 +70,11 @@ def text() -> str:
     """Return the text of `index.json`: a line for each answer, phrase and formula."""
     parts = []
     for name, rows in content().items():
-        written = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows] if isinstance(rows, list) else ""
+        written = (
+            [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
+            if isinstance(rows, list)
+            else ""
+        )
         lines = ",\n".join(written) if written else ""
         parts.append(f'"{name}": ' + (f"[\n{lines}\n]" if lines else json.dumps(rows, ensure_ascii=False)))
     return "{\n" + ",\n".join(parts) + "\n}\n"

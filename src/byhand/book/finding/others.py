@@ -52,7 +52,7 @@ def _place(name: str, row: dict[str, Any], terms: dict[str, Any]) -> Finding:
 def others(known: Iterable[Finding]) -> Iterator[Finding]:
     """Yield all answers that are neither equations nor places, given those."""
     known, questions = tuple(known), table("questions")
-    titles = {finding.title.en.casefold() for finding in known}
+    titles = {words.en.casefold() for finding in known for words in (finding.title, finding.term)}
     taken = titles | {name.casefold() for finding in known for name in (finding.name, *finding.asked)}
     yield from commands.settings(table("settings"))
     yield from commands.commands(table("commands"))

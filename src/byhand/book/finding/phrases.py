@@ -14,7 +14,7 @@ from byhand.book.finding.words import Han, key, parts
 from byhand.book.words.language import PAGE
 
 # how much a phrase of each kind of answer counts: a page is not the first answer to the name of an equation
-KINDS = {"place": 0.95, "guide": 0.97, "lesson": 0.9, "absent": 1.0}
+KINDS = {"place": 0.93, "guide": 0.97, "lesson": 0.88}
 NAME, TITLE, ASKED, OWN_TERM, OTHER_TERM, SYMBOL, TOLD = 1.0, 0.99, 0.98, 0.97, 0.9, 0.8, 0.7
 
 
@@ -30,14 +30,16 @@ def phrases_of(known: Mapping[str, Finding], questions: Mapping[str, Any], han: 
         if whole and (old := found.setdefault((number, whole), row))[1] < row[1]:
             found[number, whole] = row if old is not row else old
 
+    owner = {words.en.casefold(): f.name for f in reversed(known.values()) for words in (f.title, f.term)}
     for name, finding in known.items():
         for text, weight in _of_finding(finding):
             add(name, text, weight)
         for text in questions.get(name, ()):
             add(name, text, ASKED)
     for concept in concepts():
-        for rank, name in enumerate(concept.entries):
-            weight = OWN_TERM if rank == 0 else OTHER_TERM - 0.05 * rank
+        own = owner[concept.en.casefold()]
+        ranks = {own: TITLE} | {name: OTHER_TERM - 0.05 * i for i, name in enumerate(concept.entries) if name != own}
+        for name, weight in ranks.items():
             for text in (concept.en, concept.zh, *concept.also):
                 add(name, text, weight)
     return list(found.values())
@@ -52,8 +54,9 @@ def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:
     for asked in finding.asked:
         yield asked, ASKED
     for seed in finding.seed_names:
-        yield seed, OWN_TERM
-        yield seed.rpartition("::")[2], OWN_TERM - 0.01
+        last = seed.rpartition("::")[2]
+        yield seed, NAME if finding.name in last.lower() else OWN_TERM  # where several share a name: the same word
+        yield last, OWN_TERM - 0.01
     for symbol in finding.symbols:
         if len(symbol.name) > 2:
             yield symbol.name, OTHER_TERM
@@ -72,14 +75,20 @@ def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:
             yield words.zh, TOLD
     if finding.kind == "guide":
         for ending in (PAGE.en, PAGE.zh):
-            page = (source.PACKAGE.parents[1] / finding.pages / f"{finding.name.rpartition('/')[2]}{ending}")
+            page = source.PACKAGE.parents[1] / finding.pages / f"{finding.name.rpartition('/')[2]}{ending}"
             for heading in re.findall(r"^## (?:\d+\. )?(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
                 yield heading, SYMBOL
 
 
-def formulas_of(findings: Iterable[Finding]) -> list[list[Any]]:
+def formulas_of(findings: Iterable[Finding], others: Mapping[str, Iterable[str]]) -> list[list[Any]]:
     """Return the answer's name, the formula without layout, and its tokens, for each formula and part of one."""
     found: dict[tuple[str, str], list[Any]] = {}
+
+    def add(name: str, text: str) -> None:
+        if tokens := formula.tokens(text):
+            row = [name, formula.compact(text), " ".join(tokens)]
+            found.setdefault((name, row[1]), row)
+
     for finding in findings:
         own = [
             part
@@ -93,7 +102,8 @@ def formulas_of(findings: Iterable[Finding]) -> list[list[Any]]:
         ]
         own += [s.latex for s in finding.symbols if "_" in s.latex]
         for text in (*own, *finding.notations):
-            if tokens := formula.tokens(text):
-                row = [finding.name, formula.compact(text), " ".join(tokens)]
-                found.setdefault((finding.name, row[1]), row)
+            add(finding.name, text)
+    for name, texts in others.items():
+        for text in texts:
+            add(name, text)
     return list(found.values())

@@ -18,7 +18,7 @@ from byhand.book.finding import formula
 from byhand.book.finding.finding import Finding
 from byhand.book.finding.spelling import spelt
 from byhand.book.finding.stored import Index, current
-from byhand.book.finding.words import key
+from byhand.book.finding.words import HAN, key
 from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
@@ -26,8 +26,10 @@ FOUND = 0.3  # the lowest score that counts as an answer
 LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
 OF_THE_QUESTION = 0.55  # the share of a phrase's score that the question's words decide; the phrase's decide the rest
-COVERED = 0.35  # how much the words count that other phrases of an answer have
+COVERED = 0.2  # how much the words count that other phrases of an answer have
 UNKNOWN = 4.0  # the weight of a word that leads nowhere
+BESIDE = 0.75  # how much words count in a formula
+SIMILAR = 1.2  # how much the likeness of a formula counts
 CALLED = 2.5  # how much more the name of a called function counts than its arguments
 FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
 PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP is not
@@ -57,8 +59,12 @@ def search(query: str) -> list[Match]:
     index, given = current(), query.strip()
     _require_entry(given, index)
     best: dict[int, float] = defaultdict(float)
-    for number, score in (*_by_name(index, given), *_by_words(index, given), *_by_formula(index, given)):
+    said = spelt(index, index.said(given))
+    share = BESIDE if FORMULA.search(given) and not HAN.search(given) else 1.0
+    for number, score in (*_by_name(index, given, said), *_by_formula(index, given)):
         best[number] = max(best[number], score)
+    for number, score in _by_words(index, given, said):
+        best[number] = max(best[number], share * score)
     top = max(best.values(), default=0.0)
     found = [(score, number) for number, score in best.items() if score >= max(FOUND, top - SPREAD)]
     found.sort(key=lambda one: (-one[0], one[1]))
@@ -82,35 +88,36 @@ def _require_entry(given: str, index: Index) -> None:
         findings()[given]
 
 
-def _by_name(index: Index, given: str) -> Iterator[tuple[int, float]]:
+def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
     """A name, a title, a question to the letter."""
     if given in index.names:
         yield index.names[given], 3.0
     plain = index.han.plain(given)
-    for text, score in ((plain, 2.0), (PARAMETER.sub("", plain), 1.9)):
+    for text, score in ((plain, 2.0), (PARAMETER.sub("", plain), 1.9), ("".join(said), 1.8)):
         for number, weight in index.by_key.get(key(text), ()):
             yield number, score * weight
 
 
-def _by_words(index: Index, given: str) -> Iterator[tuple[int, float]]:
+def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
     """Words in common with a phrase."""
-    asked = index.tokens(" ".join(spelt(index, index.said(given))))
+    asked = index.tokens(" ".join(said))
     if not asked:
         return
     called = CALL.search(given)
     names = set(index.tokens(" ".join(index.said(called[1])))) if called else set()
     weights = {token: index.rarity.get(token, _unknown(token)) * (CALLED if token in names else 1) for token in asked}
     whole = sum(weights.values())
-    common: dict[int, float] = defaultdict(float)
+    common, more = defaultdict[int, float](float), defaultdict[int, float](float)
     covered: dict[int, dict[str, float]] = defaultdict(dict)
     for token, weight in weights.items():
         for number in index.postings.get(token, ()):
             common[number] += weight
+            more[number] += weight - index.rarity[token]
             phrase = index.phrases[number]
             covered[phrase.answer][token] = max(covered[phrase.answer].get(token, 0.0), weight * phrase.weight)
     for number, shared in common.items():
         phrase = index.phrases[number]
-        own = sum(max(index.rarity[token], weights.get(token, 0.0)) for token in phrase.tokens)
+        own = index.masses[number] + more[number]
         like = shared / (OF_THE_QUESTION * whole + (1 - OF_THE_QUESTION) * own)
         yield phrase.answer, phrase.weight * like + COVERED * sum(covered[phrase.answer].values()) / whole
 
@@ -127,7 +134,7 @@ def _by_formula(index: Index, query: str) -> Iterator[tuple[int, float]]:
     if FORMULA.search(query) or PRODUCT.fullmatch(query):
         compact = formula.compact(query)
         for name, written, other in index.formulas:
-            score = 2.5 if written == compact else 1.2 * formula.similarity(asked, other)
+            score = 2.5 if written == compact else SIMILAR * formula.similarity(asked, other)
             if score > 0.6:
                 yield index.names[name], score
     for name, score in (*_by_symbol(index, query, asked), *_by_derivative(index, query, asked)):
@@ -157,6 +164,9 @@ def _by_symbol(index: Index, query: str, asked: list[str]) -> Iterator[tuple[str
             if any(letters[0] in formula.tokens(text) for text in texts):
                 yield finding.name, score
                 break
+        else:
+            if any(letters[0] in tokens for name, _, tokens in index.formulas if name == finding.name):
+                yield finding.name, 0.7
 
 
 def _by_derivative(index: Index, query: str, asked: list[str]) -> Iterator[tuple[str, float]]:

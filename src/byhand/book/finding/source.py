@@ -73,7 +73,9 @@ def definition(path: Path, name: str) -> str | None:
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     begin, end, indent = 0, len(text), ""
     for part in name.split("."):
-        found = re.compile(rf"^{indent}(?:(?:def|class) {part}\b|{part}(?:: | = ))", re.MULTILINE).search(text, begin, end)
+        found = re.compile(rf"^{indent}(?:(?:def|class) {part}\b|{part}(?:: | = ))", re.MULTILINE).search(
+            text, begin, end
+        )
         if found is None:
             return None
         begin = found.start()

@@ -4,6 +4,7 @@ for another of the same sound or in a known word."""
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import zip_longest
 
 from byhand.book.finding.stored import Index
 from byhand.book.finding.words import HAN, nearest, stem
@@ -19,7 +20,7 @@ def spelt(index: Index, words: list[str]) -> list[str]:
     """Return the words of a question as the index knows them."""
     found: list[str] = []
     words = words[:MOST_WORDS]
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in zip_longest(words, words[1:], fillvalue=""):
         if HAN.match(word):
             found.append(_chinese(index, word))
             continue
@@ -36,7 +37,7 @@ def _known(index: Index, word: str) -> list[str]:
     for at in range(3, len(word) - 2):
         if word[:at] in index.words and word[at:] in index.words:
             return [word[:at], word[at:]]
-    near = nearest(word, sorted(index.words), 1 if len(word) < 8 else 2)
+    near = nearest(word, index.words, 1 if len(word) < 8 else 2)
     return [near or word]
 
 
@@ -79,7 +80,9 @@ def _wrong(index: Index, text: str, at: int) -> bool:
 @lru_cache(maxsize=2)
 def _alike(index: Index) -> tuple[dict[tuple[str, ...], str], dict[tuple[str, str], str]]:
     """Return the Chinese words of the index by their sounds, and by what remains without one character."""
-    words = dict.fromkeys(word for *_, word in index.rows if len(word) in WINDOWS and HAN.match(word) and " " not in word)
+    words = dict.fromkeys(
+        word for *_, word in index.rows if len(word) in WINDOWS and HAN.match(word) and " " not in word
+    )
     by_sound: dict[tuple[str, ...], str] = {}
     by_rest: dict[tuple[str, str], str] = {}
     for word in words:

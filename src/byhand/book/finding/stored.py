@@ -76,9 +76,9 @@ class Index:
         return dict(found)
 
     @cached_property
-    def words(self) -> set[str]:
-        """The Latin words of all phrases."""
-        return {word for row in self.rows for word in row[3].split() if word.isascii()}
+    def words(self) -> dict[str, None]:
+        """The Latin words of all phrases, as a set in order."""
+        return dict.fromkeys(word for row in self.rows for word in row[3].split() if word.isascii())
 
     @cached_property
     def rarity(self) -> dict[str, float]:
@@ -91,6 +91,11 @@ class Index:
         return found
 
     @cached_property
+    def masses(self) -> list[float]:
+        """The weight of all tokens of each phrase."""
+        return [sum(map(self.rarity.__getitem__, phrase.tokens)) for phrase in self.phrases]
+
+    @cached_property
     def formulas(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """Every formula: its answer's name, its text without layout, its tokens."""
         return [(name, compact, tuple(tokens.split())) for name, compact, tokens in self._formulas]
@@ -98,12 +103,11 @@ class Index:
     @cached_property
     def synonyms(self) -> dict[str, str]:
         """The token of a meaning by each word that has it: a stem, or Chinese characters."""
-        return {
-            word if HAN.match(word) else stem(word): f"={group[0]}" for group in self._synonyms for word in group
-        }
+        return {word if HAN.match(word) else stem(word): f"={group[0]}" for group in self._synonyms for word in group}
 
     @cached_property
     def chinese(self) -> list[str]:
+        """The Chinese words that have synonyms."""
         return [word for word in self.synonyms if HAN.match(word)]
 
     def tokens(self, text: str) -> tuple[str, ...]:

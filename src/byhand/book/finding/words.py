@@ -1,4 +1,4 @@
-"""The words of a question or a phrase as tokens, in both languages: stems of Latin words, pairs of Chinese characters.
+"""The words of a question or a phrase as tokens, in both languages: stems, and pairs of Chinese characters.
 
 What is written otherwise but means the same becomes the same token: full-width letters, traditional characters,
 endings, American and British spelling, synonyms. `Spelling` finds the known word that a misspelt one stands for.
@@ -13,24 +13,27 @@ from collections.abc import Iterable, Iterator, Mapping
 WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff]+")  # from Chinese keyboards, and formulas copied from a PDF
 WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
 HAN = re.compile("[\u4e00-\u9fff]")
-STOP = frozenset(
-    "a an the of in is are it its to and or for with by on at as from where what why how does do did we i my me you your "
-    "can could should would will need be been being was were there that this these those them they which when who whose "
-    "has have had am im if then than so just only also about into out up please tell show explain mean means meaning "
-    "find equation formula code implement implemented implementation compute computed computes s t m re ve ll "
-    "dont doesnt isnt cant get got go going put some any whats hows one ones thing things way want like let lets "
-    "during before after particular possible help able want wants trying try sure there's im ive id youre theres "
-    "still ever every each own very too while because since though see know make makes made take takes look looks "
-    "difference between actual simply basically currently someone something anything everything else "
-    "say said using used use uses work works working done doing happen happens here exactly actually really".split()
+IN_QUESTIONS = (
+    "a an the of in is are it its to and or for with by on at as from where what why how does do did we i my me "
+    "you your can could should would will need be been being was were there that this these those them they which "
+    "when who whose has have had am im if then than so just only also about into out up please tell show explain "
+    "mean means meaning find equation formula code implement implemented implementation compute computed computes "
+    "s t m re ve ll dont doesnt isnt cant get got go going put some any whats hows one ones thing things way want "
+    "like let lets during before after particular possible help able want wants trying try sure there's im ive id "
+    "youre theres still ever every each own very too while because since though see know make makes made take "
+    "takes look looks difference between actual simply basically currently someone something anything everything "
+    "else say said using used use uses work works working done doing happen happens here exactly actually really"
 )
+STOP = frozenset(IN_QUESTIONS.split())
 FILLER = re.compile(
     "为什么|为何|为啥|什么是|是什么|是啥|怎么办|怎么算|怎么做|怎么样?|怎样|如何|请问|在哪里|在哪儿|哪里|在哪|哪儿|多少|"
     "有什么用|有什么|什么|作用|需要|可以|能不能|能否|一下|一个|是不是|有没有|代码|实现|公式|推导|计算|意思|到底|究竟|应该|"
     "我们|我|想|要|是|的|了|吗|呢|吧|把|被|与|和|及|在|用|这个|这|那个|那|哪个|哪些|里面|请|对于|知道|时候|的话|怎|吧|啊|呀|嘛|能|让"
 )  # Chinese question words, general words, particles
-ENDINGS = re.compile(r"(?:ization|isation|izing|ising|ized|ised|izes|ises|ize|ise|izer|iser|ations?|ators?|ated?|ating|"
-                     r"ings?|ers?|ors?|ies|ied|ed|es|s|e|ly|y)$")
+ENDINGS = re.compile(
+    r"(?:ization|isation|izing|ising|ized|ised|izes|ises|ize|ise|izer|iser|ations?|ators?|ated?|ating|"
+    r"ings?|ers?|ors?|ies|ied|ed|es|s|e|ly|y)$"
+)
 CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{3})")
 
 
@@ -119,7 +122,11 @@ def nearest(word: str, known: Iterable[str], most: int) -> str:
     best, found = most + 1, ""
     letters = set(word)
     for other in known:
-        if other[0] in word[:2] and abs(len(other) - len(word)) < best and len(letters.symmetric_difference(other)) <= 2 * most:
+        if (
+            other[0] in word[:2]
+            and abs(len(other) - len(word)) < best
+            and len(letters.symmetric_difference(other)) <= 2 * most
+        ):
             off = distance(word, other, best - 1)
             if off < best:
                 best, found = off, other

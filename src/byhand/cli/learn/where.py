@@ -45,7 +45,7 @@ LABELS = {
     "repository": Words("in the repository", "见代码仓库"),
     "command": Words("command", "命令"),
     "see": Words("see", "参见"),
-    "also": Words("Also: ", "又称："),
+    "term": Words("term", "术语"),
     "absent": Words("not in this model", "本模型没有"),
     "what": Words("What it is: ", "它是什么："),
     "instead": Words("In its place: ", "本模型的做法："),
@@ -133,6 +133,10 @@ def _answer(finding: Finding, lang: str) -> str:
     if settings:
         lines.append(f"      {settings}")
     rows = [("command", finding.command), ("forward" if finding.latex else "code", finding.forward or "")]
+    if finding.term.en:
+        rows.insert(
+            0, ("term", "  ".join((finding.term.said(lang), Words(finding.term.zh, finding.term.en).said(lang))))
+        )
     rows += _under("see", (_pointed(name, lang) for name in finding.see))
     if finding.derivative:
         rows.append(("derivative", finding.derivative))
