@@ -176,7 +176,7 @@ def _plain(value: Any) -> Any:
         case SymbolRow():
             return [_plain(getattr(value, f.name)) for f in fields(value)]
         case Path():
-            return value.relative_to(source.PACKAGE).as_posix()
+            return (value.relative_to(source.PACKAGE) if value.is_relative_to(source.PACKAGE) else value).as_posix()
         case tuple():
             return [_plain(item) for item in value]
         case Mapping():
@@ -214,5 +214,9 @@ def _tuple(value: Any) -> Any:
 
 
 def split(asked: str) -> tuple[str, ...]:
-    """Return names and questions that commas separate; a new line stands for a blank."""
-    return tuple(asked.strip().replace("\n", " ").split(", ")) if asked else ()
+    """Return names and questions that commas separate, but for those in brackets; a new line stands for a blank."""
+    found: list[str] = []
+    for part in asked.strip().replace("\n", " ").split(", ") if asked else ():
+        inside = found and sum(map(found[-1].count, "([")) > sum(map(found[-1].count, ")]"))
+        found[-1:] = [f"{found[-1]}, {part}"] if inside else [*found[-1:], part]
+    return tuple(found)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from byhand.book.finding import commands, source
-from byhand.book.finding.finding import Finding, split
+from byhand.book.finding.finding import NOTHING, Finding, split
 from byhand.book.finding.flow import concepts
 from byhand.book.words.language import PAGE, Words
 
@@ -27,7 +27,7 @@ def table(name: str) -> dict[str, Any]:
 
 @cache
 def places() -> tuple[Finding, ...]:
-    """Return the code that wires, records, trains and stores; a title that the glossary has stands there alone."""
+    """Return the code that wires, records, trains and stores."""
     terms = {concept.en: concept for concept in concepts()}
     return tuple(_place(name, row, terms) for name, row in table("places").items())
 
@@ -35,11 +35,11 @@ def places() -> tuple[Finding, ...]:
 def _place(name: str, row: dict[str, Any], terms: dict[str, Any]) -> Finding:
     file, _, definition = row["code"].partition(":")
     path = Path(file)
-    title = row["title"]
-    concept = terms[title] if isinstance(title, str) else Words(*title)
+    term = terms[row["term"]] if "term" in row else NOTHING
     return Finding(
         name=name,
-        title=Words(concept.en[0].upper() + concept.en[1:], concept.zh),
+        title=Words(*row["title"]),
+        term=Words(term.en, term.zh),
         kind="place",
         asked=split(row["asked"]),
         code=(source.PACKAGE / file, definition),

@@ -30,7 +30,7 @@ def phrases_of(known: Mapping[str, Finding], questions: Mapping[str, Any], han: 
         if whole and (old := found.setdefault((number, whole), row))[1] < row[1]:
             found[number, whole] = row if old is not row else old
 
-    owner = {words.en.casefold(): f.name for f in reversed(known.values()) for words in (f.title, f.term)}
+    owner = {words.en.casefold(): f.name for f in reversed([*known.values()]) for words in (f.title, f.term)}
     for name, finding in known.items():
         for text, weight in _of_finding(finding):
             add(name, text, weight)

@@ -73,7 +73,7 @@ def key(plain: str) -> str:
 def parts(plain: str) -> list[str]:
     """Return the words of plain text that tell something: Latin words, and runs of Chinese characters."""
     found = WORD.findall(plain if plain.isascii() else FILLER.sub(" ", plain))
-    return [word for word in found if word not in STOP]
+    return [word for word in found if word not in STOP and not (len(word) == 1 and word.isdigit())]
 
 
 def stem(word: str) -> str:
