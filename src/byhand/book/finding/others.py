@@ -44,6 +44,7 @@ def _place(name: str, row: dict[str, Any], terms: dict[str, Any]) -> Finding:
         asked=split(row["asked"]),
         code=(source.PACKAGE / file, definition),
         tests=(f"tests/test_{path.stem}.py", f"tests/{path.parent}/test_{path.name}"),
+        see=tuple(row.get("see", ())),
         seed_names=split(row.get("seed", "")),
         notations=tuple(row.get("formulas", ())),
     )

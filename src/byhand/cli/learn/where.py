@@ -159,7 +159,7 @@ def _pointed(name: str, lang: str) -> str:
 
     index = current()
     finding = index.finding(index.names[name])
-    return f"{finding.title.said(lang)}  ({name})  {_first(finding, lang)}"
+    return f"{finding.title.said(lang)}  ({name})  {finding.command or _first(finding, lang)}"
 
 
 def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:
