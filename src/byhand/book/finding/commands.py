@@ -6,6 +6,7 @@ They are parsed: this room lies below the command line and may not import it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -118,7 +119,7 @@ def _text(node: ast.stmt | None) -> str:
 
 def _sentence(text: str) -> str:
     """Return the first sentence, without its full stop."""
-    return text.partition(". ")[0].rstrip(".")
+    return re.split(r"\.(?: (?=[A-Z])|$)", text)[0]
 
 
 def _with_default(flag: str, code: source.Code) -> str:

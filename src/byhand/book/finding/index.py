@@ -16,6 +16,7 @@ from byhand.book.finding.finding import Finding, split
 from byhand.book.finding.flow import groups
 from byhand.book.finding.others import DATA, others, places, table
 from byhand.book.finding.phrases import formulas_of, phrases_of
+from byhand.book.finding.stored import Index
 from byhand.book.finding.words import Han
 from byhand.book.words.language import Words
 
@@ -56,7 +57,7 @@ def content() -> dict[str, Any]:
     asked = {name: split(row["asked"]) for name, row in table("questions").items()}
     characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": table("regional")}
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
-    return {
+    found: dict[str, Any] = {
         "answers": [finding.stored() for finding in known.values()],
         "phrases": phrases_of(known, asked, Han(**characters)),
         "formulas": formulas_of(findings().values(), table("formulas")),
@@ -64,6 +65,10 @@ def content() -> dict[str, Any]:
         "synonyms": [row.split() for row in table("synonyms")["rows"].strip().split("\n")],
         "characters": characters,
     }
+    index = Index(found)
+    for row in found["phrases"]:
+        row.append(" ".join(index.tokens(row[3])))
+    return found
 
 
 def text() -> str:

@@ -16,8 +16,8 @@ from byhand.book.finding.words import HAN, Han, of_word, parts, stem
 from byhand.book.words.language import Words
 
 INDEX = Path(__file__).with_name("index.json")
-MEANING = 0.6
-STEEP = 1.0
+MEANING = 0.6  # the weight of a meaning that several words have
+LONGEST = 5  # characters of a Chinese word that has synonyms
 SINGLE = 0.3  # the weight of one Chinese character, where that of a pair is 1
 
 
@@ -26,7 +26,7 @@ class Phrase(NamedTuple):
 
     answer: int
     weight: float
-    tokens: tuple[str, ...]
+    tokens: list[str]
 
 
 class Index:
@@ -57,14 +57,14 @@ class Index:
     def by_key(self) -> dict[str, list[tuple[int, float]]]:
         """The answers to which a phrase leads that has the same letters, with weights."""
         found: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        for number, weight, key, _ in self.rows:
+        for number, weight, key, *_ in self.rows:
             found[key].append((number, weight))
         return dict(found)
 
     @cached_property
     def phrases(self) -> list[Phrase]:
         """All phrases that have words."""
-        return [Phrase(row[0], row[1], self.tokens(row[3])) for row in self.rows if row[3]]
+        return [Phrase(row[0], row[1], row[4].split()) for row in self.rows if row[3]]
 
     @cached_property
     def postings(self) -> dict[str, list[int]]:
@@ -87,7 +87,7 @@ class Index:
         for token, phrases in self.postings.items():
             answers = len({self.phrases[number].answer for number in phrases})
             share = SINGLE if len(token) == 1 and HAN.match(token) else MEANING if token[0] == "=" else 1.0
-            found[token] = share * log((len(self.answers) + 1) / (answers + 0.5)) ** STEEP
+            found[token] = share * log((len(self.answers) + 1) / (answers + 0.5))
         return found
 
     @cached_property
@@ -105,11 +105,6 @@ class Index:
         """The token of a meaning by each word that has it: a stem, or Chinese characters."""
         return {word if HAN.match(word) else stem(word): f"={group[0]}" for group in self._synonyms for word in group}
 
-    @cached_property
-    def chinese(self) -> list[str]:
-        """The Chinese words that have synonyms."""
-        return [word for word in self.synonyms if HAN.match(word)]
-
     def tokens(self, text: str) -> tuple[str, ...]:
         """Return the tokens of words that `parts` has left, once each, with those of their meanings."""
         found: dict[str, None] = {}
@@ -125,7 +120,8 @@ class Index:
         if not HAN.match(word):
             meaning = self.synonyms.get(stem(word))
             return [meaning] if meaning else []
-        return [self.synonyms[part] for part in self.chinese if part in word]
+        pieces = (word[i : i + size] for i in range(len(word)) for size in range(1, LONGEST + 1))
+        return [self.synonyms[piece] for piece in pieces if piece in self.synonyms]
 
     def said(self, query: str) -> list[str]:
         """Return the words of a question that tell something."""
