@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from byhand.book.finding import formula
+from byhand.book.finding.current import current
 from byhand.book.finding.finding import Finding
 from byhand.book.finding.spelling import spelt
-from byhand.book.finding.stored import Index, current
+from byhand.book.finding.stored import Index
 from byhand.book.finding.words import HAN, key
 from byhand.errors import ByhandError
 

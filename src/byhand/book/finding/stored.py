@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -132,19 +131,3 @@ class Index:
 def stored() -> Index:
     """Return the index of the package."""
     return Index(json.loads(INDEX.read_text(encoding="utf-8")))
-
-
-def current() -> Index:
-    """Return the index of the package, or a fresh one if this process has other equations than it."""
-    contract = sys.modules.get("byhand.book.entries.contract")
-    if contract is None:
-        return stored()
-    known = {answer["name"] for answer in stored().answers if answer.get("kind", "equation") == "equation"}
-    return stored() if known == contract.ENTRIES.keys() else _fresh(tuple(contract.ENTRIES.values()))
-
-
-@lru_cache(maxsize=2)
-def _fresh(entries: tuple[Any, ...]) -> Index:
-    from byhand.book.finding.index import content
-
-    return Index(content())

@@ -78,8 +78,8 @@ def main(arguments: list[str]) -> int:
         given.refuse(("limit",), "without a query")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
+    from byhand.book.finding.current import current
     from byhand.book.finding.search import nearest, search
-    from byhand.book.finding.stored import current
 
     query = " ".join(options.query).strip()
     lang = options.lang or ("zh" if CHINESE.search(query) else preferred())
@@ -100,7 +100,7 @@ def main(arguments: list[str]) -> int:
 
 def _overview(lang: str) -> str:
     """List everything in the order of the data flow: name, title, location."""
-    from byhand.book.finding.stored import current
+    from byhand.book.finding.current import current
 
     lines: list[str] = []
     index = current()
@@ -155,7 +155,7 @@ def _answer(finding: Finding, lang: str) -> str:
 
 def _pointed(name: str, lang: str) -> str:
     """Return another answer's title and first pointer."""
-    from byhand.book.finding.stored import current
+    from byhand.book.finding.current import current
 
     index = current()
     finding = index.finding(index.names[name])
