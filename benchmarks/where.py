@@ -4,7 +4,7 @@
 
 The questions of `tests/book/questions.json` were written down before the search was tuned to them. Those at even
 places are for tuning; those at odd places stay unseen (`--wrong` prints none of them). A place in the code counts
-under the command, the guide or the glossary's topic of its name.
+under the command, the guide or the glossary's topic of its name, an equation under the topic that it is.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ QUESTIONS = Path(__file__).resolve().parents[1] / "tests" / "book" / "questions.
 
 def names(found: Finding) -> set[str]:
     """Return what a judge calls an answer."""
-    said = {f"glossary/{found.title.en.lower()}", f"byhand {found.name}", f"guides/{found.name}"}
-    if found.kind == "setting":
-        return {f"--{found.name.replace('_', '-')}", f"glossary/{found.title.en.lower()}"}
-    return {found.name, *said} if found.kind == "equation" else said
+    said = {found.name, f"glossary/{found.title.en.lower()}", f"glossary/{found.term.en.lower()}"}
+    return said | {f"byhand {found.name}", f"guides/{found.name}"} if found.kind == "place" else said
 
 
 def right(question: dict[str, list[str]], first: Finding | None) -> bool:

@@ -18,7 +18,7 @@ entry = Entry(
     note_zh="两端之差为 log 2，因为 softplus(x) - softplus(-x) = x。",
     place=("activation", 3),
     notations=("log1p(exp(x))", r"\zeta(x)"),
-    concepts=(Concept("smooth rectifier", "平滑整流函数", ("softplus",), ("SmoothReLU",)),),
+    concepts=(Concept("smooth rectifier", "平滑整流函数", ("softplus",), ("SmoothReLU",), is_first=True),),
     mistakes=(
         ("used ReLU", "用成了 ReLU", lambda term, at: function("positive", at.read(0, "x"))),
         ("stopped before the logarithm", "没有取对数", first),

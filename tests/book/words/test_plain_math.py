@@ -36,8 +36,8 @@ def test_lines(latex, text):
 
 def test_chinese_words():
     said = plain(registry["top_k"].latex, "zh")
-    assert "−∞ 其余情形" in said
-    assert "≤ k" in said.split(" 当 ")[1], "a case with a condition keeps its word"
+    assert "−∞，其余情形" in said
+    assert "≤ k" in said.split("，当 ")[1], "a case with a condition keeps its word"
 
 
 @pytest.mark.parametrize("latex", [r"\unheard{x}", "{x", "x}"])

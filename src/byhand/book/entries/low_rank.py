@@ -70,8 +70,9 @@ entry = Entry(
         Concept(
             "low-rank adapter",
             "低秩适配器",
-            ("low_rank", "lora"),
+            ("low_rank", "--lora"),
             ("LoRA", "low-rank adaptation", "adapters", "低秩适配"),
+            is_first=True,
         ),
     ),
     mistakes=(

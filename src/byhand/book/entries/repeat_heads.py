@@ -66,6 +66,7 @@ entry = Entry(
             "分组查询注意力",
             ("repeat_heads",),
             ("GQA", "grouped queries", "key-value heads", "键值头"),
+            is_first=True,
         ),
         Concept("multi-query attention", "多查询注意力", ("repeat_heads",), ("MQA",)),
     ),

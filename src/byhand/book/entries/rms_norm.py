@@ -82,6 +82,7 @@ entry = Entry(
             "均方根归一化",
             ("rms_norm",),
             ("RMSNorm", "RMS norm", "root mean square", "均方根", "RMS 归一化"),
+            is_first=True,
         ),
     ),
     mistakes=(

@@ -124,6 +124,7 @@ entry = Entry(
             "旋转位置编码",
             ("rotary",),
             ("RoPE", "rotary embedding", "rotary positions", "旋转位置嵌入"),
+            is_first=True,
         ),
     ),
     remark=remark,

@@ -64,6 +64,7 @@ entry = Entry(
             "logits 软上限",
             ("softcap",),
             ("softcap", "soft cap", "softcapping", "soft-capping", "软上限"),
+            is_first=True,
         ),
     ),
     mistakes=(

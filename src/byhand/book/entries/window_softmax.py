@@ -111,6 +111,7 @@ entry = Entry(
             "滑动窗口注意力",
             ("window_softmax",),
             ("local attention", "attention window", "windowed attention", "局部注意力"),
+            is_first=True,
         ),
     ),
     remark=remark,

@@ -66,7 +66,7 @@ class Explanation(Answer):
     def as_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON: those of the answer, with formulas, places and words."""
         plain = super().as_json() | {
-            "formula": "\n".join(e.plain_derivative if self.gradient else e.plain for e in self.known),
+            "formula": "\n".join((e.derivative_formula if self.gradient else e.formula).en for e in self.known),
             "latex": r" \quad ".join(e.latex_derivative if self.gradient else e.latex for e in self.known),
             "where": self.where,
             "expression": self.expression,

@@ -8,10 +8,11 @@ from functools import lru_cache
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
 from byhand.book.entries.contract import ENTRIES, ByStem, Entry
 from byhand.book.finding import source
-from byhand.book.finding.finding import Finding, SymbolRow, split
-from byhand.book.finding.flow import order
+from byhand.book.finding.finding import NOTHING, Finding, SymbolRow, split
+from byhand.book.finding.flow import order, topics
 from byhand.book.words.language import Words
-from byhand.engine.equation import Composite, Equation, registry
+from byhand.book.words.plain_math import plain
+from byhand.engine.equation import Composite, Equation, Symbol, registry
 
 WALK_BACK = (source.PACKAGE / "engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
 
@@ -23,10 +24,11 @@ def of_equations() -> ByStem[Finding]:
 
 @lru_cache(maxsize=4)
 def _of_equations(entries: tuple[Entry, ...]) -> ByStem[Finding]:
-    return ByStem({name: _equation(registry[name], ENTRIES[name]) for name in order()})
+    terms = topics()
+    return ByStem({name: _equation(registry[name], ENTRIES[name], terms.get(name)) for name in order()})
 
 
-def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
+def _equation(equation: Equation | Composite, entry: Entry, term: Words | None) -> Finding:
     name = equation.name
     composite = isinstance(equation, Composite)
     forward = equation.compose if composite else equation.forward
@@ -49,17 +51,18 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         tests=(tests,),
         seed_names=equation.seed_names,
         asked=split(entry.asked),
+        term=Words(term.en, term.zh) if term and term.en.lower() != equation.title.lower() else NOTHING,
         notations=entry.notations,
         derived=WALK_BACK if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
-        worked_in=worked_in,
+        worked_in=(worked_in, "entry"),
         pages=pages,
         latex=equation.latex,
         latex_derivative=equation.derivative,
-        plain=parts["Equation"],
-        plain_derivative=parts["Derivative"],
+        formula=Words(parts["Equation"], plain(equation.latex, "zh")),
+        derivative_formula=Words(parts["Derivative"], plain(equation.derivative, "zh")),
         symbols=(
-            *(SymbolRow.of((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
-            SymbolRow.of(equation.results, entry.result_zh),
+            *(_symbol((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
+            _symbol(equation.results, entry.result_zh),
         ),
         settings={
             p.name if p.default is p.empty else f"{p.name}={p.default!r}": entry.settings.get(p.name, "")
@@ -69,3 +72,11 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         uses=source.uses(name, "" if composite else equation.role),
         source=parts["Source"],
     )
+
+
+def _symbol(symbols: tuple[Symbol, ...], zh: str) -> SymbolRow:
+    """Return the row of an input, or of all results, each of which has the shape of the first."""
+    first, shape = symbols[0], symbols[0].shape
+    each = Words(f"{shape} each", f"各为 {shape}") if len(symbols) > 1 else Words(shape, shape)
+    names, letters = (", ".join(getattr(s, part) for s in symbols) for part in ("name", "latex"))
+    return SymbolRow(names, letters, each, Words(first.meaning, zh))

@@ -1,20 +1,21 @@
-"""One answer of `where`: an equation, a place in the code, a setting, a guide, a lesson, or a missing technique."""
+"""One answer of `where`: an equation, a place in the code, a setting, a command, a guide, a term, or what lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from byhand.book.finding import source
-from byhand.book.finding.kernels import kernels_of
+from byhand.book.finding.source import Code, Use
 from byhand.book.words.language import PAGE, Words
-from byhand.book.words.plain_math import plain
-from byhand.engine.equation import Symbol
 
-Kind = Literal["equation", "place", "setting", "guide", "lesson", "absent"]
+Kind = Literal["equation", "place", "setting", "command", "guide", "lesson", "term", "absent"]
+
+
+NOTHING = Words("", "")
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,6 @@ class SymbolRow:
     shape: Words
     meaning: Words
 
-    @classmethod
-    def of(cls, symbols: tuple[Symbol, ...], zh: str) -> SymbolRow:
-        """Return the row of an input, or of all results, each of which has the shape of the first."""
-        first, shape = symbols[0], symbols[0].shape
-        each = Words(f"{shape} each", f"各为 {shape}") if len(symbols) > 1 else Words(shape, shape)
-        names, letters = (", ".join(getattr(s, part) for s in symbols) for part in ("name", "latex"))
-        return cls(names, letters, each, Words(first.meaning, zh))
-
 
 @dataclass(frozen=True, eq=False)
 class Finding:
@@ -41,52 +34,42 @@ class Finding:
 
     code, derived           definitions: a file, and a dotted name in it
     tests                   files that may hold its test, `worked_in` the file of its entry, `pages` their folder
-    asked                   names in other programs, and questions
+    asked                   names in other programs, and questions; not kept in the index
+    notations               formulas of others; not kept either
     says                    lines below the title
+    command                 what a reader types
+    term                    the glossary's topic that it is, if that is called otherwise
     see                     names of other answers
-    plain, plain_derivative the formulas as a terminal shows them
+    formula                 the formula as a terminal shows it, and `derivative_formula` that of the derivative
     settings                keywords such as `eps=1e-05`, each with its LaTeX if it has any
+    kernels_at              definitions of the kernels that compute the equation, by runtime; None: look them up
     uses                    every application; JSON has the first as `wired_at`
     """
 
     name: str
     title: Words
     kind: Kind = "equation"
-    code: tuple[Path, str] | None = None
+    code: Code | None = None
     tests: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     says: tuple[Words, ...] = ()
+    command: str = ""
+    term: Words = NOTHING
     see: tuple[str, ...] = ()
     seed_names: tuple[str, ...] = ()
     notations: tuple[str, ...] = ()
-    derived: tuple[Path, str] | None = None
-    worked_in: Path | None = None
+    derived: Code | None = None
+    worked_in: Code | None = None
     pages: str = ""
     latex: str = ""
     latex_derivative: str = ""
-    plain: str = ""
-    plain_derivative: str = ""
+    formula: Words = NOTHING
+    derivative_formula: Words = NOTHING
     symbols: tuple[SymbolRow, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    uses: tuple[source.Use, ...] = ()
+    kernels_at: Mapping[str, Code] | None = None
+    uses: tuple[Use, ...] = ()
     source: str = ""
-
-    @cached_property
-    def formula(self) -> Words:
-        """The formula as a terminal shows it: in Chinese without the English words."""
-        return Words(self.plain, plain(self.latex, "zh"))
-
-    @cached_property
-    def derivative_formula(self) -> Words:
-        """The derivative in the same way."""
-        return Words(self.plain_derivative, plain(self.latex_derivative, "zh"))
-
-    @property
-    def command(self) -> str:
-        """The command that a reader types, with the flag of a setting."""
-        if self.kind == "setting" and self.code:
-            return f"byhand train {_flag(*self.code[1].split('.'))}"
-        return f"byhand {self.name}" if self.kind == "lesson" else ""
 
     @cached_property
     def forward(self) -> str | None:
@@ -109,13 +92,20 @@ class Finding:
     @cached_property
     def worked(self) -> str | None:
         """The worked numbers."""
-        return source.definition(self.worked_in, "entry") if self.worked_in else None
+        return source.definition(*self.worked_in) if self.worked_in else None
 
     @cached_property
     def kernels(self) -> dict[str, str]:
         """The kernels that compute the equation, by runtime."""
-        found = {runtime: source.definition(*kernel) for runtime, kernel in kernels_of(self.name).items()}
+        found = {runtime: source.definition(*kernel) for runtime, kernel in self._kernels_at().items()}
         return {runtime: where for runtime, where in found.items() if where}
+
+    def _kernels_at(self) -> Mapping[str, Code]:
+        if self.kernels_at is not None:
+            return self.kernels_at
+        from byhand.book.finding.kernels import kernels_of  # parses the kernels' files
+
+        return kernels_of(self.name) if self.kind == "equation" else {}
 
     def page(self, lang: str) -> str | None:
         """Return the page in `en` or `zh`, without a line outside a checkout."""
@@ -126,7 +116,7 @@ class Finding:
 
     def page_path(self, lang: str) -> str:
         """Return the path of its page in `en` or `zh`."""
-        return f"{self.pages}/{self.name}{PAGE.said(lang)}"
+        return f"{self.pages}/{self.name.rpartition('/')[2]}{PAGE.said(lang)}"
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; `relative_to` says what paths are relative to."""
@@ -135,12 +125,13 @@ class Finding:
             "title": self.title.en,
             "title_zh": self.title.zh,
             "kind": self.kind,
+            "term": self.term.en,
             "says": [words.en for words in self.says],
             "says_zh": [words.zh for words in self.says],
             "latex": self.latex,
             "latex_derivative": self.latex_derivative,
-            "plain": self.plain,
-            "plain_derivative": self.plain_derivative,
+            "plain": self.formula.en,
+            "plain_derivative": self.derivative_formula.en,
             "symbols": [
                 {
                     "name": s.name,
@@ -167,18 +158,65 @@ class Finding:
             "relative_to": "repository" if source.repository() else "installed package",
         }
 
+    def stored(self) -> dict[str, Any]:
+        """Return what the index keeps: every field that is not its default, as plain values."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)} | {"kernels_at": self._kernels_at()}
+        kept = {name: _plain(value) for name, value in values.items() if name not in UNSTORED}
+        return {name: value for name, value in kept.items() if value or name == "kernels_at"}
+
+
+UNSTORED = {"asked", "notations"}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; records as lists of their fields, files relative to the package."""
+    match value:
+        case Words():
+            return [value.en, value.zh] if value.en or value.zh else None
+        case SymbolRow():
+            return [_plain(getattr(value, f.name)) for f in fields(value)]
+        case Path():
+            return (value.relative_to(source.PACKAGE) if value.is_relative_to(source.PACKAGE) else value).as_posix()
+        case tuple():
+            return [_plain(item) for item in value]
+        case Mapping():
+            return {key: _plain(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _code(value: list[str]) -> Code:
+    return source.PACKAGE / value[0], value[1]
+
+
+READ: Mapping[str, Callable[[Any], Any]] = {
+    "title": lambda value: Words(*value),
+    "says": lambda value: tuple(Words(*words) for words in value),
+    "code": _code,
+    "derived": _code,
+    "worked_in": _code,
+    "kernels_at": lambda value: {runtime: _code(code) for runtime, code in value.items()},
+    "formula": lambda value: Words(*value),
+    "term": lambda value: Words(*value),
+    "derivative_formula": lambda value: Words(*value),
+    "symbols": lambda value: tuple(SymbolRow(n, x, Words(*shape), Words(*meaning)) for n, x, shape, meaning in value),
+    "uses": lambda value: tuple(Use(source.PACKAGE / path, *rest) for path, *rest in value),
+}
+
+
+def restored(stored: Mapping[str, Any]) -> Finding:
+    """Return an answer from what the index keeps of it."""
+    return Finding(**{name: READ.get(name, _tuple)(value) for name, value in stored.items()})
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
 
 def split(asked: str) -> tuple[str, ...]:
-    """Return names and questions that commas separate."""
-    return tuple(asked.split(", ")) if asked else ()
-
-
-def _flag(owner: str, name: str) -> str:
-    """Return a setting's flag of `byhand train`: with its default, or as the switch that changes the default."""
-    from byhand import config  # only a shown setting needs its default
-
-    default = getattr(config, owner).__dataclass_fields__[name].default
-    written = name.replace("_", "-")
-    if isinstance(default, bool):
-        return f"--no-{written}" if default else f"--{written}"
-    return f"--{written} {'...' if default in (None, '') else default}"
+    """Return names and questions that commas separate, but for those in brackets; a new line stands for a blank."""
+    found: list[str] = []
+    for part in asked.strip().replace("\n", " ").split(", ") if asked else ():
+        inside = found and sum(map(found[-1].count, "([")) > sum(map(found[-1].count, ")]"))
+        found[-1:] = [f"{found[-1]}, {part}"] if inside else [*found[-1:], part]
+    return tuple(found)

@@ -46,6 +46,11 @@ def order() -> list[str]:
     return [stem for _, members in groups() for stem in members]
 
 
+def topics() -> dict[str, Concept]:
+    """Return the glossary's topics that are equations, by the equation."""
+    return {concept.entries[0]: concept for concept in concepts() if concept.is_first}
+
+
 def concepts() -> list[Concept]:
     """Return the glossary's terms, then those of the entries."""
     return [*CONCEPTS, *(concept for stem in order() for concept in ENTRIES[stem].concepts)]

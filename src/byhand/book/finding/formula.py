@@ -14,15 +14,22 @@ _SIGNS = {
     "√": " sqrt ", "Σ": " sum ", "∑": " sum ", "∂": " d ", "×": " ", "·": " ", "⊙": " ", "@": " ", "*": " ",
     "←": " = ", "−": "-", "∞": " inf ", "ᵀ": "^T", "≤": " <= ", "²": "^2", "³": "^3", "ℓ": " ell ",
     "α": " alpha ", "β": " beta ", "ε": " epsilon ", "ϵ": " epsilon ", "θ": " theta ", "λ": " lambda ",
-    "μ": " mu ", "σ": " sigma ", "τ": " tau ", "π": " pi ", "γ": " gamma ",
+    "μ": " mu ", "σ": " sigma ", "τ": " tau ", "π": " pi ", "γ": " gamma ", "η": " eta ", "‖": " ",
     "₀": "_0", "₁": "_1", "₂": "_2", "₃": "_3",
 }  # fmt: skip
 LETTERS = frozenset(["alpha", "beta", "epsilon", "theta", "lambda", "mu", "sigma", "tau", "pi", "gamma", "inf"])
-_COMMANDS = {"leftarrow": "=", "partial": "d", "infty": "inf", "top": "T", "varepsilon": "epsilon", "le": "<="}
+_COMMANDS = {
+    "leftarrow": "=", "to": "=", "gets": "=", "partial": "d", "nabla": "d", "infty": "inf", "top": "T", "le": "<=",
+    "leq": "<=", "varepsilon": "epsilon",
+}  # fmt: skip
 _LAYOUT = re.compile(
-    "left|right|quad|qquad|cdot|times|odot|mathrm|text|mathcal|mathbf|operatorname|[td]?frac|begin|end|cases|aligned|[bB]igg?"
+    "left|right|quad|qquad|cdot|times|odot|otimes|circ|[td]?frac|begin|end|cases|align|aligned|p?matrix|[bB]igg?[lr]?|"
+    "math(rm|cal|bf|bb|sf|tt)|text|operatorname|boldsymbol|bm|bf|rm|displaystyle|limits|[lc]?dots|[lr]?[vV]ert|mid|hspace"
 )
-_ALIASES = {"eps": "epsilon", "lr": "alpha", "learningrate": "alpha", "mean": "mu", "avg": "mu", "sumexp": "sum"}
+_ALIASES = {
+    "eps": "epsilon", "lr": "alpha", "learningrate": "alpha", "eta": "alpha", "mean": "mu", "avg": "mu",
+    "sumexp": "sum", "ln": "log",
+}  # fmt: skip
 
 
 def tokens(text: str) -> list[str]:
@@ -31,6 +38,7 @@ def tokens(text: str) -> list[str]:
         text = text.replace(sign, word)
     text = re.sub(r"\\[,;!: ]|\\\\|&|\$|~", " ", text)
     text = re.sub(r"\.T\b", "^T", text)
+    text = re.sub(r"(?<![A-Za-z\\])e\s*\^", " exp ", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda m: " " + _command(m[1]) + " ", text)
     text = re.sub(r"sum\s*_\s*(\{[^{}]*\}|\w)\s*\^\s*(\{[^{}]*\}|\w)", "sum ", text)
     text = re.sub(r"\[\s*[a-z]\s*(,\s*[a-z:]\s*)*\]", " ", text)
@@ -89,3 +97,8 @@ def _subscript(text: str) -> str:
         len(part.strip()) <= 1 for part in re.split(r"[,+\-:]", text)
     )
     return " " if running and not re.fullmatch(r"[A-Z]", text.strip()) else word.lower() + " "
+
+
+def compact(text: str) -> str:
+    """Return a formula without blanks and braces."""
+    return re.sub(r"[\s{}$]", "", text)

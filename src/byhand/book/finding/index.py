@@ -1,45 +1,85 @@
-"""The index: every finding of `where` by name.
+"""The index: every answer of `where` by name, from the registry, the entries, the tables and the source.
 
-Built from the registry, the entries, tables and parsed source, without importing NumPy.
+`index.json` keeps the answers, and the words that lead to each. `python -m byhand.book.pages` writes it; it holds
+definitions and no lines, so an edit makes it stale only where a name, a formula or a table changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import json
 from functools import lru_cache
+from typing import Any
 
-from byhand.book.entries.contract import ByStem
-from byhand.book.finding.absent import ABSENT
+from byhand.book.entries.contract import ENTRIES, ByStem
 from byhand.book.finding.equations import of_equations
-from byhand.book.finding.finding import Finding
-from byhand.book.finding.places import PLACES
-from byhand.book.finding.reading import guides, lessons
-from byhand.book.finding.settings import SETTINGS
+from byhand.book.finding.finding import Finding, split
+from byhand.book.finding.flow import groups
+from byhand.book.finding.others import DATA, others, places, table
+from byhand.book.finding.phrases import formulas_of, phrases_of
+from byhand.book.finding.stored import Index
+from byhand.book.finding.words import Han
+from byhand.book.words.language import Words
+
+KINDS = {
+    "place": Words("Wiring, recording, training, storing", "组装、记录、训练与存储"),
+    "setting": Words("Settings: the flags of the commands", "设置：各命令的选项"),
+    "command": Words("Commands", "命令"),
+    "guide": Words("Guides", "指南"),
+    "lesson": Words("Worked examples", "手算例子"),
+    "term": Words("Terms", "术语"),
+    "absent": Words("Not in this model", "本模型没有的"),
+}
 
 
 def all_findings() -> dict[str, Finding]:
-    """Return all findings by name; among equally good ones the earlier comes first."""
-    return {**findings(), **_others(tuple(of_equations().values()))}
+    """Return all answers by name; among equally good ones the earlier comes first."""
+    return {**findings(), **_others(tuple(ENTRIES))}
 
 
 @lru_cache(maxsize=4)
-def _others(equations: tuple[Finding, ...]) -> dict[str, Finding]:
-    return {finding.name: finding for finding in (*SETTINGS, *guides(), *lessons(), *lacking(equations))}
-
-
-def lacking(equations: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield what the model lacks, without the names of equations that it has by now."""
-    there = {name.casefold() for equation in equations for name in (equation.name, *equation.asked)}
-    for finding in ABSENT:
-        yield replace(finding, asked=tuple(name for name in finding.asked if name.casefold() not in there))
+def _others(stems: tuple[str, ...]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in others(findings().values())}
 
 
 def findings() -> dict[str, Finding]:
-    """Return the findings that point at code: equations, as data flows, and places."""
+    """Return the answers that point at code: equations, as data flows, and places."""
     return _findings(tuple(of_equations().values()))
 
 
 @lru_cache(maxsize=4)
 def _findings(found: tuple[Finding, ...]) -> dict[str, Finding]:
-    return ByStem({finding.name: finding for finding in (*found, *PLACES)})
+    return ByStem({finding.name: finding for finding in (*found, *places())})
+
+
+def content() -> dict[str, Any]:
+    """Return what the index holds, as plain values."""
+    known = all_findings()
+    asked = {name: split(row["asked"]) for name, row in table("questions").items()}
+    characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": table("regional")}
+    kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
+    found: dict[str, Any] = {
+        "answers": [finding.stored() for finding in known.values()],
+        "phrases": phrases_of(known, asked, Han(**characters)),
+        "formulas": formulas_of(findings().values(), table("formulas")),
+        "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
+        "synonyms": [row.split() for row in table("synonyms")["rows"].strip().split("\n")],
+        "characters": characters,
+    }
+    index = Index(found)
+    for row in found["phrases"]:
+        row.append(" ".join(index.tokens(row[3])))
+    return found
+
+
+def text() -> str:
+    """Return the text of `index.json`: a line for each answer, phrase and formula."""
+    parts = []
+    for name, rows in content().items():
+        written = (
+            [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
+            if isinstance(rows, list)
+            else ""
+        )
+        lines = ",\n".join(written) if written else ""
+        parts.append(f'"{name}": ' + (f"[\n{lines}\n]" if lines else json.dumps(rows, ensure_ascii=False)))
+    return "{\n" + ",\n".join(parts) + "\n}\n"

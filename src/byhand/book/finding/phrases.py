@@ -1,106 +1,109 @@
-"""The phrases that lead to each answer, and the score of an exact hit."""
+"""The phrases and formulas that lead to each answer, as the index keeps them."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+from byhand.book.entries.contract import ENTRIES
+from byhand.book.finding import formula, source
 from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import concepts
-from byhand.book.finding.index import all_findings
-from byhand.engine.equation import Composite, registry
+from byhand.book.finding.words import Han, key, parts
+from byhand.book.words.language import PAGE
 
-IN_QUESTIONS = (
-    "a an the of in is are it its to and or for with by on at as from where what why how does do we i my you can "
-    "need be there that this these equation"
-)
-OF_ANYTHING = (
-    "formula derivative gradient code implement implemented implementation compute computed computes work works"
-)
-STOP, GENERAL = frozenset(IN_QUESTIONS.split()), frozenset(OF_ANYTHING.split())
-FILLER = re.compile(
-    "为什么|为何|什么是|是什么|怎么算|怎么样?|怎样|如何|请问|哪里|在哪儿?|多少|有什么用|有什么|的作用|需要|可以|一下|一个|"
-    "代码|实现|公式|推导|计算|我|想|要|是|的|了|吗|呢|把|与|和|用"
-)  # Chinese question words, general words, particles
-WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
-TITLES = {"setting": 0.96, "guide": 0.88, "lesson": 0.87}  # an equation with the same words comes first
+# how much a phrase of each kind of answer counts: a page is not the first answer to the name of an equation
+KINDS = {"place": 0.93, "guide": 0.97, "lesson": 0.88}
+NAME, TITLE, ASKED, OWN_TERM, OTHER_TERM, SYMBOL, TOLD = 1.0, 0.99, 0.98, 0.97, 0.9, 0.8, 0.7
 
 
-class Phrase(NamedTuple):
-    """Words that lead to an answer, and the score of an exact hit."""
+def phrases_of(known: Mapping[str, Finding], questions: Mapping[str, Any], han: Han) -> list[list[Any]]:
+    """Return the answer's number, the weight, the key and the words of every phrase, the first of equal ones."""
+    found: dict[tuple[int, str], list[Any]] = {}
+    numbers = {name: number for number, name in enumerate(known)}
 
-    text: str
-    finding: str
-    weight: float
+    def add(name: str, text: str, weight: float) -> None:
+        plain = han.plain(text)
+        number, whole = numbers[name], key(plain)
+        row = [number, round(weight * KINDS.get(known[name].kind, 1.0), 3), whole, " ".join(parts(plain))]
+        if whole and (old := found.setdefault((number, whole), row))[1] < row[1]:
+            found[number, whole] = row if old is not row else old
 
-
-@lru_cache(maxsize=4096)
-def words(text: str) -> list[str]:
-    """Return the distinctive words of plain text, once each."""
-    parts = (text if text.isascii() else FILLER.sub(" ", text)).split()
-    found = [word for word in parts if word not in STOP and not word.isdigit()]
-    return list(dict.fromkeys([word for word in found if word not in GENERAL] or found))
-
-
-def phrases() -> tuple[Phrase, ...]:
-    """Return all phrases of all answers."""
-    return _phrases_of(tuple(all_findings().values()))
-
-
-def vocabulary() -> frozenset[str]:
-    """Return the Latin words of all phrases."""
-    return _vocabulary(phrases())
-
-
-@lru_cache(maxsize=4)
-def _vocabulary(known: tuple[Phrase, ...]) -> frozenset[str]:
-    return frozenset(word for phrase in known for word in phrase.text.split() if word.isascii())
-
-
-@lru_cache(maxsize=4)
-def _phrases_of(known: tuple[Finding, ...]) -> tuple[Phrase, ...]:
-    found: dict[tuple[str, str], float] = {}
-
-    def add(text: str, finding: str, weight: float) -> None:
-        key = (plain_words(text), finding)
-        if key[0]:
-            found[key] = max(found.get(key, 0.0), weight)
-
-    for finding in known:
-        name = finding.name
-        add(name, name, TITLES.get(finding.kind, 1.0))
-        for title in (finding.title.en, finding.title.zh):
-            for part in (title, re.split(r" ?[（(]", title)[0]):
-                add(part, name, TITLES.get(finding.kind, 0.99))
-        for asked in finding.asked:
-            add(asked, name, 0.965)
-        for seed in finding.seed_names:
-            share = 1.0 if _is_whole(seed, name) else 0.97
-            add(seed, name, share)
-            add(seed.rpartition("::")[2], name, share - 0.01)
-        for symbol in finding.symbols:
-            if len(symbol.name) > 2:
-                add(symbol.name, name, 0.95)
-            add(symbol.meaning.en, name, 0.8)
-            add(symbol.meaning.zh, name, 0.8)
-        for use in finding.uses:
-            add(use.result, name, 0.93)
-            if use.result and use.scope:
-                add(f"{use.scope}.{use.result}", name, 0.94)
+    owner = {words.en.casefold(): f.name for f in reversed([*known.values()]) for words in (f.title, f.term)}
+    for name, finding in known.items():
+        for text, weight in _of_finding(finding):
+            add(name, text, weight)
+        for text in questions.get(name, ()):
+            add(name, text, ASKED)
     for concept in concepts():
-        for rank, name in enumerate(concept.entries):
-            for text, weight in ((concept.en, 0.99), (concept.zh, 0.99), *((a, 0.98) for a in concept.also)):
-                add(text, name, weight - 0.03 * rank)
-    return tuple(Phrase(text, finding, weight) for (text, finding), weight in found.items())
+        own = owner[concept.en.casefold()]
+        ranks = {own: TITLE} | {name: OTHER_TERM - 0.05 * i for i, name in enumerate(concept.entries) if name != own}
+        for name, weight in ranks.items():
+            for text in (concept.en, concept.zh, *concept.also):
+                add(name, text, weight)
+    return list(found.values())
 
 
-def _is_whole(seed: str, name: str) -> bool:
-    """Return whether a seed name that several answers share means this one: the composite, or the same word."""
-    last = seed.rpartition("::")[2].lower()
-    return name in last or isinstance(registry.get(name), Composite)
+def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:
+    """Yield what an answer says of itself, with weights."""
+    yield finding.name.rpartition("/")[2] if finding.kind in ("guide", "term") else finding.name, NAME
+    for title in (finding.title.en, finding.title.zh):
+        for part in dict.fromkeys((title, re.split(r" ?[（(]", title)[0])):
+            yield part, TITLE
+    for asked in finding.asked:
+        yield asked, ASKED
+    for seed in finding.seed_names:
+        last = seed.rpartition("::")[2]
+        yield seed, NAME if finding.name in last.lower() else OWN_TERM  # where several share a name: the same word
+        yield last, OWN_TERM - 0.01
+    for symbol in finding.symbols:
+        if len(symbol.name) > 2:
+            yield symbol.name, OTHER_TERM
+        for text in (symbol.meaning.en, symbol.meaning.zh):
+            yield text, SYMBOL
+    for use in finding.uses:
+        if use.result:
+            yield use.result, OTHER_TERM
+            yield f"{use.scope}.{use.result}", OTHER_TERM
+    for words in finding.says:
+        yield words.en, TOLD
+        yield words.zh, TOLD
+    if entry := ENTRIES.get(finding.name):
+        for words in filter(None, (entry.goal, entry.why, entry.why_back)):
+            yield words.en, TOLD
+            yield words.zh, TOLD
+    if finding.kind == "guide":
+        for ending in (PAGE.en, PAGE.zh):
+            page = source.PACKAGE.parents[1] / finding.pages / f"{finding.name.rpartition('/')[2]}{ending}"
+            for heading in re.findall(r"^## (?:\d+\. )?(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+                yield heading, SYMBOL
 
 
-def plain_words(text: str) -> str:
-    """Return the words of a query or phrase in lower case, without `::`, `_`, `-`, `.`; ReLU² becomes relu2."""
-    return " ".join(WORD.findall(re.sub("(?<=[a-z]{2})²", "2", text.lower())))
+def formulas_of(findings: Iterable[Finding], others: Mapping[str, Iterable[str]]) -> list[list[Any]]:
+    """Return the answer's name, the formula without layout, and its tokens, for each formula and part of one."""
+    found: dict[tuple[str, str], list[Any]] = {}
+
+    def add(name: str, text: str) -> None:
+        if tokens := formula.tokens(text):
+            row = [name, formula.compact(text), " ".join(tokens)]
+            found.setdefault((name, row[1]), row)
+
+    for finding in findings:
+        own = [
+            part
+            for text in (finding.latex, finding.latex_derivative)
+            for part in (text, *re.split(r",\s*\\quad|\\quad", text))
+        ]
+        own += [
+            part
+            for text in (finding.formula.en, finding.derivative_formula.en)
+            for part in re.split(r",\s{2,}|;\s|\n", text)
+        ]
+        own += [s.latex for s in finding.symbols if "_" in s.latex]
+        for text in (*own, *finding.notations):
+            add(finding.name, text)
+    for name, texts in others.items():
+        for text in texts:
+            add(name, text)
+    return list(found.values())

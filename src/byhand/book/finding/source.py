@@ -1,10 +1,13 @@
-"""Locations in the source: finds `path:line` of a definition by parsing.
+"""Locations in the source: finds `path:line` of a definition, or of a call, in the text of one file.
 
-Paths are relative to the repository in a checkout, and to the package's parent folder in an installation. Parsing
-needs no import, so it is fast and works for code that needs a GPU to import.
+Paths are relative to the repository in a checkout, and to the package's parent folder in an installation. Nothing is
+imported, so it is fast and works for code that needs a GPU to import.
 """
 
+from __future__ import annotations
+
 import ast
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -21,12 +24,24 @@ UPDATE = "update"  # the role of equations that are applied to arrays, without a
 LEAVES = (ast.Constant, ast.expr_context, ast.operator)  # nodes of a syntax tree without calls in them
 
 
-class Use(NamedTuple):
-    """One application of an equation: its place, the result's name, and the scope of that name."""
+Code = tuple[Path, str]  # a definition: its file, and its dotted name there
 
-    where: str
+
+class Use(NamedTuple):
+    """One application of an equation: the n-th in a file, the name by which it is called there, and the result's name
+    with its scope."""
+
+    path: Path
+    called: str
+    n: int
     result: str
     scope: str
+
+    @property
+    def where(self) -> str:
+        """The place, as `path:line`."""
+        lines = sorted(_applied(self.path).get(self.called, {}))
+        return f"{shown(self.path)}:{lines[self.n]}" if self.n < len(lines) else shown(self.path)
 
 
 @cache
@@ -55,8 +70,18 @@ def tree(path: Path) -> ast.Module:
 
 def definition(path: Path, name: str) -> str | None:
     """Return `path:line` of a function, class or assignment such as `TinyGPT.loss`; None if the file has none."""
-    found = statement(path, name)
-    return f"{shown(path)}:{found.lineno}" if found else None
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    begin, end, indent = 0, len(text), ""
+    for part in name.split("."):
+        found = re.compile(rf"^{indent}(?:(?:def|class) {part}\b|{part}(?:: | = ))", re.MULTILINE).search(
+            text, begin, end
+        )
+        if found is None:
+            return None
+        begin = found.start()
+        after = re.compile(rf"^(?!{indent} |{indent}\)|[ \t]*$)", re.MULTILINE).search(text, found.end(), end)
+        end, indent = after.start() if after else end, indent + "    "
+    return f"{shown(path)}:{text.count(chr(10), 0, begin) + 1}"
 
 
 def statement(path: Path, name: str) -> Any:
@@ -93,12 +118,13 @@ def uses(name: str, role: str = "") -> tuple[Use, ...]:
     """
     found: list[Use] = []
     for path in _wiring():
-        lines = _applied(path).get(name, {}) | _applied(path).get(role, {})
-        found += [
-            Use(f"{shown(path)}:{n}", result, scope or _around(path)) for n, (result, scope) in sorted(lines.items())
-        ]
-    inside = {shown(path) for path in _wiring() if path.parent.name == "equations" and not _composes(path)}
-    return tuple(use for use in found if use.where.rpartition(":")[0] not in inside) or tuple(found)
+        for called in filter(None, dict.fromkeys((name, role))):
+            lines = sorted(_applied(path).get(called, {}).items())
+            found += [
+                Use(path, called, n, result, scope or _around(path)) for n, (_, (result, scope)) in enumerate(lines)
+            ]
+    inside = [use for use in found if use.path.parent.name != "equations" or _composes(use.path)]
+    return tuple(inside or found)
 
 
 def _composes(path: Path) -> bool:

@@ -14,9 +14,12 @@ outside the marks is written by hand, once in each language (`page.md`, `page.zh
 
 import re
 from collections.abc import Iterator
+from os.path import relpath
 from pathlib import Path
 
+from byhand.book.finding import index
 from byhand.book.finding.source import repository
+from byhand.book.finding.stored import INDEX
 from byhand.book.pages.blocks import BLOCKS
 from byhand.book.pages.blocks.arrays import value
 from byhand.book.pictures import PICTURES
@@ -64,9 +67,9 @@ def filled(page: Path) -> str:
 
 
 def stale() -> Iterator[tuple[Path, str]]:
-    """Yield each stale page or picture with its fresh text."""
+    """Yield each stale page or picture, and the index of `where`, with its fresh text."""
     drawn = {picture.path(docs(), lang): picture.svg(lang) for picture in PICTURES.values() for lang in ("en", "zh")}
-    for path, text in [*((page, filled(page)) for page in pages()), *drawn.items()]:
+    for path, text in [*((page, filled(page)) for page in pages()), *drawn.items(), (INDEX, index.text())]:
         if not path.is_file() or text != path.read_text(encoding="utf-8"):
             yield path, text
 
@@ -79,5 +82,5 @@ def main(arguments: list[str]) -> int:
         if not check:
             page.parent.mkdir(exist_ok=True)
             page.write_text(text, encoding="utf-8", newline="\n")
-        print(f"{'stale' if check else 'written'}: {page.relative_to(docs().parent).as_posix()}")
+        print(f"{'stale' if check else 'written'}: {relpath(page, docs().parent)}")
     return 1 if check and found else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,6 +47,12 @@ Said = str | Words  # arithmetic, of which only names are translated, or words i
 
 COLON, COMMA, SEMICOLON = Words(": ", "："), Words(", ", "、"), Words("; ", "；")
 PAGE = Words(".md", ".zh-CN.md")  # suffix of a page's file
+
+
+def preferred(environment: Mapping[str, str] = os.environ) -> Language:
+    """Return the language of the environment: that of the first of LC_ALL, LC_MESSAGES and LANG that is set."""
+    locale = next(filter(None, map(environment.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    return "zh" if locale.lower().startswith("zh") else "en"
 
 
 def say(text: Said, lang: str) -> str:

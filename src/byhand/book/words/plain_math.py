@@ -20,7 +20,13 @@ SIGNS = {
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
 IN_LATEX = {r"\text{otherwise}": r"\text{其余情形}", r"\text{ is kept}": r"\text{ 被保留}"}
-CHINESE = {" if ": " 当 ", "_rows": "_各行", "offset": "偏移量"}  # words of the plain form, and names
+CHINESE = {
+    " if ": "，当 ",
+    " 其余情形": "，其余情形",
+    " ; ": "；",
+    "_rows": "_各行",
+    "offset": "偏移量",
+}  # words of the plain form, and names
 GROUPS = ("mathrm", "text", "operatorname")
 RAISED = dict(zip("0123456789tT-+", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗᵀ⁻⁺", strict=True))
 _TOKEN = re.compile(

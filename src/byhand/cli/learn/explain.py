@@ -12,7 +12,7 @@ import numpy as np
 from byhand.book.explain.explainer import Explainer
 from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.explain.text import text
-from byhand.book.words.language import Language, Words
+from byhand.book.words.language import Language, Words, preferred
 from byhand.cli.arguments.drawing import Drawing
 from byhand.cli.arguments.parsing import read, text_bytes
 from byhand.cli.arguments.settings import Positional, Switch, settings
@@ -93,8 +93,8 @@ class Options:
     plot: Plot = None
     """Draw the array with the number in it, and its terms as bars, into an SVG file; explain-NAME.svg in the current
     folder if no name follows."""
-    lang: Language = "en"
-    """Language of the answer."""
+    lang: Language = field(default_factory=preferred)
+    """Language; by LANG if not given."""
     drawing: Drawing = field(default_factory=Drawing)
     last: Switch = False
     """Use the weights of the last step, even if the run averages them; gradients and updates always do."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from byhand.book.words.language import COMMA, Language, Words
+from byhand.book.words.language import COMMA, Language, Words, preferred
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
@@ -45,16 +45,10 @@ LABELS = {
     "repository": Words("in the repository", "见代码仓库"),
     "command": Words("command", "命令"),
     "see": Words("see", "参见"),
+    "term": Words("term", "术语"),
     "absent": Words("not in this model", "本模型没有"),
     "what": Words("What it is: ", "它是什么："),
     "instead": Words("In its place: ", "本模型的做法："),
-}
-KINDS = {
-    "place": Words("Wiring, recording, training, storing", "组装、记录、训练与存储"),
-    "setting": Words("Settings of byhand train", "byhand train 的设置"),
-    "guide": Words("Guides", "指南"),
-    "lesson": Words("Worked examples", "手算例子"),
-    "absent": Words("Not in this model", "本模型没有的"),
 }
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
@@ -69,7 +63,7 @@ class Options:
     query: Positional[tuple[str, ...]] = ()
     """A name, words in English or Chinese, a symbol, or a piece of a formula; omit it to list everything."""
     lang: Language | None = None
-    """Language of the answer; that of the question if not given."""
+    """Language of the answer; if not given, that of a Chinese question, else that of the environment (LANG)."""
     json: Switch = False
     """Print JSON: a list of entries, best first."""
     limit: int = 5
@@ -84,12 +78,12 @@ def main(arguments: list[str]) -> int:
         given.refuse(("limit",), "without a query")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
-    from byhand.book.finding.index import all_findings
+    from byhand.book.finding.current import current
     from byhand.book.finding.search import nearest, search
 
     query = " ".join(options.query).strip()
-    lang = options.lang or ("zh" if CHINESE.search(query) else "en")
-    found = [m.finding for m in search(query)][: options.limit] if query else list(all_findings().values())
+    lang = options.lang or ("zh" if CHINESE.search(query) else preferred())
+    found = [m.finding for m in search(query)][: options.limit] if query else current().findings()
     if options.json:
         show_json([finding.as_json() for finding in found], indent=1)
         return 0 if found else 1
@@ -106,22 +100,17 @@ def main(arguments: list[str]) -> int:
 
 def _overview(lang: str) -> str:
     """List everything in the order of the data flow: name, title, location."""
-    from byhand.book.finding.flow import groups
-    from byhand.book.finding.index import all_findings
+    from byhand.book.finding.current import current
 
-    known = all_findings()
-    others = [
-        (words, [name for name, answer in known.items() if answer.kind == kind]) for kind, words in KINDS.items()
-    ]
     lines: list[str] = []
-    for words, members in [*groups(), *others]:
+    index = current()
+    for words, members in index.groups:
         lines += ["", words.said(lang)] if lines else [words.said(lang)]
         width = max(22, *map(len, members)) + 1
         for name in members:
-            finding = known[name]
-            lines.append(
-                f"  {_pad(name, width)} {_pad(finding.title.said(lang), 46)} {_first(finding, lang)}".rstrip()
-            )
+            finding = index.finding(index.names[name])
+            title = _pad(finding.title.said(lang), 46)
+            lines.append(f"  {_pad(name, width)} {title} {_first(finding, lang)}".rstrip())
     return "\n".join(lines)
 
 
@@ -135,7 +124,7 @@ def _answer(finding: Finding, lang: str) -> str:
     other = f"  {title.en}" if title.said(lang) != title.en else ""
     absent = f": {LABELS['absent'].said(lang)}" if finding.kind == "absent" else ""
     lines = [f"{title.said(lang)}  ({finding.name}){other}{absent}"]
-    labels = [LABELS[label].said(lang) for label in ("what", "instead")]
+    labels = [LABELS[label].said(lang) if finding.kind == "absent" else "" for label in ("what", "instead")]
     lines += [f"    {label}{words.said(lang)}" for label, words in zip(labels, finding.says, strict=False)]
     lines += [f"    {line}" for line in finding.formula.said(lang).splitlines()]
     for row in finding.symbols:
@@ -144,6 +133,10 @@ def _answer(finding: Finding, lang: str) -> str:
     if settings:
         lines.append(f"      {settings}")
     rows = [("command", finding.command), ("forward" if finding.latex else "code", finding.forward or "")]
+    if finding.term.en:
+        rows.insert(
+            0, ("term", "  ".join((finding.term.said(lang), Words(finding.term.zh, finding.term.en).said(lang))))
+        )
     rows += _under("see", (_pointed(name, lang) for name in finding.see))
     if finding.derivative:
         rows.append(("derivative", finding.derivative))
@@ -162,10 +155,11 @@ def _answer(finding: Finding, lang: str) -> str:
 
 def _pointed(name: str, lang: str) -> str:
     """Return another answer's title and first pointer."""
-    from byhand.book.finding.index import all_findings
+    from byhand.book.finding.current import current
 
-    finding = all_findings()[name]
-    return f"{finding.title.said(lang)}  ({name})  {_first(finding, lang)}"
+    index = current()
+    finding = index.finding(index.names[name])
+    return f"{finding.title.said(lang)}  ({name})  {finding.command or _first(finding, lang)}"
 
 
 def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from byhand.book.lessons.changes import beside
@@ -11,7 +11,7 @@ from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.text import text
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.words.language import Language, Words
+from byhand.book.words.language import Language, Words, preferred
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Repeated, Switch
 from byhand.cli.learn import quiz
@@ -51,8 +51,8 @@ class Options:
     this changes is said at the end."""
     exact: Switch = False
     """Show exact values where possible: fractions, roots, logarithms."""
-    lang: Language = "en"
-    """Language."""
+    lang: Language = field(default_factory=preferred)
+    """Language; by LANG if not given."""
 
 
 def main(arguments: list[str]) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from byhand.book.practice.sheet_pages import html, markdown
 from byhand.book.practice.sheets import TOPICS, make
-from byhand.book.words.language import Language
+from byhand.book.words.language import Language, preferred
 from byhand.cli.arguments.parsing import read
 from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
@@ -26,8 +26,8 @@ class Options:
     """attention, cross-entropy, layer-norm, backprop, adamw or full. Omit it to list them."""
     seed: int = 1
     """Same seed, same sheet."""
-    lang: Language = "en"
-    """Language."""
+    lang: Language = field(default_factory=preferred)
+    """Language; by LANG if not given."""
     out: Path = Path()
     """Folder to write into; created if absent."""
 

@@ -9,7 +9,7 @@ from textwrap import dedent
 from byhand.book.finding import source
 from byhand.book.finding.flow import concepts
 from byhand.book.finding.index import all_findings
-from byhand.book.finding.places import PLACES
+from byhand.book.finding.others import places as known_places
 from byhand.book.pages.blocks.markdown import ROOT, block, link, link_equation, table
 from byhand.book.pages.definitions import DEFINITIONS
 from byhand.book.words.language import SEMICOLON, Words
@@ -34,7 +34,7 @@ def _what(page: Path, given: str, lang: str) -> str:
     if path.stem in registry and path.parent.name == "equations":
         half = {"vjp": Words(": derivative", "：导数"), "terms": Words(": one element", "：单个元素")}.get(name)
         return link_equation(page, path.stem, lang) + (half.said(lang) if half else "")
-    known = next((place.title for place in PLACES if place.code == (path, name)), None)
+    known = next((place.title for place in known_places() if place.code == (path, name)), None)
     return (known or DEFINITIONS[given]).said(lang)
 
 
@@ -42,7 +42,7 @@ def _what(page: Path, given: str, lang: str) -> str:
 def places(page: Path, lang: str) -> str:
     """The code around the equations, which wires, records, trains and stores, with the original program's names."""
     rows = []
-    for place in PLACES:
+    for place in known_places():
         seeds = ", ".join(f"`{name}`" for name in place.seed_names) or "—"
         rows.append((f"{place.title.said(lang)} <br> {link(page, place.forward)}", seeds))
     return table(Words("What, and where|In the original program", "内容及其位置|在原 C++ 程序中"), rows, lang)

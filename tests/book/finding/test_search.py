@@ -1,0 +1,129 @@
+"""What learners type is answered right the first time, in both languages; searching is forgiving and bounded."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from byhand.book.finding.search import LONGEST, nearest, search
+from byhand.book.finding.stored import stored
+from byhand.book.finding.words import Han, distance, stem
+from byhand.book.words.plain_math import plain
+from byhand.cli.arguments.parsing import ALIASES
+from byhand.engine.equation import registry
+from byhand.errors import ByhandError
+
+QUESTIONS = json.loads((Path(__file__).parents[1] / "questions_tuned.json").read_text(encoding="utf-8"))
+ANSWERS = stored().findings()
+
+
+def first(query):
+    found = search(query)
+    return found[0].finding if found else None
+
+
+def names(answer):
+    """Return what an answer is called: its name, the glossary's topic, the command of a place."""
+    topics = {f"glossary/{words.en.lower()}" for words in (answer.title, answer.term)}
+    return {answer.name, f"byhand {answer.name}", *topics}
+
+
+def is_right(question):
+    answer, accepted = first(question["ask"]), {name.lower() for name in question["answers"]}
+    if not accepted:
+        return answer is None or answer.kind == "absent"
+    return answer is not None and bool(accepted & {name.lower() for name in names(answer)})
+
+
+def test_what_learners_type_is_answered_right_the_first_time():
+    """Names, words, formulas, whole questions, typing errors, traditional characters: 99 of a hundred."""
+    wrong = [question["ask"] for question in QUESTIONS if not is_right(question)]
+    assert len(wrong) <= 0.01 * len(QUESTIONS), wrong
+
+
+def test_the_questions_name_answers_that_exist():
+    known = {name.lower() for answer in ANSWERS for name in names(answer)}
+    assert not [name for question in QUESTIONS for name in question["answers"] if name.lower() not in known]
+
+
+@pytest.mark.parametrize("kind", sorted({answer.kind for answer in ANSWERS}))
+def test_every_answer_is_found_by_its_name_and_its_titles(kind):
+    for answer in (answer for answer in ANSWERS if answer.kind == kind):
+        assert first(answer.name) is answer
+        for title in {answer.title.en, answer.title.zh, *filter(None, (answer.term.en, answer.term.zh))}:
+            assert answer in [match.finding for match in search(title)[:4]], title
+
+
+@pytest.mark.parametrize("name", sorted(registry))
+def test_every_equation_is_found_by_its_formulas(name):
+    answer = first(name)
+    assert first(answer.latex).name == name
+    assert name in [match.finding.name for match in search(answer.latex_derivative)[:3]]
+
+
+def test_names_that_train_accepts_lead_to_the_same_setting():
+    for other, own in ALIASES.items():
+        assert own in [match.finding.name for match in search(other)[:2]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("sofmax", "softmax"), ("layernrom", "layer_norm"), ("cross entorpy", "cross_entropy"),
+        ("droput", "dropout"),
+        ("soft max", "softmax"), ("learningrate", "--lr"),
+        ("Ｄｒｏｐｏｕｔ", "dropout"), ("ＬＮ（ｘ）", "layer_norm"),
+        ("交叉墒", "cross_entropy"), ("殘差連接", "residual"), ("∂𝐿/∂𝑧", "cross_entropy"),
+        ("blocks.3.attn.scores", "attention_scores"), ("h.0.attn.weights", "causal_softmax"), ("P V", "mix"),
+        ("nn::layernorm_lastdm", "layer_norm"), ("S_{b,i,j}", "attention_scores"), ("Q_i", "split_qkv"),
+        ("∂L/∂z", "cross_entropy"), ("dL/dS", "causal_softmax"), ("−∞", "causal_softmax"), ("τ", "temperature"),
+        ("λ", "adamw"), (r"\beta_2", "--beta2"), ("μ", "layer_norm"), ("γ", "layer_norm"),
+    ],
+)  # fmt: skip
+def test_near_misses_symbols_and_derivatives(query, expected):
+    assert first(query).name == expected
+
+
+def test_a_setting_finds_every_equation_that_has_it():
+    having = {answer.name for answer in ANSWERS if "ε" in map(plain, answer.settings.values())}
+    assert having >= {"layer_norm", "adamw"}
+    assert having <= {match.finding.name for match in search("ε")}
+
+
+@pytest.mark.parametrize(
+    "query", ["the", "a", "where is the", "", "   ", "xyzzy plugh", "?!", "\\", "((((", "😀", "_" * 500, "$$"]
+)
+def test_nonsense_finds_nothing(query):
+    assert search(query) == []
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["x", "x ", "Q K^T ", "_{", "[a,", "sum_a^b ", r"\frac", "注意力", "墒交", "-log p_y + ", "softmx of ", "α"],
+)
+def test_the_longest_query_is_answered_and_a_longer_one_refused(piece):
+    begun = time.process_time()
+    search((piece * LONGEST)[:LONGEST])
+    assert time.process_time() - begun < 2
+    with pytest.raises(ByhandError, match="120,000 characters"):
+        search((piece * 120_000)[:120_000])
+
+
+def test_nothing_near_still_names_something():
+    assert "softmax" in nearest("sftmxx")
+    assert nearest("ｓｆｔｍｘｘ") == nearest("sftmxx")
+
+
+def test_words_that_are_written_otherwise_are_one():
+    assert len({stem(word) for word in ("train", "training", "trained", "trainer", "trains")}) == 1
+    assert stem("normalise") == stem("normalize") == stem("normalization")
+    han = Han("體体", {"资料": "数据"}, {"ci": "词次"})
+    assert han.plain("ＡＢ體资料") == "ab体数据"
+    assert han.sound("词x") == han.sound("次x")
+
+
+@pytest.mark.parametrize(("a", "b", "off"), [("ab", "ba", 1), ("abc", "abd", 1), ("abc", "ac", 1), ("abc", "xyz", 3)])
+def test_distance_counts_letters_that_are_wrong_missing_or_swapped(a, b, off):
+    assert distance(a, b, 3) == off
+    assert distance(a, b, off - 1) == off
