@@ -82,6 +82,7 @@ def _step(gradients: Gradients, back: BackwardStep) -> Step:
         why=ENTRIES[finding.name].why_back,
         inputs=(*known, *_read(back, trace)),
         arrays=tuple(arrays.values()),
+        origin=(gradients, back),
     )
 
 
@@ -207,6 +208,7 @@ def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
                 for letter, part in zip("abcdef", parts, strict=False)
             ),
             arrays=(result,),
+            origin=(gradients, tensor_name),
             goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 每次使用时传回的梯度相加。"),
             why=Words(
                 f"A change in {name} affects the loss through every use at once, and small effects add up.",

@@ -102,6 +102,7 @@ def _step(
         inputs=(*arrays_of(equation.inputs, inputs, application.inputs), *_settings(application)),
         arrays=arrays,
         kept=_kept(application),
+        origin=(trace, application),
     )
 
 

@@ -59,6 +59,7 @@ class Step:
 
     goal, why  the step's purpose, and the reason for its form
     inputs     arrays that the step reads; `arrays` its results, `kept` its intermediate arrays
+    origin     what it was made from: a pass and an application, or the way back and its step or a tensor's name
     """
 
     title: Words
@@ -73,6 +74,7 @@ class Step:
     inputs: tuple[Array, ...] = ()
     arrays: tuple[Array, ...] = ()
     kept: tuple[Array, ...] = ()
+    origin: tuple[Any, Any] | None = field(default=None, compare=False, repr=False)
 
 
 Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction, steps, given arrays

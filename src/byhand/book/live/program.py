@@ -1,0 +1,87 @@
+"""Arithmetic as data: a term as a short program of registers, and programs worked on a row of cells.
+
+A cell is a number with a place in one row of all numbers of a lesson. A program's registers are the cells that it
+reads, then its constants, then one for each operation; the last one is its value. Elements of one array mostly share
+their form and differ in what they read, so a form is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from byhand.engine.operations import operate
+from byhand.engine.terms import NOTHING, Term, below
+
+Operation = tuple[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A program without its cells: how many it reads, its constants, its operations, which registers have a label."""
+
+    reads: int
+    constants: tuple[float, ...]
+    operations: tuple[Operation, ...]
+    labels: tuple[tuple[int, str], ...] = ()
+
+    def values(self, read: Iterable[float]) -> list[float]:
+        """Return the numbers of all registers; a sum that is nothing but rounding residue is 0, as in lessons."""
+        registers = [*read, *self.constants]
+        for op, places in self.operations:
+            parts = [registers[place] for place in places]
+            value = operate(op, parts)
+            if op == "sum" and abs(value) < NOTHING * max(map(abs, parts), default=0):
+                value = 0.0
+            registers.append(value)
+        return registers
+
+    def as_json(self) -> list[Any]:
+        """Return plain values, ready for JSON."""
+        operations = [[op, *places] for op, places in self.operations]
+        return [self.reads, list(self.constants), operations, dict(self.labels)]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How one number is made: a form, and the cells that it reads. `parts` are its registers by their terms' ids."""
+
+    form: Form
+    cells: tuple[int, ...]
+    parts: dict[int, int] = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, term: Term, cell: Callable[[Term], int | None]) -> Program:
+        """Return a term as a program; `cell` says where a leaf is read, None for a constant."""
+        parts = list(below(term))
+        at = {id(part): cell(part) for part in parts if not part.parts and not part.op}
+        cells = list(dict.fromkeys(place for place in at.values() if place is not None))
+        constants = list(dict.fromkeys(p.value for p in parts if id(p) in at and at[id(p)] is None))
+        registers: dict[int, int] = {}
+        known: dict[Operation, int] = {}
+        labels: dict[int, str] = {}
+        for part in parts:
+            if id(part) in at:
+                place = at[id(part)]
+                register = cells.index(place) if place is not None else len(cells) + constants.index(part.value)
+            else:
+                operation = part.op, tuple(registers[id(p)] for p in part.parts)
+                register = known.setdefault(operation, len(cells) + len(constants) + len(known))
+                if part.label:
+                    labels[register] = part.label
+            registers[id(part)] = register
+        form = Form(len(cells), tuple(constants), tuple(known), tuple(labels.items()))
+        return cls(form, tuple(cells), registers)
+
+    def value(self, numbers: Sequence[float]) -> float:
+        """Return the program's value where the cells hold these numbers."""
+        return self.form.values(numbers[cell] for cell in self.cells)[-1]
+
+
+def worked(programs: Iterable[Program | None], given: Sequence[float]) -> list[float]:
+    """Return all numbers: those without a program as given, the others worked in their order."""
+    numbers: list[float] = []
+    for place, program in enumerate(programs):
+        numbers.append(given[place] if program is None else program.value(numbers))
+    return numbers
