@@ -28,7 +28,9 @@
     const label = element.number?.[0] ?? graph.label(cell);
     if (!graph.programs[cell]) {
       const name = sign < 0 ? label.replace("−", "") : label;
-      return [live.say(element.classList.contains("live-free") ? "given" : "fixed", `${name} = ${live.written(sign * graph.values[cell])}`)];
+      const kind = graph.array(cell).kind;
+      const key = element.classList.contains("live-free") ? "given" : kind === "index" ? "index" : "fixed";
+      return [live.say(key, `${name} = ${live.written(sign * graph.values[cell])}`)];
     }
     const tree = live.tree(graph, cell, register);
     if (!tree.op) return [live.say("copied", label, value(graph, cell), tree.cell < 0 ? "0" : graph.label(tree.cell))];

@@ -103,10 +103,9 @@
       blank.solved = true;
       reveal(blank);
       blank.views.forEach((view) => view.element.classList.add("live-right"));
-      const shown = live.written(blank.right);
-      live.tell(live.say(right ? "right" : "carried", blank.label, shown));
       tellProgress();
       next(blank);
+      live.tell(live.say(right ? "right" : "carried", blank.label, live.written(blank.right)));
       return;
     }
     input.setAttribute("aria-invalid", "true");
@@ -132,10 +131,13 @@
     return live.say("wrong", blank.label, text);
   };
 
+  /** Go to the next open blank, if the reader is still at this one. */
   const next = (blank) => {
+    const here = blank.views[0].element;
     const open = [...document.querySelectorAll(".live-step input.live-input")];
-    const section = blank.views[0].element.closest(".live-step");
-    (open.find((input) => section.contains(input)) ?? open.find((input) => section.compareDocumentPosition(input) & 4))?.focus();
+    if (document.activeElement === document.body) {
+      open.find((input) => here.compareDocumentPosition(input) & Node.DOCUMENT_POSITION_FOLLOWING)?.focus();
+    }
   };
 
   const tellProgress = () => {

@@ -61,7 +61,7 @@ function exactSum(parts) {
   return Math.abs(high) < NOTHING * Math.max(0, ...parts.map(Math.abs)) ? 0 : high;
 }
 
-/** @typedef {{name: string, shape: number[], first: number, free: boolean}} Cells */
+/** @typedef {{name: string, shape: number[], first: number, kind: string}} Cells */
 
 live.Graph = class {
   /** @param {any} data what byhand.book.live exports */
@@ -69,7 +69,7 @@ live.Graph = class {
     Object.assign(this, data);
     const number = (/** @type {number|string} */ x) => Number(x);
     /** @type {Cells[]} */
-    this.arrays = data.arrays.map(([name, shape, first, free]) => ({ name, shape, first, free: !!free }));
+    this.arrays = data.arrays.map(([name, shape, first, kind]) => ({ name, shape, first, kind }));
     this.lesson = Float64Array.from(data.values, number);
     this.values = Float64Array.from(this.lesson);
     this.name = data.lesson;

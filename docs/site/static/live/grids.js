@@ -37,7 +37,7 @@
     for (let at = 0; at < texts.length; at += columns) {
       const row = live.make("tr", { role: "row" });
       for (let k = at; k < at + columns; k++) {
-        const free = array.free && part !== "made";
+        const free = array.kind === "free" && part !== "made";
         const facts = { role: "gridcell", tabindex: k ? -1 : 0, class: free ? "live-cell live-free" : "live-cell" };
         const element = live.make("td", { ...facts, "aria-readonly": !free }, texts[k]);
         add({ graph, cell: first + k, register: -1, element, printed: texts[k], sign });

@@ -16,7 +16,7 @@ from byhand.book.live.graph import Cells, Graph, Link, Loss
 from byhand.book.live.program import Program
 from byhand.book.numbers import closed_form
 from byhand.engine import BackwardStep, Tensor, Term
-from byhand.engine.terms import Index, below, labelled, total
+from byhand.engine.terms import Index, below, labelled, number, total
 from byhand.tracing.gradients import Gradients, passed_back
 from byhand.tracing.passes import Pass
 from byhand.tracing.tracer import Application
@@ -256,7 +256,7 @@ def _parts(application: Application, data: np.ndarray) -> list[Term] | None:
     node, result = application.results[0].node, application.results[0]
     for k, x in enumerate(node.saved if node else ()):
         term = _saved_term(application, k)
-        if term and x.size == data.size and np.array_equal(np.ravel(x), data.ravel()):
+        if term and x.size == data.size and np.allclose(np.ravel(x), data.ravel(), rtol=SAME, atol=0):
             return [term(index) for index in np.ndindex(*x.shape)]
     size = result.data.size
     apart = size // data.size if data.size and size % data.size == 0 else 0  # a number for each row of the result
@@ -264,7 +264,7 @@ def _parts(application: Application, data: np.ndarray) -> list[Term] | None:
     for k, value in enumerate(data.ravel().tolist()):
         index = tuple(map(int, np.unravel_index(k * apart, result.shape))) if result.shape else ()
         parts = (p for p in below(application.term(index)) if p.parts and abs(p.value - value) <= SAME * abs(value))
-        part = next(parts, None)
+        part = next(parts, None) or (None if value else number(0))  # 0 is what a mask leaves
         if part is None:
             return None
         found.append(part)

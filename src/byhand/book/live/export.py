@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.lesson import Number
-from byhand.book.live.graph import Graph
+from byhand.book.live.graph import Cells, Graph
 from byhand.book.live.program import Form
 from byhand.book.words.language import say
 from byhand.engine.terms import element_name
@@ -17,7 +17,7 @@ from byhand.tracing.answers import finite
 def as_json(graph: Graph, lang: str) -> dict[str, Any]:
     """Return a graph with its lesson's words in `en` or `zh`, ready for JSON.
 
-    arrays    each with its name, shape, first cell, whether it may be changed
+    arrays    each with its name, shape, first cell, and what it is: "free" to be changed, an "index", or neither
     values    of all cells, as the lesson computed them
     forms     programs without cells: how many they read, constants, operations on registers, labels of registers
     programs  of each cell: the form's number and the cells that it reads; null for a given one
@@ -44,7 +44,7 @@ def as_json(graph: Graph, lang: str) -> dict[str, Any]:
         {
             "lesson": graph.lesson.name,
             "title": graph.lesson.title.said(lang),
-            "arrays": [[a.name, list(a.shape), a.first, int(a.is_free)] for a in graph.arrays],
+            "arrays": [[a.name, list(a.shape), a.first, _kind(a)] for a in graph.arrays],
             "values": graph.numbers,
             "forms": [form.as_json() for form in forms],
             "programs": programs,
@@ -53,6 +53,10 @@ def as_json(graph: Graph, lang: str) -> dict[str, Any]:
             "losses": [[loss.array, sorted(loss.gradients.items())] for loss in graph.losses],
         }
     )
+
+
+def _kind(array: Cells) -> str:
+    return "free" if array.is_free else "index" if array.data.dtype.kind in "iu" else ""
 
 
 def _labels(graph: Graph, places: tuple[int, ...]) -> dict[str, tuple[int, int]]:

@@ -6,7 +6,6 @@ general position: none is 0, or equal to another, by chance. The numbers are tho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.naming import leading
-from byhand.book.live.program import Program, worked
+from byhand.book.live.program import Program
 
 Register = tuple[int, int]  # a cell, and a register of its program
 
@@ -25,7 +24,7 @@ class Cells:
     """An array of the graph, its numbers in one row, from the cell `first` on.
 
     name      as the lesson calls it; "" for one that the forward pass keeps
-    is_free   whether it is given and may be anything: real numbers, and not zeros that stand for nothing yet
+    is_free   whether it is given and may be any real numbers: no token ids, and no zeros that stand for nothing yet
     programs  how its numbers are made; none for a given array
     labels    of the parts that its programs name
     """
@@ -86,10 +85,6 @@ class Graph:
     def programs(self) -> list[Program | None]:
         """How each of them is made."""
         return list(chain.from_iterable(array.programs or [None] * array.data.size for array in self.arrays))
-
-    def worked(self, numbers: Sequence[float]) -> list[float]:
-        """Return all numbers as the programs work them, from those of given arrays."""
-        return worked(self.programs, numbers)
 
     def add(self, name: str, data: Any) -> int:
         """Append a given array, and return its place."""

@@ -1,4 +1,4 @@
-"""Arithmetic as data: a term as a short program of registers, and programs worked on a row of cells.
+"""Arithmetic as data: a term as a short program of registers.
 
 A cell is a number with a place in one row of all numbers of a lesson. A program's registers are the cells that it
 reads, then its constants, then one for each operation; the last one is its value. Elements of one array mostly share
@@ -7,12 +7,11 @@ their form and differ in what they read, so a form is written once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from byhand.engine.operations import operate
-from byhand.engine.terms import NOTHING, Term, below
+from byhand.engine.terms import Term, below
 
 Operation = tuple[str, tuple[int, ...]]
 
@@ -25,17 +24,6 @@ class Form:
     constants: tuple[float, ...]
     operations: tuple[Operation, ...]
     labels: tuple[tuple[int, str], ...] = ()
-
-    def values(self, read: Iterable[float]) -> list[float]:
-        """Return the numbers of all registers; a sum that is nothing but rounding residue is 0, as in lessons."""
-        registers = [*read, *self.constants]
-        for op, places in self.operations:
-            parts = [registers[place] for place in places]
-            value = operate(op, parts)
-            if op == "sum" and abs(value) < NOTHING * max(map(abs, parts), default=0):
-                value = 0.0
-            registers.append(value)
-        return registers
 
     def as_json(self) -> list[Any]:
         """Return plain values, ready for JSON."""
@@ -73,15 +61,3 @@ class Program:
             registers[id(part)] = register
         form = Form(len(cells), tuple(constants), tuple(known), tuple(labels.items()))
         return cls(form, tuple(cells), registers)
-
-    def value(self, numbers: Sequence[float]) -> float:
-        """Return the program's value where the cells hold these numbers."""
-        return self.form.values(numbers[cell] for cell in self.cells)[-1]
-
-
-def worked(programs: Iterable[Program | None], given: Sequence[float]) -> list[float]:
-    """Return all numbers: those without a program as given, the others worked in their order."""
-    numbers: list[float] = []
-    for place, program in enumerate(programs):
-        numbers.append(given[place] if program is None else program.value(numbers))
-    return numbers
