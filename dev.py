@@ -104,7 +104,7 @@ def docs(arguments: list[str]) -> int:
 
 
 def browser(arguments: list[str]) -> int:
-    """Read the pages with lessons in a real browser, where there is one with its chromedriver; they are built anew."""
+    """Read the pages with lessons in a real browser, where there is one with its chromedriver."""
     prepare("docs")
     return pytest("-m", "browser", *arguments)
 

@@ -27,7 +27,18 @@ from byhand.book.live.pages import hooked
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
-SCRIPTS = ("words", "numbers", "graph", "arithmetic", "grids", "bar", "steps", "blanks", "changes", "start")  # in this order
+SCRIPTS = (
+    "words",
+    "numbers",
+    "graph",
+    "arithmetic",
+    "grids",
+    "bar",
+    "steps",
+    "blanks",
+    "changes",
+    "start",
+)  # in this order
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^)\s]+)\)")

@@ -1,4 +1,4 @@
-"""The site with the pages that answer back, and a browser to read them; skipped, with a word, where one is missing."""
+"""The pages that answer back, and a browser to read them; skipped, with a word, where one is missing."""
 
 import importlib.util
 import subprocess

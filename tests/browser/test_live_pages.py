@@ -71,7 +71,9 @@ def test_with_other_given_numbers_it_computes_what_python_does(browser, site, pa
 
 
 def focus(browser, selector):
-    browser.run("const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center'}); e.focus();", selector)
+    browser.run(
+        "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center'}); e.focus();", selector
+    )
 
 
 CORE = '.live-step[data-lesson="matrix-core"]'

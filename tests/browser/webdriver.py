@@ -13,8 +13,8 @@ from typing import Any
 
 CHROMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
 )  # fmt: skip
 PATIENCE = 60  # seconds; only for what hangs
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
@@ -25,7 +25,9 @@ def missing() -> str:
     """Return what this machine lacks to run a browser; "" for nothing."""
     if not any(map(shutil.which, CHROMES)):
         return "no browser: install chromium"
-    return "" if shutil.which("chromedriver") else "no chromedriver: install the one of your browser (chromium-driver)"
+    return (
+        "" if shutil.which("chromedriver") else "no chromedriver: install the one of your browser (chromium-driver)"
+    )
 
 
 class Browser:

@@ -76,7 +76,7 @@ def saved_terms(which, index, inputs):
     logits, targets = inputs
     row, v = index
     place = next(itertools.islice(indices(targets.shape), row, None))
-    return None if which else softmax_terms(over(logits.shape[-1], lambda i: element(inputs, 0, (*place, i), "z")), v)
+    return softmax_terms(over(logits.shape[-1], lambda i: element(inputs, 0, (*place, i), "z")), v)
 
 
 # Maximum, difference, exp and sum; going back ratio, one-hot and weight.

@@ -74,7 +74,7 @@ def terms(index, inputs, result, *, eps=1e-5):
 def saved_terms(which, index, inputs, *, eps=1e-5):
     """xhat, and rstd: 1 over the standard deviation of the row."""
     deviation, scale = _deviation_and_scale(index, inputs, eps)
-    return (ratio(deviation, scale), ratio(number(1), scale), None)[which]
+    return ratio(number(1), scale) if which else ratio(deviation, scale)
 
 
 def _deviation_and_scale(index, inputs, eps):

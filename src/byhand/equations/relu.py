@@ -37,6 +37,7 @@ def gradient_terms(saved, d_results, slot, index):
     d, x = elements((*d_results, *saved), index, "∂y", "x")
     return cotangent_sum([(d, function("step", x))])
 
+
 relu = Equation.of(
     __name__,
     title="ReLU",

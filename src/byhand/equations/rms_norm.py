@@ -51,7 +51,7 @@ def terms(index, inputs, result, *, eps=1e-5):
 def saved_terms(which, index, inputs, *, eps=1e-5):
     """xhat, and rstd: 1 over the root mean square of the row."""
     x, root = _number_and_root(index, inputs, eps)
-    return (ratio(x, root), ratio(number(1), root), None)[which]
+    return ratio(number(1), root) if which else ratio(x, root)
 
 
 def _number_and_root(index, inputs, eps):

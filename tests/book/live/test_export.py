@@ -12,7 +12,9 @@ from byhand.book.live.collecting import graph
 from byhand.book.live.export import as_json
 from byhand.book.numbers import closed_form
 
-CANCELS = {"paper-gpt": 1e-11}  # LayerNorm of two columns leaves of its gradients what float64 rounds, and AdamW divides
+CANCELS = {
+    "paper-gpt": 1e-11
+}  # LayerNorm of two columns leaves of its gradients what float64 rounds, and AdamW divides
 DRAWN = {"bpe", "memory-layout"}  # their numbers are counts and places
 EDITED = ("matrix-core", "matrix-core-rows", "matrix-core-exercise", "paper-gpt", "classifier", "rotary")
 

@@ -2,6 +2,7 @@
 
 import math
 
+FUNCTIONS = {f.__name__: f for f in (math.exp, math.log, math.sqrt, math.tanh, math.cos, math.sin)}
 OPERATIONS = {
     "sum": math.fsum,
     "product": math.prod,
@@ -11,7 +12,7 @@ OPERATIONS = {
     "square": lambda v: v[0] * v[0],
     "positive": lambda v: max(v[0], 0.0),
     "step": lambda v: float(v[0] > 0),
-    **{name: lambda v, f=getattr(math, name): f(v[0]) for name in ("exp", "log", "sqrt", "tanh", "cos", "sin")},
+    **{name: lambda v, f=f: f(v[0]) for name, f in FUNCTIONS.items()},
 }
 
 

@@ -85,6 +85,7 @@ function write(part, top = false) {
       if (part.op === "sqrt") return [`√${atom}`, ATOM];
       if (part.op === "square") return [`${atom}²`, POWER];
       if (part.op === "positive") return [`max(${inside}, 0)`, ATOM];
+      if (part.op === "step") return [`[${inside} > 0]`, ATOM];
       return [`${part.op === "log" ? "ln" : part.op}(${inside})`, ATOM];
     }
   }

@@ -12,7 +12,7 @@
     const bar = live.make("aside", { class: "live-bar", "aria-label": live.say("bar") }, text, news, tools);
     const last = /** @type {HTMLElement} */ (document.querySelector(".live-step"));
     (last.closest("article") ?? document.body).append(bar);
-    text.textContent = live.say("hint");
+    text.textContent = live.say(document.querySelector(".live-free") ? "hint" : "hintFixed");
     new ResizeObserver(() => {
       document.documentElement.style.scrollPaddingBottom = `${bar.offsetHeight + 16}px`;
     }).observe(bar);
@@ -55,9 +55,8 @@
     const sources = there && there.graph.programs[there.cell] ? live.sources(live.tree(there.graph, there.cell, there.register)) : new Set();
     mark("live-here", (other) => there && other.graph === there.graph && other.cell === there.cell && other.register === there.register);
     mark("live-source", (other) => there && other.graph === there.graph && other.register < 0 && sources.has(other.cell));
-    if (!there) return;
-    if (live.isBlank?.(there)) live.tell(live.say("blank", there.element.number?.[0] ?? there.graph.label(there.cell)));
-    else live.tell(lines(there).join("\n"));
+    if (view && live.isBlank(view)) live.tell(live.say("blank", view.blank.label));
+    else if (there) live.tell(lines(there).join("\n"));
   };
 
   /** Point with the mouse, a finger or the keyboard; what has the focus stays when the mouse leaves. */

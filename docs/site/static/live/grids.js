@@ -72,9 +72,17 @@
     const grids = live.make("div", { class: "live-lines" });
     for (const line of JSON.parse(box.dataset.show)) {
       const row = live.make("div", { class: "live-line" });
+      let letter = null; // stands beside its matrix, also where a narrow line breaks
       for (const piece of line) {
-        if (Array.isArray(piece)) row.append(grid(graph, piece, box.dataset.part));
-        else if (piece) row.append(live.make("span", { class: "live-tex" }, `\\(${piece}\\)`));
+        if (Array.isArray(piece)) {
+          const pair = live.make("span", { class: "live-pair" });
+          row.append(pair);
+          pair.append(...(letter ? [letter] : []), grid(graph, piece, box.dataset.part));
+          letter = null;
+        } else if (piece) {
+          letter = live.make("span", { class: "live-tex" }, `\\(${piece.replace(/^(\\quad|,)\s*/, "")}\\)`);
+          row.append(letter);
+        }
       }
       grids.append(row);
     }

@@ -12,21 +12,21 @@ from byhand.book.lessons.examples import Maker, worked
 from byhand.book.lessons.forward_steps import WorkedElement
 from byhand.book.lessons.lesson import Lesson, Step
 from byhand.book.lessons.naming import short
-from byhand.book.live.graph import Cells, Graph, Link, Loss
+from byhand.book.live.graph import Cells, LessonGraph, Link, Loss
+from byhand.book.live.intermediate import intermediate, saved_term
 from byhand.book.live.program import Program
 from byhand.book.numbers import closed_form
 from byhand.engine import BackwardStep, Tensor, Term
-from byhand.engine.terms import Index, below, labelled, number, total
+from byhand.engine.terms import Index, labelled, total
 from byhand.tracing.gradients import Gradients, passed_back
 from byhand.tracing.passes import Pass
 from byhand.tracing.tracer import Application
 
 NEAR = 1e-3  # how far numbers in general position are from the lesson's, so that a ReLU lets the same ones through
-SAME = 1e-13  # relative difference of numbers that are one
 Known = dict[tuple[int, Any], int]  # places of arrays, by their pass, way back or step, and by name, tensor or number
 
 
-def graph(name: str, array: Maker = closed_form.array) -> Graph:
+def graph(name: str, array: Maker = closed_form.array) -> LessonGraph:
     """Return the graph of the lesson of this name, with the arrays that `array` makes of its closed forms."""
     general = Collector(worked(name, in_general_position))
     whole = Collector(worked(name, array), general.found).graph
@@ -62,7 +62,7 @@ class Collector:
     """
 
     def __init__(self, lesson: Lesson, found: Iterable[int | None] | None = None) -> None:
-        self.graph = Graph(lesson)
+        self.graph = LessonGraph(lesson)
         self.found: list[int | None] = []
         self._earlier = None if found is None else iter(found)
         self._known: Known = {}
@@ -183,7 +183,7 @@ class Collector:
         read = [self._known[id(trace), trace.name(t)] for t in application.inputs]
         for k, x in enumerate(step.node.saved):
             if id(x) not in known:
-                term = _saved_term(application, k)
+                term = saved_term(application, k)
                 known[id(x)] = self._known[id(step), k] = self._add("", x, term and Made(read, term))
         return [known[id(x)] for x in step.node.saved]
 
@@ -191,15 +191,9 @@ class Collector:
         """Yield the intermediate arrays of a forward step that its arithmetic speaks of."""
         for array in step.kept:
             data = np.asarray(array.data, dtype=np.float64)
-            parts: list[Term] | None = None
-
-            def speaks(data: np.ndarray = data) -> int | None:
-                nonlocal parts
-                parts = _parts(application, data)
-                return None if parts is None else 1
-
-            if self._decided(speaks):
-                yield self._add("", data, Made(read, lambda index, p=parts, d=data: p[_flat(index, d.shape)]))
+            parts = dict(zip(np.ndindex(*data.shape), intermediate(application, data) or (), strict=False))
+            if self._decided(lambda parts=parts: 1 if parts else None):
+                yield self._add("", data, Made(read, parts.__getitem__))
 
     def _decided(self, decide: Callable[[], int | None]) -> int | None:
         """Return a decision, or what it was in general position."""
@@ -218,58 +212,32 @@ class Collector:
         cells = self.graph.arrays[place]
         cells.is_free = cells.is_free and made is None
         if self._earlier is None and made is not None:
+            read = _reader([self.graph.arrays[k] for k in made.read])
             for cell, index in enumerate(np.ndindex(*cells.data.shape), cells.first):
                 term = made.term(index)
-                program = Program.of(term, self._reads([self.graph.arrays[k] for k in made.read]))
+                program = Program.of(term, read)
                 cells.programs.append(program)
-                for part in labelled(term) if made.at else ():
-                    cells.labels.setdefault(made.at(index).label(part), (cell, program.parts[id(part)]))
+                if made.at:
+                    label = made.at(index).label
+                    for part in labelled(term):
+                        cells.labels.setdefault(label(part), (cell, program.parts[id(part)]))
         return place
 
-    def _reads(self, arrays: list[Cells]) -> Callable[[Term], int | None]:
-        """Return the function that finds a leaf's cell; a setting that is a number of its own stands as a constant."""
-        settings = {cells.name: cells for cells in arrays if not cells.data.shape}
 
-        def cell(leaf: Term) -> int | None:
-            if leaf.source is not None:
-                return arrays[leaf.source[0]].cell(leaf.source[1])
-            setting = settings.get(leaf.label)
-            return setting.first if setting and setting.numbers == [leaf.value] else None
+def _reader(arrays: list[Cells]) -> Callable[[Term], int | None]:
+    """Return the function that finds a leaf's cell; the learning rate stands in terms as a constant with its name."""
+    settings = {cells.name: cells for cells in arrays if not cells.data.shape}
 
-        return cell
+    def cell(leaf: Term) -> int | None:
+        if leaf.source is not None:
+            return arrays[leaf.source[0]].cell(leaf.source[1])
+        setting = settings.get(leaf.label)
+        return setting.first if setting and setting.numbers == [leaf.value] else None
+
+    return cell
 
 
 def _is_same(cells: Cells, name: str, data: np.ndarray) -> bool:
     """Return whether a given array is this earlier one: the same object, or the same numbers of the same name."""
     own = f"∂{name.removesuffix('.gradient')}" if name.endswith(".gradient") else name
     return cells.data is data or (cells.name == own and np.array_equal(cells.data, data))
-
-
-def _saved_term(application: Application, which: int) -> Callable[[Index], Term] | None:
-    """Return the arithmetic of an array that an application saves, if its equation says it."""
-    write = application.equation.saved_terms
-    return write and (lambda index: write(which, index, application.arrays, **application.static))
-
-
-def _parts(application: Application, data: np.ndarray) -> list[Term] | None:
-    """Return the terms of an intermediate array's numbers: those that are saved, or parts of the result's terms."""
-    node, result = application.results[0].node, application.results[0]
-    for k, x in enumerate(node.saved if node else ()):
-        term = _saved_term(application, k)
-        if term and x.size == data.size and np.allclose(np.ravel(x), data.ravel(), rtol=SAME, atol=0):
-            return [term(index) for index in np.ndindex(*x.shape)]
-    size = result.data.size
-    apart = size // data.size if data.size and size % data.size == 0 else 0  # a number for each row of the result
-    found = []
-    for k, value in enumerate(data.ravel().tolist()):
-        index = tuple(map(int, np.unravel_index(k * apart, result.shape))) if result.shape else ()
-        parts = (p for p in below(application.term(index)) if p.parts and abs(p.value - value) <= SAME * abs(value))
-        part = next(parts, None) or (None if value else number(0))  # 0 is what a mask leaves
-        if part is None:
-            return None
-        found.append(part)
-    return found
-
-
-def _flat(index: Index, shape: tuple[int, ...]) -> int:
-    return int(np.ravel_multi_index(index, shape)) if index else 0

@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.lesson import Number
-from byhand.book.live.graph import Cells, Graph
+from byhand.book.live.graph import Cells, LessonGraph
 from byhand.book.live.program import Form
 from byhand.book.words.language import say
 from byhand.engine.terms import element_name
 from byhand.tracing.answers import finite
 
 
-def as_json(graph: Graph, lang: str) -> dict[str, Any]:
+def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
     """Return a graph with its lesson's words in `en` or `zh`, ready for JSON.
 
     arrays    each with its name, shape, first cell, and what it is: "free" to be changed, an "index", or neither
     values    of all cells, as the lesson computed them
     forms     programs without cells: how many they read, constants, operations on registers, labels of registers
     programs  of each cell: the form's number and the cells that it reads; null for a given one
-    steps     each with its title, the arrays that it reads and makes, and its numbers: label, value, cell, register (-1 for the cell's value), and the typical
-              mistakes: the wrong value, and its words' number
+    steps     each with its title, the arrays that it reads and makes, and its numbers: label, value, cell, register
+              (-1 for the cell's value), and the typical mistakes: the wrong value, and its words' number
     losses    each with its array, and pairs of an array and its gradient
     """
     forms: dict[Form, int] = {}
@@ -59,7 +59,7 @@ def _kind(array: Cells) -> str:
     return "free" if array.is_free else "index" if array.data.dtype.kind in "iu" else ""
 
 
-def _labels(graph: Graph, places: tuple[int, ...]) -> dict[str, tuple[int, int]]:
+def _labels(graph: LessonGraph, places: tuple[int, ...]) -> dict[str, tuple[int, int]]:
     """Return the cells and registers of a step's numbers by their labels; of two of one name the one made last."""
     found: dict[str, tuple[int, int]] = {}
     for place in places:

@@ -68,7 +68,7 @@ class Loss:
 
 
 @dataclass
-class Graph:
+class LessonGraph:
     """A lesson as arrays in the order of computation, what each of its steps reads and makes, and its losses."""
 
     lesson: Lesson

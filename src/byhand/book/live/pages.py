@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.lesson import Array
-from byhand.book.live.export import as_json
 from byhand.book.live.collecting import graph
-from byhand.book.live.graph import Cells, Graph
+from byhand.book.live.export import as_json
+from byhand.book.live.graph import Cells, LessonGraph
 from byhand.book.numbers import closed_form
 from byhand.book.pages.blocks.arrays import letter_of
 from byhand.errors import ByhandError
@@ -43,7 +43,7 @@ class Shown:
 
 def hooked(text: str, lang: str) -> str:
     """Return a page with its lessons' steps and matrices marked, and the lessons' graphs at its end."""
-    lessons: dict[str, Graph] = {}
+    lessons: dict[str, LessonGraph] = {}
 
     def block(mark: re.Match[str]) -> str:
         head, kind, name, arguments, body, end = mark.groups()
@@ -72,7 +72,7 @@ def _section(body: str, name: str, step: int = 0) -> str:
     return f'\n<div class="live-step" {facts}>\n\n{body.strip()}\n\n</div>\n\n'
 
 
-def _steps(found: Graph, body: str, brief: bool, name: str) -> str:
+def _steps(found: LessonGraph, body: str, brief: bool, name: str) -> str:
     """Mark each step of a lesson's block."""
     pieces = STEP.split(body)
     if len(pieces) < 3:
@@ -83,7 +83,7 @@ def _steps(found: Graph, body: str, brief: bool, name: str) -> str:
     return pieces[0] + "".join(marked)
 
 
-def _step(found: Graph, number: int, body: str, brief: bool) -> str:
+def _step(found: LessonGraph, number: int, body: str, brief: bool) -> str:
     """Mark the matrices of a step: the last block of them are its results."""
     step, link = found.lesson.steps[number - 1], found.links[number - 1]
     results = list(_shown(found, step.arrays, link.makes))
@@ -97,7 +97,7 @@ def _step(found: Graph, number: int, body: str, brief: bool) -> str:
     return "".join([*parts, body[end:]])
 
 
-def _shown(found: Graph, arrays: Iterable[Array], places: tuple[int, ...]) -> Iterator[Shown]:
+def _shown(found: LessonGraph, arrays: Iterable[Array], places: tuple[int, ...]) -> Iterator[Shown]:
     """Yield a step's arrays as blocks of cells: of the arrays at these places those with their names and numbers."""
     for array in arrays:
         data = np.asarray(array.data, dtype=np.float64)
@@ -123,7 +123,7 @@ def _blocks(place: int, cells: Cells) -> Iterator[Shown]:
         yield Shown(place, cells.first + k * rows * columns, part)
 
 
-def _given(found: Graph, body: str) -> str:
+def _given(found: LessonGraph, body: str) -> str:
     """Mark the given matrices, and the given numbers that may be changed, by their letters."""
     free = [(k, a) for k, a in enumerate(found.arrays) if not a.programs and a.name]
     matrices = [one for k, a in free if a.data.shape for one in _blocks(k, a)]
@@ -134,7 +134,7 @@ def _given(found: Graph, body: str) -> str:
 def _marked(
     block: re.Match[str], shown: list[Shown], part: str, numbers: dict[str, tuple[int, Cells]] | None = None
 ) -> str:
-    """Wrap a displayed block whose matrices are known; its lines as [LaTeX, or [array, cell, columns, texts, sign]]."""
+    """Wrap a displayed block whose matrices are known: lines of LaTeX and of [array, cell, columns, texts, sign]."""
     body = block[1].removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}")
     lines: list[list[Any]] = []
     for line in LINES.split(body):
@@ -200,4 +200,10 @@ def _written(latex: str) -> str:
         text = re.sub(r"\^\{([^{}]*)\}", r"**(\1)", text)
         text = re.sub(r"\\(?:ln|log)\s*\\left\(([^{}]*)\\right\)", r"log(\1)", text)
     text = re.sub(r"\\(?:ln|log) ?(\w+)", r"log(\1)", text)
-    return text.replace(r"\cdot", "*").replace(r"\infty", "inf").replace("\\left", "").replace("\\right", "").replace("e**", "exp")
+    return (
+        text.replace(r"\cdot", "*")
+        .replace(r"\infty", "inf")
+        .replace("\\left", "")
+        .replace("\\right", "")
+        .replace("e**", "exp")
+    )

@@ -11,7 +11,7 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import findings
-from byhand.book.lessons.lesson import Content, Lesson
+from byhand.book.lessons.lesson import Lesson
 from byhand.book.numbers import closed_form
 from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
