@@ -43,11 +43,13 @@ class Shown:
 
 def hooked(text: str, lang: str) -> str:
     """Return a page with its lessons' steps and matrices marked, and the lessons' graphs at its end."""
-    lessons: dict[str, LessonGraph] = {}
+    lessons = {mark[3]: graph_of(mark[3]) for mark in BLOCK.finditer(text) if mark[2] == "lesson"}
 
     def block(mark: re.Match[str]) -> str:
         head, kind, name, arguments, body, end = mark.groups()
-        found = lessons.setdefault(name, graph_of(name))
+        found = lessons.get(name)
+        if found is None:  # its steps are not on this page
+            return mark[0]
         if kind == "given":
             return head + _section(_given(found, body), name) + end
         return head + _steps(found, body, "brief" in arguments, name) + end
