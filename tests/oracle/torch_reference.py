@@ -63,7 +63,7 @@ def logits(p: Parameters, tokens: Tensor, config: Any, eps: float = 1e-5) -> Ten
 
 def loss(p: Parameters, tokens: np.ndarray, targets: np.ndarray, config: Any) -> Tensor:
     """Return the mean cross-entropy in nats."""
-    z = logits(p, torch.from_numpy(tokens), config)
+    z = logits(p, torch.from_numpy(tokens), config, config.norm_eps)
     return F.cross_entropy(z.flatten(0, 1), torch.from_numpy(targets).flatten())
 
 

@@ -57,5 +57,5 @@ def test_norms_of_a_post_norm_block_follow_their_sublayers():
         step.title.en for step in make("post-norm").steps if step.stem == "layer_norm" and not step.is_derivative
     ]
     assert titles == ["LayerNorm: after attention", "LayerNorm: after the MLP"]
-    titles = [step.title.en for step in make("paper-gpt-4").steps if step.stem == "layer_norm"]
+    titles = [step.title.en for step in make("paper-gpt").steps if step.stem == "layer_norm"]
     assert titles[:3] == [f"LayerNorm: before {what}" for what in ("attention", "the MLP", "the LM head")]

@@ -22,7 +22,7 @@ from byhand.book.numbers import closed_form
 from byhand.book.pages import filling as pages
 from byhand.book.pages.blocks import kv_cache, shapes
 from byhand.book.pages.blocks.arrays import quiet
-from byhand.book.pictures.passes import TOKENS, model_of
+from byhand.book.pictures.passes import TOKENS, paper_model
 from byhand.cli.learn.explain import parse_target
 from byhand.cli.main import COMMANDS, main
 from byhand.config import ModelConfig
@@ -98,14 +98,14 @@ def test_decoding_with_a_cache_gives_the_same_logits():
 
 
 def test_counted_work_of_the_cache_is_what_the_guide_says():
-    heads = model_of("kv-cache").config.n_heads
+    heads = paper_model().config.n_heads
     counted = [(kv_cache.work(whole), kv_cache.work(cached)) for whole, cached in kv_cache.passes()]
     assert counted == [((n, heads * n * n), (1, heads * n)) for n in (1, 2, 3)]
 
 
 def test_the_cache_guide_computes_with_the_model_of_its_lesson():
     given = dict(make("kv-cache").given)
-    for name, parameter in model_of("kv-cache").parameters().items():
+    for name, parameter in paper_model().parameters().items():
         assert given[short(name)] == grid(parameter.data), name
     assert given["tokens"] == str(TOKENS)
 
@@ -207,8 +207,8 @@ def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
     [
         ("matrix-core", "matrix-core", ()),
         ("matrix-core", "matrix-core-exercise", ()),
-        ("learn-by-hand", "paper-gpt", (*range(23, 52), 53)),  # the other page works these, with four columns
-        ("backward-by-hand", "paper-gpt-4", (54, 55)),
+        ("learn-by-hand", "paper-gpt", (*range(23, 52), 53)),  # the other page works these
+        ("backward-by-hand", "paper-gpt", (54, 55)),
         ("classifier", "classifier", ()),
     ],
 )

@@ -26,7 +26,7 @@ SUFFIXES = (".md", ".zh-CN.md")
 CHINESE = [page for page in PAGES if page.name.endswith(".zh-CN.md")]
 WITH_PAGES = [stem for stem in registry if all((ROOT / f"docs/equations/{stem}{s}").is_file() for s in SUFFIXES)]
 ENGLISH = [page for page in PAGES if pages.language(page) == "en"]
-GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->", re.DOTALL)
+GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->|<!-- = .*?<!-- \. -->", re.DOTALL)
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 MATH = re.compile(r"^ *```math\n(.*?)^ *```|\$`(.*?)`\$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s]+)\)")
@@ -107,7 +107,7 @@ def test_languages_agree(page):
     assert FENCE.findall(_wordless(text(page))) == FENCE.findall(_wordless(text(other))), (
         "code and output are the same in both languages"
     )
-    blocks = [re.findall(r"<!-- generated: (.*) -->", text(p)) for p in (page, other)]
+    blocks = [re.findall(r"<!-- generated: (.*) -->|<!-- = (.*?) -->", text(p)) for p in (page, other)]
     assert blocks[0] == blocks[1]
 
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from byhand.book.lessons.examples.paper_gpt import BYTES
 from byhand.book.pages.blocks import training
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.equations.softmax import softmax
@@ -17,12 +16,12 @@ def test_the_mean_of_micro_batches_is_the_gradient_of_the_batch():
     np.testing.assert_allclose(mean, whole, rtol=1e-12, atol=1e-15)
 
 
-def test_the_small_run_learns_its_bytes_by_heart():
+def test_the_small_run_learns_its_words_by_heart():
     rows, before, after = training.trained()
     losses = [loss for _, loss, _ in rows]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 0.01
-    assert before != after == list(BYTES[1:])
+    assert before != after == list(training.REVERSED[1:])
     for _, loss, p in rows:
         assert loss == pytest.approx(-np.log(p).mean())
 

@@ -90,9 +90,9 @@ def test_attention_is_that_of_the_lessons():
     for weights in (*one, *two, found["weights"]):
         np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=2e-6)
         assert not weights[np.triu_indices(3, 1)].any()
-    second = math.exp(2 * found["scores"][1, 1])
-    assert found["weights"][1, 1] == pytest.approx(second / (1 + second), abs=1e-5)
-    assert "0.944" in texts("attention-one-head")
+    own = math.exp(found["scores"][1, 1] - found["scores"][1, 0])
+    assert found["weights"][1, 1] == pytest.approx(own / (1 + own), abs=1e-5)
+    assert "0.695" in texts("attention-one-head")
 
 
 def test_what_is_left_of_a_gradient_by_layer_norm():

@@ -52,7 +52,7 @@ def test_letters_of_shapes_stand_for_the_default_lengths():
 
 
 def test_the_graph_of_a_block_shows_sizes_of_values_and_gradients():
-    gradients, words = pass_of("paper-gpt-4"), texts("block-graph")
+    gradients, words = pass_of("paper-gpt"), texts("block-graph")
     for name, value in gradients.trace.values.items():
         if name.startswith(BLOCK) and name in gradients.trace.made:
             for array in (value, gradients.by_name[name]):
@@ -60,7 +60,7 @@ def test_the_graph_of_a_block_shows_sizes_of_values_and_gradients():
 
 
 def test_gradients_add_up_where_the_stream_forks():
-    gradients = pass_of("paper-gpt-4")
+    gradients = pass_of("paper-gpt")
     for name in ("x", f"{BLOCK}x_mid"):
         parts = block_graph.parts(gradients.trace.tensor(name))
         assert len(parts) == 2

@@ -9,8 +9,8 @@ from book.pictures.drawn import numbers, said, texts
 from byhand.book.lessons.examples import make
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures import PICTURES
-from byhand.book.pictures.cache_growing import decoded
-from byhand.book.pictures.gpt_in_a_minute import LETTERS, percent, values
+from byhand.book.pictures.cache_growing import SHOWN, decoded
+from byhand.book.pictures.gpt_in_a_minute import VOCABULARY, percent, values
 from byhand.book.pictures.training_loop import one_update
 
 CORE = {False: "core-forward", True: "core-backward"}
@@ -49,17 +49,19 @@ def test_the_front_picture_shows_the_paper_gpts_probabilities():
     last = arrays_of(make("paper-gpt"))["logits"][-1]
     np.testing.assert_allclose(chances, np.exp(last) / np.exp(last).sum(), rtol=1e-12)
     words = texts("gpt-in-a-minute")
-    for letter, chance in zip(LETTERS, chances, strict=True):
-        assert f"{letter} {percent(chance)}" in words
+    for word, chance in zip(VOCABULARY, chances, strict=True):
+        assert f"{word.en} {percent(chance)}" in words
     assert chances[drawn] == max(chances)
-    assert words.count(LETTERS[drawn]) == 2  # in the text, and where it is appended
+    assert words.count(VOCABULARY[drawn].en) == 1  # where it is appended: the text has it no more than once
 
 
 def test_the_cache_holds_the_lessons_keys_and_values():
     lesson = make("kv-cache")
     arrays = arrays_of(lesson)
     for position, step in enumerate(decoded()):
-        k, v, scores = (arrays[f"token{position}.attn.{name}"][0, 0].tolist() for name in ("k", "v", "scores"))
+        k, v, scores = (arrays[f"token{position}.attn.{name}"].ravel().tolist() for name in ("k", "v", "scores"))
+        assert not any(k[SHOWN:] + v[SHOWN:])
+        k, v = k[:SHOWN], v[:SHOWN]
         for mine, theirs in ((step.keys[-1], k), (step.values[-1], v), (step.scores, scores)):
             assert mine == [decimal(number, 3) for number in theirs]
         assert len(step.keys) == len(step.values) == len(step.scores) == position + 1
@@ -87,7 +89,7 @@ def test_the_way_back_is_the_lessons():
 
 
 def test_the_loop_shows_the_lessons_loss_before_and_nearly_after():
-    arrays = arrays_of(make("paper-gpt-4"))
+    arrays = arrays_of(make("paper-gpt"))
     update = one_update()
     assert update.before == decimal(arrays["loss"].item(), 4)
     assert float(update.after) == pytest.approx(

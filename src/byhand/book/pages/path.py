@@ -42,8 +42,8 @@ PATH = (
     Stop(
         "learn-by-hand", ARITHMETIC, ("matrix-core",), 150,
         Words(
-            "follow four bytes through a whole GPT to the loss, and one weight from its gradient to its update",
-            "从四个字节出发，手算整个 GPT 直到损失，再求出一个权重的梯度并更新它",
+            "follow four words through a whole GPT to the loss, and one weight from its gradient to its update",
+            "从四个词出发，手算整个 GPT 直到损失，再求出一个权重的梯度并更新它",
         ),
         "byhand work paper-gpt --quiz",
     ),
@@ -53,7 +53,7 @@ PATH = (
             "propagate the gradient of the loss back through a whole block, and update every weight once",
             "把损失的梯度传回整个块，并把每个权重更新一次",
         ),
-        "byhand work paper-gpt-4 --quiz --from 21",
+        "byhand work paper-gpt --quiz --from 21",
     ),
     Stop(
         "multi-head-attention", ARITHMETIC, ("learn-by-hand",), 30,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.book.lessons.examples.paper_gpt import VOCABULARY
 from byhand.book.pictures.canvas import SMALL, TINY, Canvas
 from byhand.book.pictures.heat import crossed, heat, mask, scale
 from byhand.book.pictures.passes import TOKENS, attention_of, pass_of
@@ -36,7 +37,11 @@ def settled(x: Any) -> np.ndarray:
     return np.round(np.asarray(x, dtype=float), 6) + 0.0
 
 
-def _rows(weights: np.ndarray, of: Sequence[int], lang: str) -> list[str]:
+def _words(lang: str) -> list[str]:
+    return [VOCABULARY[token].said(lang) for token in TOKENS]
+
+
+def _rows(weights: np.ndarray, of: Sequence[object], lang: str) -> list[str]:
     """Say each row of weights up to the diagonal."""
     return [
         row(lang, QUERY.said(lang, of=n), found[: t + 1])
@@ -47,10 +52,10 @@ def _rows(weights: np.ndarray, of: Sequence[int], lang: str) -> list[str]:
 def one_in_words(lang: str) -> str:
     """Say the weights of the paper GPT."""
     start = Words(
-        "Attention weights of the paper GPT for the tokens 2, 1, 3; later keys are masked. ",
-        "纸上的 GPT 对词元 2、1、3 的注意力权重；之后的键被掩码遮住。",
+        "Attention weights of the paper GPT for its three words; later keys are masked. ",
+        "纸上的 GPT 对三个词的注意力权重；之后的键被掩码遮住。",
     )
-    return sentence(lang, start, _rows(of_paper_gpt()["weights"], TOKENS, lang))
+    return sentence(lang, start, _rows(of_paper_gpt()["weights"], _words(lang), lang))
 
 
 def two_in_words(lang: str) -> str:
@@ -70,7 +75,7 @@ def two_in_words(lang: str) -> str:
 
 
 def _map(
-    canvas: Canvas, x: float, title: Said, rows: np.ndarray, of: Sequence[int], *, queries: bool = True,
+    canvas: Canvas, x: float, title: Said, rows: np.ndarray, of: Sequence[object], *, queries: bool = True,
     weights: bool = True,
 ) -> float:  # fmt: skip
     """Draw a map with its title above it and its keys, and with its queries at the left; return its lower edge."""
@@ -83,7 +88,7 @@ def _map(
         cell=CELL,
         largest=1.0 if weights else 0.0,
         rows_said=[QUERY.said(canvas.lang, of=n) for n in of] if queries else (),
-        columns_said=[KEY.said(canvas.lang, of=n) for n in of],
+        columns_said=[n if isinstance(n, str) else KEY.said(canvas.lang, of=n) for n in of],
         hidden=mask if weights else None,
     )
 
@@ -101,10 +106,11 @@ def _key(canvas: Canvas) -> None:
 def attention_one_head(canvas: Canvas) -> None:
     """Scores and weights of the paper GPT's tokens side by side, masked cells crossed out."""
     found = of_paper_gpt()
-    canvas.heading(Words("Tokens 2, 1, 3 of the paper GPT", "纸上的 GPT：词元 2、1、3"))
-    left, right = 56, 240
-    bottom = _map(canvas, left, SCORES, found["scores"], TOKENS, weights=False)
-    _map(canvas, right, WEIGHTS, found["weights"], TOKENS, queries=False)
+    canvas.heading(Words("The three words of the paper GPT", "纸上的 GPT：三个词"))
+    words = _words(canvas.lang)
+    left, right = 72, 247
+    bottom = _map(canvas, left, SCORES, found["scores"], words, weights=False)
+    _map(canvas, right, WEIGHTS, found["weights"], words, queries=False)
     middle = canvas.y + 38 + 1.5 * CELL[1]
     canvas.arrow([(left + SIDE + 8, middle), (right - 8, middle)])
     canvas.text((left + SIDE + right) / 2, middle - 8, Words("mask", "掩码"), at="middle", size=TINY)

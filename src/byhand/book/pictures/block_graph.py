@@ -16,7 +16,7 @@ from byhand.engine import Tensor
 from byhand.engine.terms import element_name
 from byhand.tracing.tracer import Application
 
-ELEMENT = (0, 1, 2)  # of the stream, whose gradient is added up
+ELEMENT = (0, 2, 0)  # of the stream, whose gradient is added up
 FORKS = (
     Words("Where the stream forks (dot), its gradient is a sum:", "残差流在分叉处（圆点）的梯度是两项之和："),
     Words("one part comes through the +, one through the branch.", "一项来自 +，一项来自分支。"),
@@ -32,19 +32,19 @@ def size(array: Any) -> str:
 
 def sizes(name: str) -> tuple[str, str]:
     """Return the sizes of an array's value and gradient."""
-    gradients = pass_of("paper-gpt-4")
+    gradients = pass_of("paper-gpt")
     return size(gradients.trace.values[name]), size(gradients.by_name[name])
 
 
 def parts(stream: Tensor) -> list[float]:
     """Return the part of the element's gradient from each use of the stream: the sum's, then the branch's."""
-    gradients = pass_of("paper-gpt-4")
+    gradients = pass_of("paper-gpt")
     return [use.term.value for use in gradients.answer(gradients.trace.name(stream), ELEMENT).uses]
 
 
 def added(stream: Tensor) -> str:
     """Write the addition of gradients at a place where the stream forks."""
-    trace = pass_of("paper-gpt-4").trace
+    trace = pass_of("paper-gpt").trace
     place = element_name(
         trace.name(stream).removeprefix(BLOCK), ELEMENT[1:]
     )  # as the lesson has it, of the only sequence
@@ -59,7 +59,7 @@ def _signed(part: float) -> str:
 
 def in_words(lang: str) -> str:
     """Say the sizes, and the two additions."""
-    block = block_of(pass_of("paper-gpt-4").trace)
+    block = block_of(pass_of("paper-gpt").trace)
     names = ["x", *(name for application in block for name in application.result_names())]
     said = [f"{name.removeprefix(BLOCK)} {' / '.join(sizes(name))}" for name in names]
     forks = [added(stream) for stream in stream_of(block)[:-1]]
@@ -81,7 +81,7 @@ class _Drawing:
     """The stream down the left side, the applications down the right."""
 
     def __init__(self, canvas: Canvas) -> None:
-        self.canvas, self.trace = canvas, pass_of("paper-gpt-4").trace
+        self.canvas, self.trace = canvas, pass_of("paper-gpt").trace
         self.block = block_of(self.trace)
         self.trunk, self.values_leave = 0.0, 0.0
 

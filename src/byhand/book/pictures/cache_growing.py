@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from byhand.book.pictures.canvas import BLUE, RUST, SMALL, TINY, Canvas
-from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, model_of, rows_of
+from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, paper_model, rows_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Words
 
 CELL, HEAD = (44.0, 20.0), 0
+SHOWN = 2  # columns; the others of the lesson's keys and values are 0
 KEYS, VALUES, SCORES, WITHOUT = 4.0, 98.0, 192.0, 334.0  # left edges
 
 
@@ -29,6 +30,7 @@ def decoded() -> list[Decoded]:
         (scores, _), (mixed, _) = (trace.made[f"{BLOCK}attn.{name}"] for name in ("scores", "mixed"))
         arrays = scores.inputs[1].data, mixed.inputs[1].data, scores.results[0].data
         keys, values, (row,) = (rows_of(array[0, HEAD], 3) for array in arrays)
+        keys, values = ([found[:SHOWN] for found in rows] for rows in (keys, values))
         found.append(Decoded(keys, values, row))
     return found
 
@@ -66,8 +68,8 @@ def cache_growing(canvas: Canvas) -> None:
     """Rows kept in one colour, rows computed in the other; at the right the rows of a pass without a cache."""
     canvas.swatch(KEYS, 14, Words("kept", "保留"), BLUE)
     canvas.swatch(VALUES, 14, Words("computed now", "本步计算"), RUST)
-    heads = model_of("kv-cache").config.n_heads
-    words = Words(f"head {HEAD} of {heads}", f"共 {heads} 个头，图为头 {HEAD}")
+    width = paper_model().config.head_width
+    words = Words(f"{SHOWN} of {width} columns; rest 0", f"{width} 列中的前 {SHOWN} 列，其余为 0")
     canvas.text(396, 14, words, at="end", size=SMALL)
     canvas.y = 24
     for x, words in ((KEYS, "K"), (VALUES, "V"), (SCORES, Words("scores", "分数"))):

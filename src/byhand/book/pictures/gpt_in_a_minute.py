@@ -1,28 +1,28 @@
-"""A GPT on one page: the paper GPT from three letters to the fourth."""
+"""A GPT on one page: the paper GPT from three words to the fourth."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
+from byhand.book.lessons.examples.paper_gpt import VOCABULARY
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, VIOLET, Canvas
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SIZE, SMALL, VIOLET, WHITE, Canvas
 from byhand.book.pictures.passes import TOKENS, next_token, pass_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Words
 
-LETTERS = "abcd"  # of the paper GPT's four tokens
 COLUMN, BOX, LEFT, RIGHT = 92, 80, 4, 378
 LAST = Words("read off the last", "由最后一个位置得出")
 INSIDE = (
     ("LayerNorm", Words("bring to one scale", "统一尺度")),
-    (Words("attention", "注意力"), Words("look at earlier letters", "回看前面的字母")),
-    (Words("MLP", "前馈网络"), Words("work on each letter alone", "逐个处理字母")),
+    (Words("attention", "注意力"), Words("look at earlier words", "回看前面的词")),
+    (Words("MLP", "前馈网络"), Words("work on each word alone", "逐个处理词")),
 )
 
 
 def values() -> tuple[dict[str, Any], list[float], int]:
-    """Return the arrays of the pass, the probabilities of the next letter, and the one that is drawn."""
+    """Return the arrays of the pass, the probabilities of the next word, and the one that is drawn."""
     arrays = pass_of("paper-gpt").trace.values
     return arrays, *next_token(arrays["logits"][0, -1])
 
@@ -35,15 +35,16 @@ def percent(chance: float) -> str:
 def in_words(lang: str) -> str:
     """Say the way with its numbers."""
     arrays, chances, drawn = values()
-    text = " ".join(LETTERS[token] for token in TOKENS)
+    word = [words.said(lang) for words in VOCABULARY]
+    text = " ".join(word[token] for token in TOKENS)
     ids = " ".join(map(str, TOKENS))
     vectors = " ".join(f"({numbers(row)})" for row in arrays["x"][0])
-    shares = ", ".join(f"{letter} {percent(chance)}" for letter, chance in zip(LETTERS, chances, strict=True))
+    shares = ", ".join(f"{name} {percent(chance)}" for name, chance in zip(word, chances, strict=True))
     return Words(
         f"Text {text} → numbers {ids} → vectors {vectors} → blocks (LayerNorm, attention, MLP) → probability of each "
-        f"next letter: {shares} → one is drawn, {LETTERS[drawn]}, and appended to the text; then repeat.",
-        f"文本 {text} → 编号 {ids} → 向量 {vectors} → 若干个块（层归一化、注意力、前馈网络）→ 下一个字母的概率："
-        f"{shares} → 抽取一个，{LETTERS[drawn]}，接到文本后面，然后重复。",
+        f"next word: {shares} → one is drawn, {word[drawn]}, and appended to the text; then repeat.",
+        f"文本 {text} → 编号 {ids} → 向量 {vectors} → 若干个块（层归一化、注意力、前馈网络）→ 下一个词的概率："
+        f"{shares} → 抽取一个，{word[drawn]}，接到文本后面，然后重复。",
     ).said(lang)
 
 
@@ -57,24 +58,29 @@ def gpt_in_a_minute(canvas: Canvas) -> None:
     """Text, numbers, vectors, blocks, probabilities, the next letter, and back to the text."""
     arrays, chances, drawn = values()
     label = partial(canvas.label, right=RIGHT)
-    label(Words("Text", "文本"), Words("here of four letters: a b c d", "这里只有四个字母：a b c d"), right=RIGHT)
+    word = [words.said(canvas.lang) for words in VOCABULARY]
+    label(Words("Text", "文本"), Words("here of three different words", "这里只有三个不同的词"), right=RIGHT)
     top = canvas.y
-    _boxes(canvas, [LETTERS[token] for token in TOKENS], VIOLET)
-    canvas.box(LEFT + 3 * COLUMN, top, BOX, 26, LETTERS[drawn], line=RUST, dashed=True)
+    _boxes(canvas, [word[token] for token in TOKENS], VIOLET)
+    canvas.box(LEFT + 3 * COLUMN, top, BOX, 26, word[drawn], line=RUST, dashed=True)
     _down(canvas)
-    label(Words("Numbers", "编号"), "a = 0, b = 1, c = 2, d = 3")
+    label(Words("Numbers", "编号"), ", ".join(f"{name} = {k}" for k, name in enumerate(word)))
     _boxes(canvas, [str(token) for token in TOKENS], VIOLET)
     _down(canvas)
-    label(Words("Vectors", "向量"), Words("looked up by letter and position", "按字母与位置查表"))
-    _boxes(canvas, [numbers(row) for row in arrays["x"][0]], BLUE)
+    label(Words("Vectors", "向量"), Words("looked up by word and position", "按词与位置查表"))
+    _boxes(canvas, [numbers(row) for row in arrays["x"][0]], BLUE, size=SMALL)
     _down(canvas)
     _blocks(canvas)
     _down(canvas)
     label(Words("Vectors", "向量"), Words("now they hold the context", "现在包含了前文的信息"))
-    _boxes(canvas, [numbers(row) for row in arrays["ln_f"][0]], BLUE)
+    _boxes(canvas, [""] * len(TOKENS), BLUE, high=40)
+    for i, row in enumerate(arrays["blocks.0.x_out"][0]):
+        for half, part in enumerate((f"{numbers(row[:2])},", numbers(row[2:]))):
+            x, y = LEFT + i * COLUMN + BOX / 2, canvas.y - 40 + 17 + 15 * half
+            canvas.text(x, y, part, at="middle", colour=WHITE)
     _down(canvas, first=2)
-    label(Words("Probability of the next letter", "下一个字母的概率"), LAST)
-    foot = _bars(canvas, chances)
+    label(Words("Probability of the next word", "下一个词的概率"), LAST)
+    foot = _bars(canvas, word, chances)
     x = LEFT + drawn * COLUMN + BOX / 2
     side = canvas.width - 5
     canvas.arrow(
@@ -87,10 +93,10 @@ def gpt_in_a_minute(canvas: Canvas) -> None:
     canvas.y += 8
 
 
-def _boxes(canvas: Canvas, words: list[str], fill: str) -> None:
+def _boxes(canvas: Canvas, words: list[str], fill: str, high: float = 26, size: float = SIZE) -> None:
     for i, word in enumerate(words):
-        canvas.box(LEFT + i * COLUMN, canvas.y, BOX, 26, word, fill=fill)
-    canvas.y += 26
+        canvas.box(LEFT + i * COLUMN, canvas.y, BOX, high, word, fill=fill, size=size)
+    canvas.y += high
 
 
 def _down(canvas: Canvas, first: int = 0) -> None:
@@ -114,11 +120,11 @@ def _blocks(canvas: Canvas) -> None:
     canvas.y += 10
 
 
-def _bars(canvas: Canvas, chances: list[float]) -> float:
-    """Draw a bar for each letter, as high as it is likely; return their lower edge."""
+def _bars(canvas: Canvas, word: list[str], chances: list[float]) -> float:
+    """Draw a bar for each word, as high as it is likely; return their lower edge."""
     foot = canvas.y + 84
     for i, chance in enumerate(chances):
         x, height = LEFT + i * COLUMN, 60 * chance / max(chances)
         canvas.box(x + 24, foot - 22 - height, BOX - 48, height, fill=RUST, round_by=2)
-        canvas.text(x + BOX / 2, foot - 6, f"{LETTERS[i]} {percent(chance)}", at="middle")
+        canvas.text(x + BOX / 2, foot - 6, f"{word[i]} {percent(chance)}", at="middle")
     return foot

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples import kv_cache, matrix_core, multi_head, paper_gpt, paper_gpt_4
+from byhand.book.lessons.examples import kv_cache, matrix_core, multi_head, paper_gpt
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.config import ModelConfig
@@ -20,20 +20,13 @@ from byhand.tracing.settled import settled_backward
 from byhand.tracing.trace import Trace
 
 BLOCK = "blocks.0."
-MODELS = {
-    "paper-gpt": (paper_gpt.CONFIG, paper_gpt.WEIGHTS),
-    "paper-gpt-4": (paper_gpt_4.CONFIG, paper_gpt_4.WEIGHTS),
-    "kv-cache": (paper_gpt_4.CONFIG, kv_cache.WEIGHTS),
-}
-TOKENS: list[int] = [*paper_gpt.BYTES[:-1]]
-TARGETS: list[int] = [*paper_gpt.BYTES[1:]]
+TOKENS: list[int] = [*paper_gpt.TEXT[:-1]]
+TARGETS: list[int] = [*paper_gpt.TEXT[1:]]
 
 
-def model_of(lesson: str) -> TinyGPT:
-    """Return the model of a lesson, in float64."""
-    config, weights = MODELS[lesson]
-    model = paper_gpt.model_of(config, {name: array(w) for name, w in weights.items()})
-    return model
+def paper_model() -> TinyGPT:
+    """Return the paper GPT, in float64."""
+    return paper_gpt.model_of(paper_gpt.CONFIG, {name: array(w) for name, w in paper_gpt.WEIGHTS.items()})
 
 
 @cache
@@ -42,14 +35,14 @@ def pass_of(lesson: str) -> Gradients:
     if lesson == "matrix-core":
         loss = partial(matrix_core.loss_of, matrix_core.given_weights(array), array)
         return settled_backward(Trace.of(loss), array(1))
-    model = model_of(lesson)
+    model = paper_model()
     return Trace.of(lambda: model.loss([TOKENS], [TARGETS])).backward()
 
 
 @cache
 def cached_passes() -> tuple[Trace, ...]:
     """Return the pass of each token of the lesson `kv-cache`, which are decoded one by one with a cache."""
-    model = model_of("kv-cache")
+    model = paper_model()
     kept, traces = model.cache(), []
     for token in TOKENS:
         trace, kept = kv_cache.decoded(model, token, kept)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from byhand.book.lessons.examples.paper_gpt import OPTIMIZER, RATE
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, VIOLET, WHITE, Canvas
-from byhand.book.pictures.passes import TARGETS, TOKENS, model_of, next_token
+from byhand.book.pictures.passes import TARGETS, TOKENS, next_token, paper_model
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Said, Words
 from byhand.config import OptimConfig
@@ -32,7 +32,7 @@ class Update:
 @lru_cache(maxsize=1)
 def one_update() -> Update:
     """Make an update of the four-column GPT, clipped as by default."""
-    model = model_of("paper-gpt-4")
+    model = paper_model()
     chances, drawn = next_token(model.forward_logits([TOKENS]).data[0, -1])
     loss, largest = model.loss([TOKENS], [TARGETS]), OptimConfig().grad_clip
     loss.backward()

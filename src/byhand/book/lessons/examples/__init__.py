@@ -21,9 +21,9 @@ from byhand.errors import ByhandError, suggestion
 Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
 TITLES = {
     "paper-gpt": Words(
-        "A GPT on paper: bytes to loss, every gradient, one update", "纸上的 GPT：从字节到损失、全部梯度与一次更新"
+        "A GPT on paper: four words to loss, every gradient, one update",
+        "纸上的 GPT：从四个词到损失、全部梯度与一次更新",
     ),
-    "paper-gpt-4": Words("The same with four columns and two heads", "同样的模型：四列、两个头"),
     "matrix-core": Words("The 2 × 2 matrix core, trained on one row", "2 × 2 矩阵核心，用一行训练"),
     "matrix-core-rows": Words("The 2 × 2 matrix core, trained on both rows", "2 × 2 矩阵核心，用两行训练"),
     "matrix-core-exercise": Words(

@@ -6,9 +6,7 @@ import numpy as np
 
 from byhand.book.finding.index import findings
 from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
-from byhand.book.lessons.examples.paper_gpt_4 import CONFIG
-from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
+from byhand.book.lessons.examples.paper_gpt import CONFIG, TEXT, WEIGHTS, model_of
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Content, Number, Step, difference, grid
 from byhand.book.lessons.naming import short
@@ -19,16 +17,15 @@ from byhand.layers.cache import KVCache
 from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
 
-WEIGHTS = FOUR_COLUMNS | {"wpe": [[0, 0, "1/2", 0], [0, 0, 0, 0], [1, 0, 0, 0]]}  # each key gets its own weight
 ALONE = Words("On each token alone", "对每个词元单独计算")
-FOLDED = Words("paper-gpt-4 works out these equations", "这些公式的演算见 paper-gpt-4")
+FOLDED = Words("paper-gpt works out these equations", "这些公式的演算见 paper-gpt")
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 
 
 def lesson(array: Maker) -> Content:
     """Decode with the cache, show each token's computation, and compare the logits with those of the whole pass."""
     model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
-    tokens = list(BYTES[:-1])
+    tokens = list(TEXT[:-1])
 
     with scope("all"):
         whole = Trace.of(lambda: model.forward_logits(np.asarray([tokens])))
@@ -47,12 +44,12 @@ def lesson(array: Maker) -> Content:
         "why the results with and without a cache agree. First all three tokens at once, without a cache; then "
         "one by one, with it: before each token the cache gets one more place, of zeros. The steps in which "
         "tokens meet, and the logits, have their arithmetic here. Embeddings, LayerNorms, the projection and the "
-        "MLP work on each token alone: of these only the results are given (paper-gpt-4 works out the same "
+        "MLP work on each token alone: of these only the results are given (paper-gpt works out the same "
         "equations).",
         "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的"
         "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算，每个词元之前缓存先增加一个全零的位置。词元之间"
         "有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果"
-        "（同样的公式在 paper-gpt-4 中有演算）。",
+        "（同样的公式在 paper-gpt 中有演算）。",
     )
     first = cache_of(model.cache(), 1).blocks[0]
     start = (

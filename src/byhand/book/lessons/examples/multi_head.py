@@ -1,7 +1,7 @@
 """The same input and weights through one head of width 4 and through two heads of width 2."""
 
 from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
+from byhand.book.lessons.examples.post_norm import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content, Step, difference
 from byhand.book.words.language import Words

@@ -1,6 +1,15 @@
-"""A whole GPT on paper: B = 1, T = 3, C = 2, V = 4, from four bytes to the loss, every gradient, one AdamW step.
+"""A whole GPT on paper: four words, four columns, one block; to the loss, every gradient, one AdamW step.
 
-With C = 2 and no gain, LayerNorm gives only plus or minus one, or almost 0; `paper-gpt-4` shows its derivative.
+The text is "no pain no gain" (不见不散). The word `no` occurs twice, followed by `pain` once and by `gain` once, so
+that no rule about a word alone can be right twice. Each weight has a job that can be read. The columns of the stream
+say: it is `no`, it is `pain`, `gain` is due, and the place.
+
+    queries, keys    `no` looks for `pain`, `pain` looks for `no`
+    value, W_proj    "I am `pain`" is passed on, and written to the column of `gain`
+    MLP              if it is `no` and `pain` was seen, `gain` is due and not `pain`; if it was not seen, the reverse
+    head             after `no` comes `pain`, after `pain` comes `no`, and `gain` where it is due
+
+`benchmarks/paper_gpt.py` is the search that chose the numbers.
 """
 
 from __future__ import annotations
@@ -24,21 +33,27 @@ from byhand.model import TinyGPT
 from byhand.tracing.settled import settled_backward, settled_trace
 from byhand.tracing.trace import Trace
 
-BYTES = (2, 1, 3, 0)
-CONFIG = ModelConfig(vocab_size=4, seq_len=3, d_model=2, n_layers=1, n_heads=1, d_ff=4)
+VOCABULARY = (Words("no", "不"), Words("pain", "见"), Words("gain", "散"))
+TEXT = (0, 1, 0, 2)
+CONFIG = ModelConfig(vocab_size=3, seq_len=3, d_model=4, n_layers=1, n_heads=1, d_ff=2, norm_eps=1e-9)
 WEIGHTS: dict[str, Any] = {
-    "wte": [[0, 0], [1, 0], [0, 1], [1, 1]],
-    "wpe": [["1/10", 0], [0, "1/10"], ["1/10", "1/10"]],
-    "blocks.0.attn.w_qkv": [[1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 0, 1]],
-    "blocks.0.attn.b_qkv": [0, 0, 0, 0, 0, 0],
-    "blocks.0.attn.w_proj": [["1/2", 0], [0, "1/2"]],
-    "blocks.0.attn.b_proj": [0, 0],
-    "blocks.0.mlp.w_fc": [[1, 0, "1/2", "-1/2"], [0, 1, "1/2", "1/2"]],
-    "blocks.0.mlp.b_fc": [0, 0, "1/2", 0],
-    "blocks.0.mlp.w_out": [["1/2", 0], [0, "1/2"], ["-1/4", "1/4"], [0, "1/2"]],
-    "blocks.0.mlp.b_out": [0, 0],
-    "lm_head.w": [[1, 0, -1, "1/2"], [0, 1, "1/2", -1]],
-    "lm_head.b": [0, 0, 0, 0],
+    "wte": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
+    "wpe": [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, -1]],
+    "blocks.0.attn.w_qkv": [
+        [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0],
+        [0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    ],
+    "blocks.0.attn.b_qkv": [0] * 12,
+    "blocks.0.attn.w_proj": [[0, 0, "1/2", 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]],
+    "blocks.0.attn.b_proj": [0] * 4,
+    "blocks.0.mlp.w_fc": [[1, 1], [0, 0], [1, -1], [0, 0]],
+    "blocks.0.mlp.b_fc": ["-1/2", "-1/2"],
+    "blocks.0.mlp.w_out": [[-1, 0, 1, 0], [1, 0, -1, 0]],
+    "blocks.0.mlp.b_out": [0] * 4,
+    "lm_head.w": [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]],
+    "lm_head.b": [0, 0, 0],
 }
 OPTIMIZER = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
 RATE = 0.01
@@ -47,19 +62,14 @@ RATE = 0.01
 def lesson(array: Maker) -> Content:
     """Forward, backward, update, and the loss after it."""
     intro = Words(
-        "LayerNorm of two columns gives plus or minus one (or almost nothing, where both are equal), so its "
-        "derivative lets almost nothing through: paper-gpt-4 shows the same with four columns.",
-        "两列的层归一化只能得到正负一（两数相等时几乎为零），所以它的导数几乎不让任何梯度通过："
-        "paper-gpt-4 用四列展示同样的过程。",
+        'Three words: no is 0, pain is 1, gain is 2. The text is "no pain no gain". After no comes pain the first '
+        "time and gain the second time: only a model that looks back can tell which.",
+        "三个词：不是 0，见是 1，散是 2。文本是“不见不散”。第一个“不”后面是“见”，第二个“不”后面是“散”："
+        "只有会回看前文的模型才能分清。",
     )
-    return whole(intro, CONFIG, WEIGHTS, array)
-
-
-def whole(intro: Words, config: ModelConfig, weights: dict[str, Any], array: Maker) -> Content:
-    """Return one training step of a model with these weights, on `BYTES`, as a lesson."""
-    arrays = {n: array(w) for n, w in weights.items()}
-    model = model_of(config, arrays)
-    tokens, targets = np.asarray([BYTES[:-1]]), np.asarray([BYTES[1:]])
+    arrays = {n: array(w) for n, w in WEIGHTS.items()}
+    model = model_of(CONFIG, arrays)
+    tokens, targets = np.asarray([TEXT[:-1]]), np.asarray([TEXT[1:]])
     trace = settled_trace(lambda: model.loss(tokens, targets))
     gradients = settled_backward(trace, array(1)).by_name
     steps = [data_step(), *forward_steps(trace), *backward_steps(trace, array(1))]
@@ -70,12 +80,12 @@ def whole(intro: Words, config: ModelConfig, weights: dict[str, Any], array: Mak
         steps.append(step)
         new[n] = results[0]
     steps += _with_new_head(trace, new["lm_head.w"])
-    after = model_of(config, new)
+    after = model_of(CONFIG, new)
     with scope("after"):
         steps.append(_loss_step(settled_trace(lambda: after.loss(tokens, targets))))
-    settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", ModelConfig.norm_eps)
+    settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", CONFIG.norm_eps)
     tables = [pair for pair in given(trace) if pair[0] not in ("tokens", "targets")]  # the first step makes these
-    start = (("bytes", str(list(BYTES))), *tables, *((n, number_text(x)) for n, x in settings))
+    start = (("text", str(list(TEXT))), *tables, *((n, number_text(x)) for n, x in settings))
     return intro, steps, start
 
 
@@ -100,28 +110,28 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 def data_step() -> Step:
     """Return the step that cuts tokens and targets from the bytes."""
     place = findings()["sample_batch"]
-    found = tuple(Number(f"targets[{t}]", f"byte {t + 1}", BYTES[t + 1]) for t in range(len(BYTES) - 1))
+    found = tuple(Number(f"targets[{t}]", f"text[{t + 1}]", TEXT[t + 1]) for t in range(len(TEXT) - 1))
     arrays = (
-        Array(r"\mathrm{token}", "tokens", np.asarray(BYTES[:-1])),
-        Array("y", "targets", np.asarray(BYTES[1:])),
+        Array(r"\mathrm{token}", "tokens", np.asarray(TEXT[:-1])),
+        Array("y", "targets", np.asarray(TEXT[1:])),
     )
     return Step(
         place.title,
-        "tokens[t] = byte[s + t],  targets[t] = byte[s + t + 1] = tokens[t + 1]",
+        "tokens[t] = text[s + t],  targets[t] = text[s + t + 1] = tokens[t + 1]",
         str(place.forward),
         found,
         rows_of(arrays),
         goal=Words(
-            "Cut T + 1 bytes out of the text at a random place s (here 0): the first T are inputs, the last T are "
+            "Cut T + 1 tokens out of the text at a random place s (here 0): the first T are inputs, the last T are "
             "targets. Each token is used to predict the next one.",
-            "在文本的随机位置 s（这里是 0）截取 T + 1 个字节：前 T 个是输入，后 T 个是目标。每个词元要预测下一个。",
+            "在文本的随机位置 s（这里是 0）截取 T + 1 个词元：前 T 个是输入，后 T 个是目标。每个词元要预测下一个。",
         ),
         why=Words(
-            "The text itself holds the answers, so nothing has to be labelled by hand; T + 1 bytes give T "
+            "The text itself holds the answers, so nothing has to be labelled by hand; T + 1 tokens give T "
             "predictions.",
-            "答案就在文本里，不需要人工标注；T + 1 个字节给出 T 次预测。",
+            "答案就在文本里，不需要人工标注；T + 1 个词元给出 T 次预测。",
         ),
-        inputs=(Array(r"\mathrm{byte}", "bytes", np.asarray(BYTES)),),
+        inputs=(Array(r"\mathrm{text}", "text", np.asarray(TEXT)),),
         arrays=arrays,
     )
 

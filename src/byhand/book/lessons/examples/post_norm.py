@@ -1,11 +1,12 @@
 """A post-norm block: x = LN(x + attention(x)), then LN(x + MLP(x)), with ReLU, two heads and no mask."""
 
+from typing import Any
+
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt import model_of
-from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
@@ -15,7 +16,25 @@ from byhand.tracing.trace import Trace
 CONFIG = ModelConfig(
     vocab_size=4, seq_len=2, d_model=4, n_heads=2, d_ff=4, norm_position="post", activation="relu", causal=False
 )
-WEIGHTS = FOUR_COLUMNS | {"wpe": [["1/10", 0, 1, 0], [0, "1/10", 0, "1/2"]]}  # so that the second head has work too
+WEIGHTS: dict[str, Any] = {
+    "wte": [[0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1]],
+    "wpe": [["1/10", 0, 1, 0], [0, "1/10", 0, "1/2"]],
+    "blocks.0.attn.w_qkv": [
+        [1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0],
+        [0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0],
+        [0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0],
+        [0, 0, 0, 1, 0, 0, 0, "1/2", 0, 0, 0, 1],
+    ],
+    "blocks.0.attn.b_qkv": [0] * 12,
+    "blocks.0.attn.w_proj": [["1/2", 0, 0, 0], [0, "1/2", 0, 0], [0, 0, "1/2", "1/2"], [0, 0, 0, "1/2"]],
+    "blocks.0.attn.b_proj": [0] * 4,
+    "blocks.0.mlp.w_fc": [[1, 0, 0, "-1/2"], [0, 1, 0, "1/2"], [0, 0, 1, 0], ["1/2", 0, 0, 1]],
+    "blocks.0.mlp.b_fc": [0, 0, "1/2", 0],
+    "blocks.0.mlp.w_out": [["1/2", 0, 0, 0], [0, "1/2", 0, 0], ["1/4", 0, "-1/4", 0], [0, 0, "1/2", "1/2"]],
+    "blocks.0.mlp.b_out": [0] * 4,
+    "lm_head.w": [[1, 0, -1, "1/2"], [0, 1, "1/2", -1], ["1/2", 0, 1, 0], [0, "-1/2", 0, 1]],
+    "lm_head.b": [0] * 4,
+}
 TOKENS, TARGETS = [[2, 1]], [[1, 3]]
 
 

@@ -8,16 +8,18 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Array
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import matrix
 from byhand.book.pages.blocks.markdown import bmatrix, display_lines, inline
 from byhand.book.pages.blocks.shapes import LATEX
 from byhand.book.practice.checking import tidy
+from byhand.errors import ByhandError
 
 PARTIAL = r"\partial "
 SETTINGS = {
-    "bytes": r"\mathrm{byte}",
+    "text": r"\mathrm{text}",
     "tokens": r"\mathrm{token}",
     "targets": "y",
     "rate": r"\text{rate}",
@@ -98,6 +100,16 @@ def matrix_of(data: np.ndarray) -> str:
     if data.size > 1 and not np.any(data):
         return "0"
     return bmatrix(map(number_in_latex, row) for row in np.atleast_2d(data).tolist())
+
+
+def value(lesson: str, element: str, digits: str = "3") -> str:
+    """Return an element of a lesson's array, such as `attn.weights[2,1]`, as prose says it; ByhandError for none."""
+    name, _, index = element.removesuffix("]").partition("[")
+    found = [array.data for step in examples.make(lesson).steps for array in step.arrays if array.name == name]
+    try:
+        return decimal(float(np.asarray(found[-1])[tuple(map(int, index.split(",")))]), int(digits))
+    except (IndexError, ValueError):
+        raise ByhandError(f"the lesson {lesson} has no number {element}.") from None
 
 
 def number_in_latex(x: float) -> str:

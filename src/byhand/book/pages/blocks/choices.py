@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.book.lessons.examples import paper_gpt_4
-from byhand.book.lessons.examples.paper_gpt import model_of
+from byhand.book.lessons.examples.paper_gpt import CONFIG, WEIGHTS, model_of
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.family import PUBLISHED, TOTAL, sizes_of
 from byhand.book.pages.blocks.markdown import Rows, block, bmatrix, display_lines, table, table_block, vector
@@ -69,8 +68,8 @@ def tied(page: Path, lang: str) -> str:
 
 def tied_gradients() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the gradients by use, the look-up's and the head's, and their sum."""
-    weights = {n: array(w) for n, w in paper_gpt_4.WEIGHTS.items() if n != "lm_head.w"}
-    model = model_of(replace(paper_gpt_4.CONFIG, tied_embeddings=True), weights)
+    weights = {n: array(w) for n, w in WEIGHTS.items() if n != "lm_head.w"}
+    model = model_of(replace(CONFIG, tied_embeddings=True), weights)
     gradients = Trace.of(lambda: model.loss([TOKENS], [TARGETS])).backward()
     table = gradients.trace.tensor("wte")
     head, lookup = (passed_back(step, table) for step in gradients.uses(table))

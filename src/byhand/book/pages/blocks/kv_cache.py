@@ -12,7 +12,7 @@ import numpy as np
 from byhand.book.lessons.examples import kv_cache
 from byhand.book.pages.blocks.family import PUBLISHED, TOTAL
 from byhand.book.pages.blocks.markdown import Rows, block, bmatrix, decimals, display_lines, table_block
-from byhand.book.pictures.passes import TOKENS, cached_passes, model_of
+from byhand.book.pictures.passes import TOKENS, cached_passes, paper_model
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.attention_scores import attention_scores
@@ -22,7 +22,7 @@ from byhand.tracing.trace import Trace
 @cache
 def passes() -> tuple[tuple[Trace, Trace], ...]:
     """Return for each length of the example the pass over all tokens, and that of the last token with a cache."""
-    model = model_of("kv-cache")
+    model = paper_model()
     whole = [Trace.of(lambda n=n: model.forward_logits([TOKENS[:n]])) for n in range(1, len(TOKENS) + 1)]
     return tuple(zip(whole, cached_passes(), strict=True))
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from byhand.book.lessons.examples import sampling
-from byhand.book.lessons.examples.paper_gpt import BYTES
+from byhand.book.lessons.examples.paper_gpt import VOCABULARY
 from byhand.book.pages.blocks.markdown import Rows, block, decimals, table, table_block, vector
 from byhand.book.pictures.cross_entropy_curve import loss as loss_of
-from byhand.book.pictures.passes import TARGETS, TOKENS, model_of
+from byhand.book.pictures.passes import TARGETS, TOKENS, paper_model
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import ModelConfig, OptimConfig
@@ -36,6 +36,7 @@ LOSSES = {
     0.1: Words("nearly certain", "几乎确定"),
 }
 RATE = 0.05  # of the small run
+REVERSED = (0, 2, 0, 1)  # its text: no gain no pain, the paper GPT's words the other way round
 STEPS = 1000
 RUN = (0, 1, 10, 50, 100)  # updates of the small run at which its numbers are shown
 
@@ -105,7 +106,7 @@ def first_update() -> Rows:
         yield f"{g:g}", decimals((parameter.data - before)[0, 0])
 
 
-@table_block("Gradient of `lm_head.b`|0|1|2|3", "`lm_head.b` 的梯度|0|1|2|3")
+@table_block("Gradient of `lm_head.b`|0|1|2", "`lm_head.b` 的梯度|0|1|2")
 def accumulated() -> Rows:
     """The gradient of the head's bias for two sequences: each alone, their mean, and both as one batch."""
     for words, g in accumulation():
@@ -114,10 +115,10 @@ def accumulated() -> Rows:
 
 def accumulation() -> list[tuple[Words, np.ndarray]]:
     """Return the gradients that `accumulated` shows, with their names."""
-    tokens, targets = [[2, 1, 3], [0, 3, 1]], [[1, 3, 0], [3, 1, 2]]
+    tokens, targets = [TOKENS, [1, 0, 2]], [TARGETS, [0, 2, 1]]
 
     def gradient(rows: slice) -> np.ndarray:
-        model = model_of("paper-gpt-4")
+        model = paper_model()
         model.loss(tokens[rows], targets[rows]).backward()
         return np.asarray(model.parameters()["lm_head.b"].grad)
 
@@ -132,9 +133,9 @@ def accumulation() -> list[tuple[Words, np.ndarray]]:
 
 @block
 def small_run(page: Path, lang: str) -> str:
-    """A whole training run on the paper GPT's four bytes: loss and probabilities of the targets as updates go by."""
+    """A whole training run of the paper GPT on four words: loss and probabilities of the targets as updates go by."""
     rows = [(n, decimals(loss), f"{math.exp(loss):.3f}", *map(decimals, p)) for n, loss, p in trained()[0]]
-    targets = "|".join(f"p({y})" for y in TARGETS)
+    targets = "|".join(f"p({VOCABULARY[y].said(lang)})" for y in REVERSED[1:])
     shown = table(Words(f"Updates|Loss|Candidates|{targets}", f"更新次数|损失|候选数|{targets}"), rows, lang)
     said = Words(f"AdamW at a constant learning rate of {RATE}.", f"AdamW，学习率恒为 {RATE}。").said(lang)
     return f"{shown}\n\n{said}"
@@ -142,23 +143,28 @@ def small_run(page: Path, lang: str) -> str:
 
 @table_block("Model|Prompt|Continuation", "模型|提示词|续写")
 def small_text() -> Rows:
-    """The text that the small run generates, always taking the likeliest byte."""
+    """The text that the small run generates, always taking the likeliest word."""
     _, before, after = trained()
-    yield Words("before training", "训练前"), [BYTES[0]], before
-    yield Words("after training", "训练后"), [BYTES[0]], after
+    yield Words("before training", "训练前"), VOCABULARY[REVERSED[0]], _in_words(before)
+    yield Words("after training", "训练后"), VOCABULARY[REVERSED[0]], _in_words(after)
+
+
+def _in_words(text: list[int]) -> Words:
+    return Words(" ".join(VOCABULARY[token].en for token in text), " ".join(VOCABULARY[token].zh for token in text))
 
 
 @cache
 def trained() -> tuple[list[tuple[int, float, np.ndarray]], list[int], list[int]]:
-    """Train the paper GPT on its bytes; return loss and targets' probabilities at RUN, and its text before, after."""
-    model, optimizer = model_of("paper-gpt-4"), AdamW(lr=RATE, weight_decay=0.0)
+    """Train the paper GPT anew; return loss and targets' probabilities at RUN, what it writes before and after."""
+    model, optimizer = paper_model(), AdamW(lr=RATE, weight_decay=0.0)
+    tokens, targets = REVERSED[:-1], REVERSED[1:]
     found, before = [], _written(model)
     for n in range(RUN[-1] + 1):
         model.zero_grad()
-        loss = model.loss([TOKENS], [TARGETS])
+        loss = model.loss([tokens], [targets])
         if n in RUN:
-            p = softmax.forward(model.forward_logits([TOKENS]).data[0])[0]
-            found.append((n, loss.item(), p[np.arange(len(TARGETS)), TARGETS]))
+            p = softmax.forward(model.forward_logits([tokens]).data[0])[0]
+            found.append((n, loss.item(), p[np.arange(len(targets)), targets]))
         loss.backward()
         if n < RUN[-1]:
             optimizer.step(model.parameters())
@@ -166,7 +172,7 @@ def trained() -> tuple[list[tuple[int, float, np.ndarray]], list[int], list[int]
 
 
 def _written(model: TinyGPT) -> list[int]:
-    return list(generate(model, [BYTES[0]], len(BYTES) - 1, Sampling(temperature=0), runtime="numpy"))
+    return list(generate(model, [REVERSED[0]], len(REVERSED) - 1, Sampling(temperature=0), runtime="numpy"))
 
 
 @table_block(f"Token|Logit|p|Running sum|u = {sampling.UNIFORM}", f"词元|logit|p|累计|u = {sampling.UNIFORM}")

@@ -1,0 +1,150 @@
+"""Generated numbers of the paper GPT: what its parts contribute, what its update changes, and what-if exercises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from byhand.book.lessons.examples.paper_gpt import CONFIG, RATE, VOCABULARY, WEIGHTS, model_of
+from byhand.book.lessons.naming import short
+from byhand.book.numbers.closed_form import array
+from byhand.book.pages.blocks.markdown import Rows, decimals, table_block
+from byhand.book.pictures.passes import TARGETS, TOKENS, paper_model, pass_of
+from byhand.book.words.language import Words
+from byhand.config import ModelConfig
+from byhand.equations.softmax import softmax
+from byhand.model import TinyGPT
+from byhand.optim import AdamW
+
+ATTENTION, MLP = "blocks.0.attn.w_proj", "blocks.0.mlp.w_out"  # at 0, the sublayer adds nothing to the stream
+HEAD = ("|".join(f"p({word.en})" for word in VOCABULARY), "|".join(f"p({word.zh})" for word in VOCABULARY))
+NO, PAIN, GAIN = range(len(VOCABULARY))
+STEP = 0.01  # by which weights are nudged
+NUDGED = (
+    ("lm_head.b", (GAIN,)), ("blocks.0.mlp.b_fc", (1,)), ("blocks.0.attn.w_qkv", (1, 8)), ("wte", (NO, 3)),
+    ("wte", (GAIN, 2)),
+)  # fmt: skip
+GROUPS = {
+    Words("embeddings", "嵌入"): ("wte", "wpe"),
+    Words("attention", "注意力"): ("blocks.0.attn",),
+    Words("MLP", "前馈网络"): ("blocks.0.mlp",),
+    Words("head", "语言模型头"): ("lm_head",),
+}
+
+
+def model_with(config: ModelConfig = CONFIG, **changed: Any) -> TinyGPT:
+    """Return the paper GPT with another setting or with other weights."""
+    return model_of(config, {name: array(w) for name, w in WEIGHTS.items()} | changed)
+
+
+def chances(model: TinyGPT, tokens: Iterable[int] = TOKENS) -> np.ndarray:
+    """Return the probabilities of the next word (T, V) at each position."""
+    return softmax.forward(model.forward_logits([[*tokens]]).data[0])[0]
+
+
+def updated(rate: float) -> TinyGPT:
+    """Return the paper GPT after its first update at this learning rate."""
+    model = paper_model()
+    model.loss([TOKENS], [TARGETS]).backward()
+    AdamW(lr=rate).step(model.parameters())
+    return model
+
+
+@table_block("Id|Word", "编号|词")
+def vocabulary() -> Rows:
+    """The paper GPT's words."""
+    yield from enumerate(VOCABULARY)
+
+
+@table_block(f"What adds to the stream|{HEAD[0]}|Loss", f"哪些部分写入残差流|{HEAD[1]}|损失")
+def without_parts() -> Rows:
+    """The prediction at the last position, and the loss of all, with and without attention and MLP."""
+    for words, missing in (
+        (Words("neither", "两者都不"), (ATTENTION, MLP)),
+        (Words("the MLP alone", "只有前馈网络"), (ATTENTION,)),
+        (Words("attention alone", "只有注意力"), (MLP,)),
+        (Words("both", "两者都写"), ()),
+    ):
+        yield words, *_predicted(model_with(**{name: array(WEIGHTS[name]) * 0 for name in missing}))
+
+
+def _predicted(model: TinyGPT) -> tuple[str, ...]:
+    return *map(decimals, chances(model)[-1]), decimals(model.loss([TOKENS], [TARGETS]).item())
+
+
+@table_block("Weights|Gradient times change, summed", "权重|梯度乘以改变量，再求和")
+def foretold() -> Rows:
+    """What the gradient foretells of the loss after the first update, by part of the model, and what comes."""
+    before, after = pass_of("paper-gpt"), updated(RATE)
+    whole = 0.0
+    for words, names in GROUPS.items():
+        change = sum(
+            float((before.by_name[name] * (parameter.data - before.trace.values[name])).sum())
+            for name, parameter in after.parameters().items()
+            if name.startswith(names)
+        )
+        whole += change
+        yield words, _signed(change)
+    yield Words("all: foretold", "合计：梯度预言的变化"), _signed(whole)
+    real = after.loss([TOKENS], [TARGETS]).item() - before.trace.result.data.item()
+    yield Words("the real change", "实际的变化"), _signed(real)
+
+
+@table_block(f"Here|{HEAD[0]}", f"这里|{HEAD[1]}")
+def changed(what: str) -> Rows:
+    """The probabilities at a position before and after a change, by its name below."""
+    model, tokens, position = CHANGES[what]()
+    yield Words("before", "改变前"), *map(decimals, chances(paper_model())[position])
+    yield Words("after", "改变后"), *map(decimals, chances(model, tokens)[position])
+
+
+def _same_keys() -> np.ndarray:
+    w = array(WEIGHTS["blocks.0.attn.w_qkv"]).copy()
+    w[:, CONFIG.d_model : 2 * CONFIG.d_model] = w[:, : CONFIG.d_model]
+    return w
+
+
+CHANGES: dict[str, Callable[[], tuple[TinyGPT, Sequence[int], int]]] = {
+    "mask-off": lambda: (model_with(replace(CONFIG, causal=False)), TOKENS, 0),
+    "keys-like-queries": lambda: (model_with(**{"blocks.0.attn.w_qkv": _same_keys()}), TOKENS, -1),
+    "word-swapped": lambda: (paper_model(), (NO, GAIN, NO), -1),
+    "words-exchanged": lambda: (paper_model(), (PAIN, NO, NO), -1),
+}
+
+
+@table_block("Learning rate|Loss after the update|Fall", "学习率|更新后的损失|下降")
+def rates() -> Rows:
+    """The loss after the first update at several learning rates."""
+    before = pass_of("paper-gpt").trace.result.data.item()
+    for times in (1, 2, 5, 10, 20):
+        after = updated(times * RATE).loss([TOKENS], [TARGETS]).item()
+        yield f"{times * RATE:g}", decimals(after), _signed(before - after)
+
+
+def _fifth(number: float) -> str:
+    return f"{number + 0.0:.5f}".replace("-", "−")
+
+
+def _signed(number: float) -> str:
+    return decimals(number).replace("-", "−")
+
+
+@table_block(f"Weight|Gradient|Loss, {STEP:g} more|Loss, {STEP:g} less|Difference / {2 * STEP:g}",
+             f"权重|梯度|加 {STEP:g} 的损失|减 {STEP:g} 的损失|差 / {2 * STEP:g}")  # fmt: skip
+def nudged() -> Rows:
+    """Gradients of some weights beside the losses with that weight a little larger and a little smaller."""
+    gradients = pass_of("paper-gpt").by_name
+    for name, index in NUDGED:
+        above, below = (_nudged_loss(name, index, step) for step in (STEP, -STEP))
+        slope = (above - below) / (2 * STEP)
+        at = f"`{short(name)}[{','.join(map(str, index))}]`"
+        yield at, _fifth(gradients[name][index]), f"{above:.8f}", f"{below:.8f}", _fifth(slope)
+
+
+def _nudged_loss(name: str, index: tuple[int, ...], step: float) -> float:
+    weight = array(WEIGHTS[name]).copy()
+    weight[index] += step
+    return model_with(**{name: weight}).loss([TOKENS], [TARGETS]).item()
