@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.examples import Maker, worked
-from byhand.book.lessons.forward_steps import WorkedElement
-from byhand.book.lessons.lesson import Lesson, Step
+from byhand.book.lessons.lesson import Array, Lesson, Step
 from byhand.book.lessons.naming import short
 from byhand.book.live.graph import Cells, LessonGraph, Link, Loss
 from byhand.book.live.intermediate import intermediate, saved_term
 from byhand.book.live.program import Program
 from byhand.book.numbers import closed_form
 from byhand.engine import BackwardStep, Tensor, Term
-from byhand.engine.terms import Index, labelled, total
+from byhand.engine.terms import Index, total
 from byhand.tracing.gradients import Gradients, passed_back
 from byhand.tracing.passes import Pass
 from byhand.tracing.tracer import Application
@@ -31,7 +30,7 @@ def graph(name: str, array: Maker = closed_form.array) -> LessonGraph:
     general = Collector(worked(name, in_general_position))
     whole = Collector(worked(name, array), general.found).graph
     for cells, found in zip(whole.arrays, general.graph.arrays, strict=True):
-        cells.programs, cells.labels, cells.is_free = found.programs, found.labels, found.is_free
+        cells.programs, cells.is_free = found.programs, found.is_free
     return whole
 
 
@@ -46,11 +45,10 @@ def in_general_position(nested: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Made:
-    """How an array is made: the arrays that its terms read, an element's term, what its labelled parts are called."""
+    """How an array is made: the arrays that its terms read, and the term of an element."""
 
     read: list[int]
     term: Callable[[Index], Term]
-    at: Callable[[Index], WorkedElement] | None = None
 
 
 class Collector:
@@ -79,6 +77,8 @@ class Collector:
             for array, place in zip(step.arrays, made, strict=False):
                 self.graph.arrays[place].name = array.name  # W', not W.theta
             read = [self._known[id(where), where.name(t)] for t in what.inputs]
+            self._label(read, step.inputs)
+            self._label(made, step.arrays)
             return Link((*read, *self._kept(what, step, read)), made)
         self._way_back(where)
         if not isinstance(what, BackwardStep):
@@ -88,22 +88,24 @@ class Collector:
         read += [self._known[id(where.trace), name] for name in (*map(where.trace.name, what.node.inputs), *results)]
         read += [place for key, place in self._known.items() if key[0] == id(what) and isinstance(key[1], int)]
         made = [place for key, place in self._known.items() if key[0] == id(what) and isinstance(key[1], str)]
+        self._label(made, step.arrays)
         return Link(tuple(read), tuple(made))
+
+    def _label(self, places: Iterable[int], arrays: Iterable[Array]) -> None:
+        """Call arrays as the lesson's labels of their numbers do, where a step first says it."""
+        for place, array in zip(places, arrays, strict=False):
+            cells = self.graph.arrays[place]
+            if not cells.label and array.name and not array.name.startswith("−"):
+                cells.label = getattr(array, "label", array.name)
 
     def _pass(self, trace: Pass) -> None:
         """Collect the arrays of a pass."""
         if not self._is_new(trace):
             return
         for application in trace.applications:
-            names = tuple(map(trace.name, application.inputs))
             read = [self._read(trace, t) for t in application.inputs]
-            shape = application.results[0].shape
-
-            def at(index: Index, a=application, names=names, shape=shape) -> WorkedElement:
-                return WorkedElement(index, shape, a.arrays, names)
-
             for which, tensor in enumerate(application.results):
-                made = Made(read, lambda index, a=application, which=which: a.term(index, which), at)
+                made = Made(read, lambda index, a=application, which=which: a.term(index, which))
                 name = trace.name(tensor)
                 self._known[id(trace), name] = self._add(short(name), tensor.data, made)
 
@@ -150,10 +152,7 @@ class Collector:
                 assert found
                 return found
 
-            def at(index: Index, shape=tensor.shape) -> WorkedElement:
-                return WorkedElement(index, shape, tuple(t.data for t in step.node.inputs))
-
-            place = self._add(f"∂{short(name)}", passed_back(step, tensor), Made(read, term, at))
+            place = self._add(f"∂{short(name)}", passed_back(step, tensor), Made(read, term))
             self._known[id(step), name] = place
             self._uses.setdefault((id(gradients), name), []).append(place)
 
@@ -207,20 +206,14 @@ class Collector:
         return not seen
 
     def _add(self, name: str, data: Any, made: Made | None) -> int:
-        """Append an array; in general position with its programs, and with the labels of their parts."""
+        """Append an array; in general position with its programs."""
         place = self.graph.add(name, data)
         cells = self.graph.arrays[place]
         cells.is_free = cells.is_free and made is None
         if self._earlier is None and made is not None:
             read = _reader([self.graph.arrays[k] for k in made.read])
-            for cell, index in enumerate(np.ndindex(*cells.data.shape), cells.first):
-                term = made.term(index)
-                program = Program.of(term, read)
-                cells.programs.append(program)
-                if made.at:
-                    label = made.at(index).label
-                    for part in labelled(term):
-                        cells.labels.setdefault(label(part), (cell, program.parts[id(part)]))
+            for index in np.ndindex(*cells.data.shape):
+                cells.programs.append(Program.of(made.term(index), read))
         return place
 
 

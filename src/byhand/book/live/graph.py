@@ -16,8 +16,6 @@ from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.naming import leading
 from byhand.book.live.program import Program
 
-Register = tuple[int, int]  # a cell, and a register of its program
-
 
 @dataclass
 class Cells:
@@ -26,7 +24,7 @@ class Cells:
     name      as the lesson calls it; "" for one that the forward pass keeps
     is_free   whether it is given and may be any real numbers: no token ids, and no zeros that stand for nothing yet
     programs  how its numbers are made; none for a given array
-    labels    of the parts that its programs name
+    label     as the lesson's labels of its numbers call it
     """
 
     name: str
@@ -34,7 +32,7 @@ class Cells:
     first: int
     is_free: bool = False
     programs: list[Program] = field(default_factory=list)
-    labels: dict[str, Register] = field(default_factory=dict)
+    label: str = ""
 
     @property
     def shape(self) -> tuple[int, ...]:

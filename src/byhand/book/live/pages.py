@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -20,7 +20,6 @@ from byhand.book.live.collecting import graph
 from byhand.book.live.export import as_json
 from byhand.book.live.graph import Cells, LessonGraph
 from byhand.book.numbers import closed_form
-from byhand.book.pages.blocks.arrays import letter_of
 from byhand.errors import ByhandError
 
 BLOCK = re.compile(r"(<!-- generated: (lesson|given) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -33,11 +32,12 @@ CLOSE = (1e-5, 6e-3)  # of a number: six digits as printed, or three
 
 @dataclass
 class Shown:
-    """A block of numbers that a page may show: some cells, in rows, of an array."""
+    """A block of numbers that a page may show: some cells, in rows, of an array, or these with the other sign."""
 
     array: int
     first: int
     data: np.ndarray
+    sign: int = 1
     used: bool = False
 
 
@@ -126,16 +126,19 @@ def _blocks(place: int, cells: Cells) -> Iterator[Shown]:
 
 
 def _given(found: LessonGraph, body: str) -> str:
-    """Mark the given matrices, and the given numbers that may be changed, by their letters."""
+    """Mark the given matrices, and the given numbers that may be changed."""
     free = [(k, a) for k, a in enumerate(found.arrays) if not a.programs and a.name]
     matrices = [one for k, a in free if a.data.shape for one in _blocks(k, a)]
-    letters = {letter_of(a.name.removeprefix("−")): (k, a) for k, a in free if a.is_free and not a.data.shape}
-    return MATH.sub(lambda block: _marked(block, matrices, "given", letters), body)
+    settings = [
+        Shown(k, a.first, sign * np.atleast_2d(a.data), sign)
+        for k, a in free
+        if a.is_free and not a.data.shape and not a.name.startswith("∂")
+        for sign in [-1 if a.name.startswith("−") else 1]  # −rate is given as the rate
+    ]
+    return MATH.sub(lambda block: _marked(block, matrices, "given", settings), body)
 
 
-def _marked(
-    block: re.Match[str], shown: list[Shown], part: str, numbers: dict[str, tuple[int, Cells]] | None = None
-) -> str:
+def _marked(block: re.Match[str], shown: Sequence[Shown], part: str, numbers: Sequence[Shown] = ()) -> str:
     """Wrap a displayed block whose matrices are known: lines of LaTeX and of [array, cell, columns, texts, sign]."""
     body = block[1].removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}")
     lines: list[list[Any]] = []
@@ -147,11 +150,9 @@ def _marked(
             if one := _match(texts, shown):
                 pieces += [line[end : matrix.start()], [one.array, one.first, len(texts[0]), *_texts(texts), 1]]
                 end = matrix.end()
-        letter, _, number = line.removeprefix("& ").partition(" = ")
-        if numbers and letter in numbers:
-            place, array = numbers[letter]
-            sign = -1 if array.name.startswith("−") else 1
-            pieces, end = [f"{letter} = ", [place, array.first, 1, [_plain(number)], sign]], len(line)
+        letter, _, number = line.partition(" = ")
+        if not MATRIX.search(line) and (one := _match([[number]], numbers)):
+            pieces, end = [f"{letter} =", [one.array, one.first, 1, [_plain(number)], one.sign]], len(line)
         pieces.append(line[end:])
         lines.append([piece.removeprefix("& ").strip() if isinstance(piece, str) else piece for piece in pieces])
     if not any(isinstance(piece, list) for line in lines for piece in line):
@@ -164,7 +165,7 @@ def _texts(rows: list[list[str]]) -> list[list[str]]:
     return [[_plain(number) for row in rows for number in row]]
 
 
-def _match(texts: list[list[str]], shown: list[Shown]) -> Shown | None:
+def _match(texts: list[list[str]], shown: Sequence[Shown]) -> Shown | None:
     """Return the first block, of those not used before, that a matrix prints."""
     try:
         printed = np.array([[_value(number) for number in row] for row in texts])

@@ -8,7 +8,7 @@ their form and differ in what they read, so a form is written once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from byhand.engine.terms import Term, below
@@ -25,6 +25,13 @@ class Form:
     operations: tuple[Operation, ...]
     labels: tuple[tuple[int, str], ...] = ()
 
+    @property
+    def named(self) -> list[int]:
+        """The registers of labelled parts: not of the whole, nor of the largest number that softmax subtracts."""
+        first = self.reads + len(self.constants)
+        last = first + len(self.operations) - 1
+        return [at for at, _ in sorted(self.labels) if at < last and self.operations[at - first][0] != "max"]
+
     def as_json(self) -> list[Any]:
         """Return plain values, ready for JSON."""
         operations = [[op, *places] for op, places in self.operations]
@@ -33,11 +40,10 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How one number is made: a form, and the cells that it reads. `parts` are its registers by their terms' ids."""
+    """How one number is made: a form, and the cells that it reads."""
 
     form: Form
     cells: tuple[int, ...]
-    parts: dict[int, int] = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, term: Term, cell: Callable[[Term], int | None]) -> Program:
@@ -60,4 +66,4 @@ class Program:
                     labels[register] = part.label
             registers[id(part)] = register
         form = Form(len(cells), tuple(constants), tuple(known), tuple(labels.items()))
-        return cls(form, tuple(cells), registers)
+        return cls(form, tuple(cells))
