@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples import Maker, worked
+from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import __name__ as home
 from byhand.book.lessons.lesson import Array, Lesson, Step
 from byhand.book.lessons.naming import short
 from byhand.book.live.graph import Cells, LessonGraph, Link, Loss
@@ -32,6 +34,13 @@ def graph(name: str, array: Maker = closed_form.array) -> LessonGraph:
     for cells, found in zip(whole.arrays, general.graph.arrays, strict=True):
         cells.programs, cells.is_free = found.programs, found.is_free
     return whole
+
+
+def worked(name: str, array: Maker) -> Lesson:
+    """Work the lesson of this name with the arrays that `array` makes of its closed forms."""
+    with np.errstate(all="ignore"):
+        intro, steps, given = import_module(f"{home}.{name.replace('-', '_')}").lesson(array)
+        return Lesson(name, TITLES[name], intro, tuple(steps), given)
 
 
 def in_general_position(nested: Any) -> np.ndarray:

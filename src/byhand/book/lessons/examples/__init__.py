@@ -11,7 +11,7 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import findings
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content, Lesson
 from byhand.book.numbers import closed_form
 from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
@@ -62,23 +62,22 @@ def make(name: str, exact: bool = False) -> Lesson:
 
 @cache
 def _made(name: str, exact: bool) -> Lesson:
-    try:
-        return worked(name, numbers(exact))
-    except TypeError:
-        if name in TITLES or not exact:
-            raise
-        raise ByhandError(f"{name} uses functions that have no exact form. Leave out --exact.") from None
-
-
-def worked(name: str, array: Maker) -> Lesson:
-    """Work the example of this name with the arrays that `array` makes of its closed forms."""
     with np.errstate(all="ignore"):
         if name in TITLES:
-            title, content = TITLES[name], _file(name.replace("-", "_")).lesson(array)
+            title, content = TITLES[name], _file(name.replace("-", "_")).lesson(numbers(exact))
         else:
-            title, content = findings()[name].title, _file("of_entry").lesson(name, array)
+            title, content = findings()[name].title, _of_entry(name, exact)
         intro, steps, given = content
-        return Lesson(name, title, intro, tuple(steps), given)
+    return Lesson(name, title, intro, tuple(steps), given)
+
+
+def _of_entry(stem: str, exact: bool) -> Content:
+    try:
+        return _file("of_entry").lesson(stem, numbers(exact))
+    except TypeError:
+        if not exact:
+            raise
+        raise ByhandError(f"{stem} uses functions that have no exact form. Leave out --exact.") from None
 
 
 def _file(name: str) -> Any:
