@@ -25,11 +25,10 @@ def intermediate(application: Application, data: np.ndarray) -> list[Term] | Non
     They are those of a saved array, or parts of the result's terms: of the same element, or of the row's first.
     """
     result = application.results[0]
-    own = {id(t.data) for t in (*application.inputs, *application.results)}
-    saved: tuple[np.ndarray, ...] = result.node.saved if result.node else ()
-    for k, x in enumerate(saved):
-        same = x.size == data.size and np.allclose(np.ravel(x), data.ravel(), rtol=SAME, atol=0)
-        if same and id(x) not in own and (term := saved_term(application, k)):
+    for k, x in enumerate(_saved(application) if application.equation.saved_terms else ()):
+        known = any(t.data is x for t in (*application.inputs, *application.results))
+        same = not known and x.size == data.size and np.allclose(np.ravel(x), data.ravel(), rtol=SAME, atol=0)
+        if same and (term := saved_term(application, k)):
             return [term(index) for index in np.ndindex(*x.shape)]
     size = result.data.size
     apart = size // data.size if data.size and size % data.size == 0 else 0
@@ -42,3 +41,9 @@ def intermediate(application: Application, data: np.ndarray) -> list[Term] | Non
             return None
         found.append(part)
     return found
+
+
+def _saved(application: Application) -> tuple[np.ndarray, ...]:
+    """Return what an application saves; one that records nothing is applied once more."""
+    node = application.results[0].node
+    return node.saved if node else application.equation.forward(*application.arrays, **application.static)[1]
