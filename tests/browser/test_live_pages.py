@@ -14,16 +14,14 @@ from byhand.book.numbers import closed_form
 pytestmark = pytest.mark.browser
 LANGUAGES = ("en", "zh-CN")
 WORK = "return live.graphs.map(g => [g.name, Array.from(g.work(Float64Array.from(g.lesson))), Array.from(g.lesson)])"
-CANCELS = {"paper-gpt": 1e-11}  # see tests/book/live/test_export.py
 EACH = pytest.mark.parametrize(("page", "lang"), [(page, lang) for page in PAGES for lang in LANGUAGES], ids=str)
 
 
 def same(name, computed, expected):
-    close = CANCELS.get(name, 1e-15)
     wrong = [
         cell
         for cell, (a, b) in enumerate(zip(computed, expected, strict=True))
-        if not math.isclose(float(a), float(b), rel_tol=1e-12, abs_tol=close)
+        if not math.isclose(float(a), float(b), rel_tol=1e-12, abs_tol=1e-15)
     ]
     assert not wrong, (name, wrong[:5])
 
