@@ -57,6 +57,7 @@
     mark("live-source", (other) => there && other.graph === there.graph && other.register < 0 && sources.has(other.cell));
     if (view && live.isBlank(view)) live.tell(live.say("blank", view.blank.label));
     else if (there) live.tell(lines(there).join("\n"));
+    else if (view) live.tell(`${view.element.number[0]} = ${view.element.arithmetic} = ${view.printed}`);
   };
 
   /** Point with the mouse, a finger or the keyboard; what has the focus stays when the mouse leaves. */
