@@ -6,6 +6,7 @@
     python3 dev.py fuzz [--minutes M] [NAME ...] look for new findings with fresh seeds
     python3 dev.py check                         lint, format, types, import layers
     python3 dev.py docs                          bring generated pages up to date, and build the site
+    python3 dev.py browser                       read the pages that answer back in a real browser
     python3 dev.py oracle                        compare with PyTorch, transformers, llama.cpp (installs them)
     python3 dev.py lock                          regenerate the pinned requirements (needs uv)
 
@@ -43,7 +44,8 @@ from environment import BIN, GROUPS, PYTHON, fail, install, prepare  # noqa: E40
 
 def main() -> int:
     """Run the command that the first argument names."""
-    commands = {"run": run, "test": test, "fuzz": fuzz, "check": check, "docs": docs, "oracle": oracle, "lock": lock}
+    known = (run, test, fuzz, check, docs, browser, oracle, lock)
+    commands = {command.__name__: command for command in known}
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         print(__doc__)
         return 0 if sys.argv[1:] in ([], ["-h"], ["--help"]) else 2
@@ -99,6 +101,12 @@ def docs(arguments: list[str]) -> int:
     """Regenerate stale pages in docs/, then write the site into build/site (or another folder)."""
     prepare("docs")
     return python("-m", "byhand.book.pages") or python(ROOT / "docs" / "site" / "build.py", *arguments)
+
+
+def browser(arguments: list[str]) -> int:
+    """Read the pages with lessons in a real browser, where there is one with its chromedriver."""
+    prepare("docs")
+    return pytest("-m", "browser", *arguments)
 
 
 def oracle(arguments: list[str]) -> int:

@@ -1,4 +1,6 @@
-"""Builds the site from the pages of docs/: `python docs/site/build.py [FOLDER]`, by default build/site.
+"""Builds the site from the pages of docs/: `python docs/site/build.py [FOLDER [PAGE ...]]`, by default build/site.
+
+With names of pages (`matrix-core`) it builds only these, without links to others, for a look at them.
 
 The pages are written for GitHub. They are copied once for each language with their links and formulas in Sphinx's
 form, and Sphinx builds `en/` and `zh-CN/` of them; `source/` holds every file that a page points into, line by line.
@@ -21,9 +23,22 @@ from pygments.util import ClassNotFound
 from sphinx.cmd.build import main as sphinx
 
 from byhand.book.finding.source import statement
+from byhand.book.live.pages import hooked
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
+SCRIPTS = (
+    "words",
+    "numbers",
+    "graph",
+    "arithmetic",
+    "grids",
+    "bar",
+    "steps",
+    "blanks",
+    "changes",
+    "start",
+)  # in this order
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^)\s]+)\)")
@@ -41,18 +56,21 @@ CHOICE = """<!doctype html>
 class Site:
     """The pages by language, where each goes, and the source files that they point into."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, only: tuple[str, ...] = ()) -> None:
         self.out = out
         self.sources: set[Path] = set()
         found = [ROOT / "README.md", ROOT / "README.zh-CN.md", *(ROOT / "docs").rglob("*.md")]
         self.pages = {page: _destination(page) for page in sorted(found) if page.is_file()}
+        self.staging = {
+            page: target for page, target in self.pages.items() if not only or target.stem in (*only, "index")
+        }
 
     def build(self) -> int:
         """Write the whole site; return 0 if Sphinx has no complaint."""
         shutil.rmtree(self.out, ignore_errors=True)
         staging = self.out.with_name(self.out.name + "-pages")
         shutil.rmtree(staging, ignore_errors=True)
-        for page, target in self.pages.items():
+        for page, target in self.staging.items():
             path = staging / target
             path.parent.mkdir(parents=True, exist_ok=True)
             text = self.staged(page)
@@ -71,7 +89,7 @@ class Site:
             self.write_source(file)
         (self.out / "index.html").write_text(CHOICE, encoding="utf-8")
         wrong = list(self.wrong_links())
-        print("\n".join(wrong) or f"{self.out}: whole, {len(self.pages)} pages, {len(self.sources)} source files")
+        print("\n".join(wrong) or f"{self.out}: whole, {len(self.staging)} pages, {len(self.sources)} source files")
         return 1 if wrong else 0
 
     def wrong_links(self) -> Iterator[str]:
@@ -104,8 +122,17 @@ class Site:
                 part = GAP.sub("", part)
                 part = LINK.sub(lambda m: self.link(page, m[1], m[2]), part)
                 parts[i] = re.sub(r"(?<!`` )\$`(.*?)`\$", r"{math}`\1`", part, flags=re.DOTALL)
-        text = "".join(parts)
+        text = self.live(page, "".join(parts))
         return text + self.contents(page) if page.name.startswith("index.") else text
+
+    def live(self, page: Path, text: str) -> str:
+        """Return a page with the hooks that let it answer back, if it has a lesson, and the scripts that do."""
+        answering = hooked(text, "zh" if page.name.endswith(".zh-CN.md") else "en")
+        if answering == text:
+            return text
+        static = _relative(Path(self.pages[page].parts[0], "_static"), self.pages[page])
+        scripts = "".join(f'<script defer src="{static}/live/{name}.js"></script>\n' for name in SCRIPTS)
+        return f'{answering}\n<link rel="stylesheet" href="{static}/live.css">\n{scripts}'
 
     def link(self, page: Path, shown: str, target: str) -> str:
         """Return a link of a page as it has to read on the site."""
@@ -115,6 +142,8 @@ class Site:
         file = (page.parent / path).resolve()
         here = self.pages[page]
         if file in self.pages:
+            if file not in self.staging:
+                return shown
             there = self.pages[file]
             if there.parts[0] == here.parts[0]:
                 return f"[{shown}]({_relative(there, here)}{hash_}{anchor})"
@@ -135,7 +164,7 @@ class Site:
             listed = "".join(re.findall(r"^(?:-|\d+\.) .*\n", body, re.MULTILINE))
             files = [(index.parent / path).resolve() for _, path in LINK.findall(listed)]
             here = self.pages[index]
-            targets = [self.pages[f] for f in files if f in self.pages]
+            targets = [self.staging[f] for f in files if f in self.staging]
             entries = [_relative(t, here).removesuffix(".md") for t in targets if t.parts[0] == here.parts[0]]
             if entries:
                 trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```"]))
@@ -187,4 +216,4 @@ def _copy_mathjax(static: Path) -> None:
 
 if __name__ == "__main__":
     destination = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "site").resolve()
-    raise SystemExit(Site(destination).build())
+    raise SystemExit(Site(destination, tuple(sys.argv[2:])).build())

@@ -90,6 +90,8 @@ class Equation(Statement):
     gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
                     of input number `slot`, its leaves numbered in (*d_results, *saved); if absent, each partial
                     derivative costs one vjp and has no tree
+    saved_terms     (which, index, inputs, **static) -> Term: one element of saved array number `which`, asked only of
+                    those that are neither an input nor a result
     beside          (index, inputs, **static) -> Terms: intermediate values that are leaves of `terms`, in order of
                     computation
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
@@ -102,6 +104,7 @@ class Equation(Statement):
     role: str = ""
     moves: bool = False
     gradient_terms: Callable[..., Term | None] | None = None
+    saved_terms: Callable[..., Term] | None = None
     beside: Callable[..., tuple[Term, ...]] | None = None
     products: Callable[..., tuple[int, int]] | None = None
     flops: Callable[..., tuple[int, int]] | None = None

@@ -25,6 +25,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
     "square": lambda v: v * v,
     "positive": lambda v: v if v > 0 else 0.0,
+    "step": lambda v: 1.0 if v > 0 else 0.0,
     "negative": lambda v: -v,
 }
 

@@ -15,7 +15,8 @@ import math
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
 from byhand.engine.rows import mapped, over
-from byhand.engine.terms import element, function, largest, number, product, ratio, total
+from byhand.engine.terms import element, function, indices, largest, number, product, ratio, total
+from byhand.equations.softmax import softmax_terms
 
 
 def forward(logits, targets):
@@ -56,7 +57,7 @@ def _count(xp, targets, dtype):
 def terms(index, inputs, result):
     """The mean over all targets of log-sum-exp minus the target's logit."""
     logits, targets = inputs
-    places = [place for place in itertools.product(*map(range, targets.shape)) if targets[place] >= 0]
+    places = [place for place in indices(targets.shape) if targets[place] >= 0]
 
     def loss(place):
         row = over(logits.shape[-1], lambda v: element(inputs, 0, (*place, v), "z"))
@@ -68,6 +69,14 @@ def terms(index, inputs, result):
         return total((log_z, function("negative", total((target, minus_m)))), label)
 
     return ratio(total(map(loss, places)), number(max(1, len(places)), "N"))
+
+
+def saved_terms(which, index, inputs):
+    """The probabilities; their rows are numbered through."""
+    logits, targets = inputs
+    row, v = index
+    place = next(itertools.islice(indices(targets.shape), row, None))
+    return softmax_terms(over(logits.shape[-1], lambda i: element(inputs, 0, (*place, i), "z")), v)
 
 
 # Maximum, difference, exp and sum; going back ratio, one-hot and weight.

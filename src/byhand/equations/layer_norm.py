@@ -63,6 +63,21 @@ def vjp(saved, d_y, *, eps=1e-5):
 
 def terms(index, inputs, result, *, eps=1e-5):
     """Deviation over standard deviation, then gain and bias."""
+    c = index[-1]
+    deviation, scale = _deviation_and_scale(index, inputs, eps)
+    xhat = ratio(deviation, scale, "xhat")
+    if len(inputs) == 1:
+        return xhat
+    return total((product((element(inputs, 1, (c,), "g"), xhat)), element(inputs, 2, (c,), "b")))
+
+
+def saved_terms(which, index, inputs, *, eps=1e-5):
+    """xhat, and rstd: 1 over the standard deviation of the row."""
+    deviation, scale = _deviation_and_scale(index, inputs, eps)
+    return ratio(number(1), scale) if which else ratio(deviation, scale)
+
+
+def _deviation_and_scale(index, inputs, eps):
     *place, c = index
     width = inputs[0].shape[-1]
     row = over(width, lambda i: element(inputs, 0, (*place, i), "x"))
@@ -73,11 +88,7 @@ def terms(index, inputs, result, *, eps=1e-5):
 
     squares = total(mapped(lambda x: function("square", deviation(x)), row))
     variance = of_row(ratio(squares, number(width, "C"), "var"))
-    deviation_scale = function("sqrt", total((variance, number(eps, "eps"))))
-    xhat = ratio(deviation(row[c]), deviation_scale, "xhat")
-    if len(inputs) == 1:
-        return xhat
-    return total((product((element(inputs, 1, (c,), "g"), xhat)), element(inputs, 2, (c,), "b")))
+    return deviation(row[c]), function("sqrt", total((variance, number(eps, "eps"))))
 
 
 def flops(x, gain=None, bias=None, **_):

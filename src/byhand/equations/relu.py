@@ -8,7 +8,7 @@ Source      Nair & Hinton 2010, Rectified Linear Units Improve Restricted Boltzm
 
 from byhand.engine.arrays import namespace
 from byhand.engine.equation import Equation, Symbol, per_element
-from byhand.engine.terms import element, function
+from byhand.engine.terms import cotangent_sum, element, elements, function
 
 
 def forward(x):
@@ -30,6 +30,13 @@ def terms(index, inputs, result):
 
 
 flops = per_element(1, 1)  # a comparison each way
+
+
+def gradient_terms(saved, d_results, slot, index):
+    """The cotangent times the slope, 1 or 0."""
+    d, x = elements((*d_results, *saved), index, "∂y", "x")
+    return cotangent_sum([(d, function("step", x))])
+
 
 relu = Equation.of(
     __name__,

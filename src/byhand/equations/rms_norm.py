@@ -44,13 +44,23 @@ def vjp(saved, d_y, *, eps=1e-5):
 
 def terms(index, inputs, result, *, eps=1e-5):
     """A number over the root mean square of its row, then the gain."""
+    xhat = ratio(*_number_and_root(index, inputs, eps), "xhat")
+    return product((element(inputs, 1, index[-1:], "g"), xhat)) if len(inputs) > 1 else xhat
+
+
+def saved_terms(which, index, inputs, *, eps=1e-5):
+    """xhat, and rstd: 1 over the root mean square of the row."""
+    x, root = _number_and_root(index, inputs, eps)
+    return ratio(number(1), root) if which else ratio(x, root)
+
+
+def _number_and_root(index, inputs, eps):
     *place, c = index
     width = inputs[0].shape[-1]
     row = over(width, lambda i: element(inputs, 0, (*place, i), "x"))
     squares = total(mapped(lambda x: function("square", x), row))
     mean_square = of_row(ratio(squares, number(width, "C"), "avg(x²)"))
-    xhat = ratio(row[c], function("sqrt", total((mean_square, number(eps, "eps")))), "xhat")
-    return product((element(inputs, 1, (c,), "g"), xhat)) if len(inputs) > 1 else xhat
+    return row[c], function("sqrt", total((mean_square, number(eps, "eps"))))
 
 
 def flops(x, gain=None, **_):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from byhand.book.lessons.changes import beside, with_changes
+from byhand.book.lessons.changes import before_and_after, with_changes
 from byhand.book.lessons.examples import make
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
@@ -85,7 +85,7 @@ def test_an_example_with_nothing_changed_is_the_example(name):
     plain, same = make(name), make(name, changes=(own,))
     assert plain.steps == same.steps
     assert plain.given == same.given
-    assert all(before == now for _, before, now in beside(same, plain))
+    assert all(before == now for _, before, now in before_and_after(same, plain))
 
 
 def test_nudges_agree_with_the_rules():

@@ -106,6 +106,7 @@ class _ApplicationBack:
             reason=self.entry.why_back,
             inputs=(*self.known, *read),
             arrays=made,
+            origin=(self.gradients, self.back),
         )
 
     def _read(self) -> tuple[Array, ...]:
@@ -212,6 +213,7 @@ def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
             latex=latex,
             inputs=shares,
             arrays=(result,),
+            origin=(gradients, tensor_name),
             goal=Words(f"Add up what each use of {of} passed back.", f"把 {of} 每次使用时传回的梯度相加。"),
             why=Words(
                 f"A change in {of} affects the loss through every use at once, and small effects add up.",

@@ -64,7 +64,7 @@ def with_changes(given: Given, changes: Sequence[str], choices: Choices = {}) ->
     return new
 
 
-def beside(lesson: Lesson, plain: Lesson) -> list[tuple[str, Number, Number]]:
+def before_and_after(lesson: Lesson, plain: Lesson) -> list[tuple[str, Number, Number]]:
     """Return the lesson's single numbers, such as the loss, as they were and as they are now.
 
     Of an example that has none, the numbers of its last step.

@@ -148,6 +148,7 @@ def _step(
         inputs=(*inputs, *known),
         arrays=tuple(results),
         kept=_kept(application, formula),
+        origin=(trace, application),
     )
 
 

@@ -72,6 +72,7 @@ class Step:
     latex      the formula of an equation in LaTeX, in the letters of the step
     goal, why  the step's purpose, and the reason for its form; `reason` the same in the equation's letters
     inputs     arrays that the step reads; `arrays` its results, `kept` its intermediate arrays
+    origin     what it was made from: a pass and an application, or the way back and its step or a tensor's name
     """
 
     title: Words
@@ -88,6 +89,7 @@ class Step:
     inputs: tuple[Array, ...] = ()
     arrays: tuple[Array, ...] = ()
     kept: tuple[Array, ...] = ()
+    origin: tuple[Any, Any] | None = field(default=None, compare=False, repr=False)
 
 
 Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction, steps, given arrays

@@ -219,6 +219,8 @@ def _function(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
             return f"{held}²", POWER
         case "positive":
             return f"max({inside}, 0)", ATOM
+        case "step":
+            return f"[{inside} > 0]", ATOM
         case op:
             return f"{'ln' if op == 'log' else op}({inside})", ATOM
 

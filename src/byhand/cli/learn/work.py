@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from byhand.book.lessons.changes import beside
+from byhand.book.lessons.changes import before_and_after
 from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.text import text
@@ -91,7 +91,7 @@ def _beside(lesson: Lesson, options: Options) -> Iterator[str]:
         return
     yield ""
     yield COMPARED.said(options.lang)
-    for label, before, now in beside(lesson, make(lesson.name, options.exact)):
+    for label, before, now in before_and_after(lesson, make(lesson.name, options.exact)):
         yield f"   {label}: {decimal(before.value, DIGITS)} → {decimal(now.value, DIGITS)}"
 
 

@@ -1,0 +1,126 @@
+"use strict";
+/** A number's arithmetic on one line, as the lessons write it (book/numbers/arithmetic.py). */
+{
+
+const [SUM, PRODUCT, POWER, ATOM] = [1, 2, 3, 4]; // precedence of a piece of text
+const LONG = 8; // a sum of more parts gets its own place
+
+/** @typedef {{op: string, parts: Part[], label: string, value: number, cell: number}} Part */
+
+/**
+ * The tree below a register of a cell's program.
+ * @returns {Part}
+ */
+live.tree = (graph, cell, register = -1) => {
+  const [form, ...cells] = graph.programs[cell];
+  const [, constants, operations, labels] = graph.forms[form];
+  const values = graph.registers(cell);
+  const first = cells.length + constants.length;
+  /** @returns {Part} */
+  const part = (at) => {
+    const [op, ...parts] = at < first ? [""] : operations[at - first];
+    return { op, parts: parts.map(part), label: labels[at] ?? "", value: values[at], cell: cells[at] ?? -1 };
+  };
+  return part(register < 0 ? values.length - 1 : register);
+};
+
+const is = (/** @type {Part} */ part, /** @type {number} */ value) => !part.op && part.value === value;
+const isZeroProduct = (part) => {
+  const inner = part.op === "negative" ? part.parts[0] : part;
+  return inner.op === "product" && inner.parts.some((factor) => is(factor, 0));
+};
+
+/**
+ * Leave out factors 1, and products with a factor 0.
+ * @param {Part} part
+ * @returns {Part}
+ */
+function simplified(part) {
+  let parts = part.parts.map((inner) => (inner.op && !inner.label ? simplified(inner) : inner));
+  if (part.op === "product" && !parts.some((p) => is(p, 0))) {
+    const kept = parts.filter((p) => !is(p, 1));
+    parts = kept.length ? kept : parts.slice(0, 1);
+    if (parts.length > 1 && is(parts[0], -1)) {
+      const rest = simplified({ op: "product", parts: parts.slice(1), label: "", value: -part.value, cell: -1 });
+      return { ...part, op: "negative", parts: [rest] };
+    }
+  } else if (part.op === "sum") {
+    const alone = !parts.some((p) => p.op === "product");
+    parts = parts.filter((p) => !((is(p, 0) && !alone) || isZeroProduct(p)));
+    if (!parts.length) parts = [{ op: "", parts: [], label: "", value: 0, cell: -1 }];
+  }
+  return parts.length === 1 && (part.op === "sum" || part.op === "product") ? parts[0] : { ...part, parts };
+}
+
+/** @type {(text: string) => [string, number]} */
+const tight = (text) => [text, text.startsWith("−") ? PRODUCT : ATOM];
+
+/** @type {(part: Part, top?: boolean) => [string, number]} */
+function write(part, top = false) {
+  const long = (part.op === "sum" || part.op === "max") && part.parts.length > LONG;
+  if (!part.op || (!top && (part.label || long))) return tight(live.written(part.value));
+  const shown = long ? [...part.parts.slice(0, 2), null, part.parts[part.parts.length - 1]] : part.parts;
+  const parts = shown.map((inner) => (inner ? write(inner) : /** @type {[string, number]} */ (["…", ATOM])));
+  const held = (/** @type {[string, number]} */ [text, by], least) => (by < least ? `(${text})` : text);
+  switch (part.op) {
+    case "sum": {
+      const text = parts.reduce((sum, [next, by]) => {
+        if (!sum) return next;
+        if (next.startsWith("−") && by >= PRODUCT) return `${sum} − ${next.slice(1)}`;
+        return `${sum} + ${by < PRODUCT && next.startsWith("−") ? `(${next})` : next}`;
+      }, "");
+      return [text || "0", parts.length > 1 ? SUM : (parts[0]?.[1] ?? ATOM)];
+    }
+    case "product":
+      return [parts.map(([text, by], i) => (by < PRODUCT || (i && text.startsWith("−")) ? `(${text})` : text)).join(" × "), PRODUCT];
+    case "ratio":
+      return [`${held(parts[0], PRODUCT)} / ${held(parts[1], POWER)}`, PRODUCT];
+    case "negative": {
+      const [text, by] = parts[0];
+      return [by === ATOM || (by === PRODUCT && !text.startsWith("−")) ? `−${text}` : `−(${text})`, PRODUCT];
+    }
+    default: {
+      const inside = parts.map(([text]) => text).join(", ");
+      const atom = parts[0][1] === ATOM ? inside : `(${inside})`;
+      if (part.op === "sqrt") return [`√${atom}`, ATOM];
+      if (part.op === "square") return [`${atom}²`, POWER];
+      if (part.op === "positive") return [`max(${inside}, 0)`, ATOM];
+      if (part.op === "step") return [`[${inside} > 0]`, ATOM];
+      return [`${part.op === "log" ? "ln" : part.op}(${inside})`, ATOM];
+    }
+  }
+}
+
+/**
+ * The arithmetic of a part in numbers.
+ * @param {Part} part
+ */
+live.expression = (part) => write(simplified(part), true)[0];
+
+/**
+ * The labelled parts below a part, the innermost first, each once; not the largest number that softmax subtracts.
+ * @param {Part} part
+ * @returns {Part[]}
+ */
+live.labelled = (part) => {
+  /** @type {Map<string, Part>} */
+  const found = new Map();
+  const visit = (/** @type {Part} */ inner) => {
+    inner.parts.forEach(visit);
+    if (inner !== part && inner.op && inner.op !== "max" && inner.label) found.set(`${inner.label} ${inner.value}`, inner);
+  };
+  visit(part);
+  return [...found.values()];
+};
+
+/**
+ * The cells that a part is made from, each once.
+ * @param {Part} part
+ * @returns {Set<number>}
+ */
+live.sources = (part, found = new Set()) => {
+  if (part.cell >= 0) found.add(part.cell);
+  part.parts.forEach((inner) => live.sources(inner, found));
+  return found;
+};
+}

@@ -1,0 +1,72 @@
+"use strict";
+/** The bar below the text: the arithmetic of the number that is pointed at, news of changes, and the page's switches. */
+{
+  const text = live.make("output", { class: "live-text", "aria-live": "polite" });
+  const news = live.make("div", { class: "live-news", role: "status" });
+  const tools = live.make("div", { class: "live-tools" });
+  live.tools = tools;
+  live.news = news;
+
+  /** Put the bar at the end of the article, where it sticks to the bottom of the window. */
+  live.placeBar = () => {
+    const bar = live.make("aside", { class: "live-bar", "aria-label": live.say("bar") }, text, news, tools);
+    const last = /** @type {HTMLElement} */ (document.querySelector(".live-step"));
+    (last.closest("article") ?? document.body).append(bar);
+    text.textContent = live.say(document.querySelector(".live-free") ? "hint" : "hintFixed");
+    new ResizeObserver(() => {
+      document.documentElement.style.scrollPaddingBottom = `${bar.offsetHeight + 16}px`;
+    }).observe(bar);
+  };
+
+  /** @param {string} said */
+  live.tell = (said) => (text.textContent = said);
+
+  const value = (graph, cell) => live.written(graph.values[cell]);
+
+  /** The arithmetic of a number, and of the parts that it names. */
+  const lines = ({ graph, cell, register, sign, element }) => {
+    const label = element.number?.[0] ?? graph.label(cell);
+    if (!graph.programs[cell]) {
+      const name = sign < 0 ? label.replace("−", "") : label;
+      const kind = graph.array(cell).kind;
+      const key = element.classList.contains("live-free") ? "given" : kind === "index" ? "index" : "fixed";
+      return [live.say(key, `${name} = ${live.written(sign * graph.values[cell])}`)];
+    }
+    const tree = live.tree(graph, cell, register);
+    if (!tree.op) return [live.say("copied", label, value(graph, cell), tree.cell < 0 ? "0" : graph.label(tree.cell))];
+    const said = (name, part) => {
+      const [worked, result] = [live.expression(part), live.written(part.value)];
+      return worked === result ? `${name} = ${result}` : `${name} = ${worked} = ${result}`;
+    };
+    return [said(label || "", tree).replace(/^ = /, ""), ...live.labelled(tree).map((part) => said(part.label, part))];
+  };
+
+  const mark = (name, wanted) => {
+    document.querySelectorAll(`.${name}`).forEach((element) => element.classList.remove(name));
+    live.views.filter(wanted).forEach((view) => view.element.classList.add(name));
+  };
+
+  /**
+   * Show where a number comes from: light up its sources, write its arithmetic.
+   * @param {import("./grids.js").View|undefined} view
+   */
+  live.point = (view) => {
+    const there = view && view.cell >= 0 ? view : undefined;
+    const sources = there && there.graph.programs[there.cell] ? live.sources(live.tree(there.graph, there.cell, there.register)) : new Set();
+    mark("live-here", (other) => there && other.graph === there.graph && other.cell === there.cell && other.register === there.register);
+    mark("live-source", (other) => there && other.graph === there.graph && other.register < 0 && sources.has(other.cell));
+    if (view && live.isBlank(view)) live.tell(live.say("blank", view.blank.label));
+    else if (there) live.tell(lines(there).join("\n"));
+    else if (view) live.tell(`${view.element.number[0]} = ${view.element.arithmetic} = ${view.printed}`);
+  };
+
+  /** Point with the mouse, a finger or the keyboard; what has the focus stays when the mouse leaves. */
+  live.listen = () => {
+    const view = (target) => live.viewOf.get(target?.closest?.("td.live-cell, tr.live-row"));
+    document.addEventListener("mouseover", (event) => view(event.target) && live.point(view(event.target)));
+    document.addEventListener("mouseout", (event) => {
+      if (view(event.target) && !view(event.relatedTarget)) live.point(view(document.activeElement));
+    });
+    document.addEventListener("focusin", (event) => view(event.target) && live.point(view(event.target)));
+  };
+}

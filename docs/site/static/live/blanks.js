@@ -1,0 +1,171 @@
+"use strict";
+/** Blanks: results are hidden, the reader fills them in, and is told which mistake a wrong number looks like. */
+{
+  const RELATIVE = 5e-3; // paper and pencil: three digits are enough
+  const ROUNDED = 5.1e-4; // or three decimals
+
+  /** Whether a number is right to three digits or three decimals; for 0, whether it rounds to 0. */
+  const agrees = (given, right) => {
+    if (!Number.isFinite(right)) return given === right;
+    const apart = Math.abs(given - right);
+    if (right === 0 || given === 0) return apart <= ROUNDED / 10;
+    return apart <= Math.max(RELATIVE * Math.abs(right), Math.min(ROUNDED, 0.05 * Math.abs(right)));
+  };
+
+  /** @typedef {{graph: any, cell: number, register: number, label: string, right: number, slips: [number, number][], views: any[], solved: boolean}} Blank */
+
+  live.blanks = { on: false };
+  /** @type {Map<string, Blank>} */
+  const blanks = new Map();
+  /** @type {Map<any, Map<number, number>>} the reader's own numbers, by graph and cell */
+  const own = new Map();
+
+  /** Whether a place of the page is a blank that is still open. */
+  live.isBlank = (view) => !!view.blank && live.blanks.on && !view.blank.solved;
+
+  /** Find the blanks of a step: the cells that it makes, and the numbers of its tables. */
+  const find = (section) => {
+    const graph = section.graph;
+    const numbers = new Map(graph.steps[section.dataset.step - 1].numbers.filter((n) => n[2] >= 0 && n[3] < 0).map((n) => [n[2], n]));
+    for (const element of section.querySelectorAll("table.live-made td.live-cell, tr.live-row")) {
+      const view = live.viewOf.get(element);
+      if (element.tagName === "TD" && !graph.programs[view.cell]) continue;
+      const number = element.number ?? numbers.get(view.cell);
+      const label = number?.[0] ?? graph.label(view.cell);
+      const key = `${graph.name} ${section.dataset.step} ${label}`;
+      if (!blanks.has(key)) {
+        const [right, slips] = number ? [number[1], number[4]] : [graph.lesson[view.cell], []];
+        blanks.set(key, { graph, cell: view.cell, register: view.register, label, right, slips, views: [], solved: false });
+      }
+      view.blank = blanks.get(key);
+      view.blank.views.push(view);
+    }
+  };
+
+  const hide = (/** @type {Blank} */ blank) => {
+    const grid = blank.views.find((view) => view.element.tagName === "TD");
+    blank.views.forEach((view, k) => {
+      const asks = grid ? view === grid : k === 0;
+      const place = view.element.tagName === "TD" ? view.element : view.element.cells[2];
+      if (view.element.tagName === "TR") view.element.cells[1].classList.add("live-hidden");
+      view.kept ??= [...place.childNodes];
+      if (!asks) return place.classList.add("live-hidden");
+      const input = live.make("input", { class: "live-input", autocomplete: "off", "aria-label": live.say("blank", blank.label) });
+      input.addEventListener("keydown", (event) => {
+        event.stopPropagation();
+        if (event.key === "Enter") judge(blank, input, true);
+      });
+      input.addEventListener("change", () => judge(blank, input, false));
+      place.replaceChildren(input);
+      if (view.element.tagName === "TD") view.element.tabIndex = -1;
+    });
+  };
+
+  const reveal = (/** @type {Blank} */ blank) => {
+    for (const view of blank.views) {
+      const place = view.element.tagName === "TD" ? view.element : view.element.cells[2];
+      place.replaceChildren(...view.kept);
+      place.classList.remove("live-hidden");
+      if (view.element.tagName === "TR") view.element.cells[1].classList.remove("live-hidden");
+    }
+  };
+
+  /** The number that right arithmetic gives from the reader's own earlier numbers. */
+  const followed = ({ graph, cell, register }) => {
+    if (!graph.programs[cell]) return NaN;
+    const registers = graph.registers(cell, (source) => own.get(graph)?.get(source) ?? graph.lesson[source]);
+    return registers[register < 0 ? registers.length - 1 : register];
+  };
+
+  /** Judge what a reader wrote; what is right is kept. */
+  const judge = (blank, input, asked) => {
+    const text = input.value.trim();
+    if (blank.solved || (!asked && !text)) return;
+    if (!text) {
+      if (blank.cell >= 0 && blank.graph.programs[blank.cell]) {
+        const tree = live.tree(blank.graph, blank.cell, blank.register);
+        live.tell(`${blank.label} = ${live.expression(tree)}`);
+      }
+      return;
+    }
+    const given = live.read(text);
+    if (given === null) {
+      input.setAttribute("aria-invalid", "true");
+      return live.tell(live.say("noNumber", text));
+    }
+    const right = agrees(given, blank.right);
+    const carried = !right && agrees(given, followed(blank));
+    if (blank.register < 0 && blank.cell >= 0) {
+      if (!own.has(blank.graph)) own.set(blank.graph, new Map());
+      own.get(blank.graph).set(blank.cell, right ? blank.right : given);
+    }
+    if (right || carried) {
+      blank.solved = true;
+      reveal(blank);
+      blank.views.forEach((view) => view.element.classList.add("live-right"));
+      tellProgress();
+      next(blank);
+      live.tell(live.say(right ? "right" : "carried", blank.label, live.written(blank.right)));
+      return;
+    }
+    input.setAttribute("aria-invalid", "true");
+    live.tell(diagnosis(blank, text, given));
+  };
+
+  /** Say which mistake a wrong number looks like. */
+  const diagnosis = (blank, text, given) => {
+    const near = (value) => agrees(given, value) && !agrees(blank.right, value);
+    const apart = ([value]) => Math.abs(value - given);
+    const slip = blank.slips.filter(([value]) => near(Number(value))).sort((a, b) => apart(a) - apart(b))[0];
+    if (slip) {
+      const words = blank.graph.words[slip[1]];
+      return live.say(/^(the|that) /.test(words) ? "general" : "mistake", blank.label, text, words);
+    }
+    const v = blank.right;
+    const general = [["sign", -v], ["reciprocal", 1 / v], ["point", v * 10], ["point", v / 10]].find(([, value]) => near(value));
+    if (general) return live.say("general", blank.label, text, live.say(general[0]));
+    const digits = /^[-−]?[\d.]+$/.test(text) ? text.replace(/\D/g, "").replace(/^0+/, "").length : 0;
+    if (digits > 0 && digits < 3 && Number(v.toPrecision(digits)) === given) {
+      return live.say("general", blank.label, text, live.say("rounded"));
+    }
+    return live.say("wrong", blank.label, text);
+  };
+
+  /** Go to the next open blank, if the reader is still at this one. */
+  const next = (blank) => {
+    const here = blank.views[0].element;
+    const open = [...document.querySelectorAll(".live-step input.live-input")];
+    if (document.activeElement === document.body) {
+      open.find((input) => here.compareDocumentPosition(input) & Node.DOCUMENT_POSITION_FOLLOWING)?.focus();
+    }
+  };
+
+  const tellProgress = () => {
+    const all = [...blanks.values()];
+    live.news.replaceChildren(live.make("p", {}, live.say("done", all.filter((blank) => blank.solved).length, all.length)));
+  };
+
+  const turn = (on) => {
+    live.restore();
+    live.blanks.on = on;
+    document.documentElement.classList.toggle("live-blanks", on);
+    live.views.forEach((view) => view.slider && (view.slider.disabled = on));
+    own.clear();
+    for (const blank of blanks.values()) {
+      blank.views.forEach((view) => view.element.classList.remove("live-right"));
+      blank.solved = false;
+      if (on) hide(blank);
+      else reveal(blank);
+    }
+    if (on) tellProgress();
+    else live.news.replaceChildren();
+  };
+
+  /** Add the switch. */
+  live.listenToBlanks = () => {
+    live.sections.filter((section) => Number(section.dataset.step)).forEach(find);
+    const box = live.make("input", { type: "checkbox", autocomplete: "off" });
+    box.addEventListener("change", () => turn(box.checked));
+    live.tools.append(live.make("label", {}, box, ` ${live.say("blanks")}`));
+  };
+}

@@ -1,0 +1,128 @@
+"use strict";
+/**
+ * A lesson's numbers and how each is made. No equation stands here: only operations, applied as the exported programs
+ * say. A program is a form's number and the cells that it reads; a form [reads, constants, operations, labels].
+ */
+{
+
+const NOTHING = 1e-12; // of a sum's largest part; a smaller sum is rounding residue
+
+/** @type {Record<string, (parts: number[]) => number>} */
+live.OPERATIONS = {
+  sum: (parts) => exactSum(parts),
+  product: (parts) => parts.reduce((a, b) => a * b, 1),
+  ratio: ([a, b]) => (a === 0 && b === 0 ? 0 : a / b),
+  negative: ([a]) => -a,
+  max: (parts) => Math.max(...parts),
+  exp: ([a]) => Math.exp(a),
+  log: ([a]) => Math.log(a),
+  sqrt: ([a]) => Math.sqrt(a),
+  square: ([a]) => a * a,
+  tanh: ([a]) => Math.tanh(a),
+  cos: ([a]) => Math.cos(a),
+  sin: ([a]) => Math.sin(a),
+  positive: ([a]) => (a > 0 ? a : 0),
+  step: ([a]) => (a > 0 ? 1 : 0),
+};
+
+/**
+ * Add numbers and round once (Shewchuk 1997, as Python's math.fsum); 0 for what is only rounding residue.
+ * @param {number[]} parts
+ */
+function exactSum(parts) {
+  if (!parts.every(Number.isFinite)) return parts.reduce((a, b) => a + b, 0);
+  /** @type {number[]} */
+  const partials = [];
+  for (let x of parts) {
+    let kept = 0;
+    for (let y of partials) {
+      if (Math.abs(x) < Math.abs(y)) [x, y] = [y, x];
+      const high = x + y;
+      const low = y - (high - x);
+      if (low !== 0) partials[kept++] = low;
+      x = high;
+    }
+    partials.length = kept;
+    partials.push(x);
+  }
+  let at = partials.length - 1;
+  let high = at >= 0 ? partials[at] : 0;
+  let low = 0;
+  while (at > 0 && low === 0) {
+    const x = high;
+    high = x + partials[--at];
+    low = partials[at] - (high - x);
+  }
+  if (at > 0 && low !== 0 && Math.sign(low) === Math.sign(partials[at - 1])) {
+    const twice = low * 2; // halfway between two numbers: the rest decides
+    const up = high + twice;
+    if (twice === up - high) high = up;
+  }
+  return Math.abs(high) < NOTHING * Math.max(0, ...parts.map(Math.abs)) ? 0 : high;
+}
+
+/** @typedef {{name: string, shape: number[], first: number, kind: string}} Cells */
+
+live.Graph = class {
+  /** @param {any} data what byhand.book.live exports */
+  constructor(data) {
+    Object.assign(this, data);
+    const number = (/** @type {number|string} */ x) => Number(x);
+    /** @type {Cells[]} */
+    this.arrays = data.arrays.map(([name, shape, first, kind]) => ({ name, shape, first, kind }));
+    this.lesson = Float64Array.from(data.values, number);
+    this.values = Float64Array.from(this.lesson);
+    this.name = data.lesson;
+    this.owner = new Int32Array(this.values.length);
+    this.arrays.forEach((array, which) => {
+      const size = array.shape.reduce((a, b) => a * b, 1);
+      this.owner.fill(which, array.first, array.first + size);
+    });
+  }
+
+  /**
+   * The values of a program's registers: its cells, its constants, then its operations in their order.
+   * @param {number} cell
+   * @param {(cell: number) => number} [read]
+   * @returns {number[]}
+   */
+  registers(cell, read = (source) => this.values[source]) {
+    const [which, ...cells] = this.programs[cell];
+    const [, constants, operations] = this.forms[which];
+    const registers = [...cells.map(read), ...constants.map(Number)];
+    for (const [op, ...parts] of operations) {
+      registers.push(live.OPERATIONS[op](parts.map((/** @type {number} */ part) => registers[part])));
+    }
+    return registers;
+  }
+
+  /** Work every number that is not given, in order; `values` is what it was worked from. */
+  work(values = this.values) {
+    this.values = values;
+    this.programs.forEach((/** @type {number[]|null} */ program, /** @type {number} */ cell) => {
+      if (program) values[cell] = /** @type {number} */ (this.registers(cell).at(-1));
+    });
+    return values;
+  }
+
+  /** @param {number} cell */
+  array(cell) {
+    return this.arrays[this.owner[cell]];
+  }
+
+  /**
+   * A cell's name: S[0,1].
+   * @param {number} cell
+   */
+  label(cell) {
+    const { name, shape, first } = this.array(cell);
+    let rest = cell - first;
+    const index = shape.slice().reverse().map((length) => {
+      const at = rest % length;
+      rest = (rest - at) / length;
+      return at;
+    });
+    return index.length ? `${name}[${index.reverse().join(",")}]` : name;
+  }
+};
+}

@@ -1,0 +1,73 @@
+"use strict";
+/** Numbers as the pages print them, and as readers write them. */
+{
+
+const NOISE = 1e-10; // printed as 0: rounding residue, which differs between machines
+const ROUGH = 1e-8; // below it three digits are printed
+
+/**
+ * Write a number with six significant digits, no trailing zeros, and a real minus sign.
+ * @param {number} value
+ * @returns {string}
+ */
+live.written = (value, digits = 6) => {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  if (size < NOISE) return "0";
+  const [mantissa, power] = value.toExponential((size < ROUGH ? 3 : digits) - 1).split("e");
+  const exponent = Number(power);
+  const plain = exponent < -4 || exponent >= digits ? mantissa : value.toFixed(Math.max(0, digits - 1 - exponent));
+  const short = plain.includes(".") ? plain.replace(/\.?0+$/, "") : plain;
+  return (plain === mantissa && exponent !== 0 ? `${short}e${exponent}` : short).replace(/-/g, "−");
+};
+
+const SIGNS = { "−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "，": ",", "。": ".", "：": ":", "（": "(", "）": ")" };
+const TOKEN = /\s*(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|sqrt|exp|ln|log|√|e\^|[-+*/()])/y;
+
+/**
+ * Read a number as people write it: 0.5, 0,5, 1/2, √2/2, exp(-1); null for anything else.
+ * @param {string} text
+ * @returns {number|null}
+ */
+live.read = (text) => {
+  let plain = text.slice(-100).normalize("NFKC").replace(/[−–×·÷，。：（）]/g, (sign) => SIGNS[sign]);
+  plain = plain.slice(plain.lastIndexOf("=") + 1).trim().replace(/(\d),(\d)/g, "$1.$2").replace(/:/g, "/");
+  const tokens = [];
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < plain.length) {
+    const found = TOKEN.exec(plain);
+    if (!found) return null;
+    tokens.push(found[1]);
+  }
+  const functions = { sqrt: Math.sqrt, "√": Math.sqrt, exp: Math.exp, "e^": Math.exp, ln: Math.log, log: Math.log };
+  /** @returns {number} */
+  const factor = () => {
+    const token = tokens.shift() ?? "";
+    if (token === "-") return -factor();
+    if (token === "+") return factor();
+    if (token in functions) return functions[token](factor());
+    if (token === "(") {
+      const inner = sum();
+      return tokens.shift() === ")" ? inner : NaN;
+    }
+    return token === "" ? NaN : Number(token);
+  };
+  const product = () => {
+    let value = factor();
+    while (["*", "/", "√", "sqrt"].includes(tokens[0])) {
+      if (tokens[0] === "/") tokens.shift(), (value /= factor());
+      else if (tokens[0] === "*") tokens.shift(), (value *= factor());
+      else value *= factor(); // 2√2
+    }
+    return value;
+  };
+  const sum = () => {
+    let value = product();
+    while (tokens[0] === "+" || tokens[0] === "-") value += tokens.shift() === "+" ? product() : -product();
+    return value;
+  };
+  const value = sum();
+  return tokens.length || !Number.isFinite(value) ? null : value;
+};
+}

@@ -1,0 +1,84 @@
+"use strict";
+/** The steps of a page's lessons as a graph to walk, forward and back: what a step makes, and from what. */
+{
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  live.listenToSteps = () => {
+    const sections = live.sections.filter((section) => Number(section.dataset.step));
+    const facts = (section) => section.graph.steps[section.dataset.step - 1];
+    const map = live.make("ol", { class: "live-map", "aria-label": live.say("map") });
+    const nodes = sections.map((section) => {
+      const { title, makes } = facts(section);
+      const names = [...new Set(makes.map((array) => section.graph.arrays[array].name).filter(Boolean))];
+      const said = live.say("step", section.dataset.step, section.graph.steps.length, title);
+      const button = live.make("button", { type: "button", title: said, "aria-label": said, tabindex: -1 }, names.join(" ") || section.dataset.step);
+      button.addEventListener("click", () => go(sections.indexOf(section)));
+      map.append(live.make("li", {}, button));
+      return button;
+    });
+    let at = -1;
+
+    /** Go to a step: it comes into view, what it reads and makes lights up, its title is said. */
+    const go = (wanted) => {
+      at = Math.min(Math.max(wanted, 0), sections.length - 1);
+      const section = sections[at];
+      const { title, reads, makes } = facts(section);
+      section.tabIndex = -1;
+      section.closest("details")?.setAttribute("open", "");
+      section.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth", block: "start" });
+      section.focus({ preventScroll: true });
+      show(section);
+      live.point(undefined);
+      const lit = (name, arrays) => {
+        const wantedArrays = new Set(arrays);
+        for (const view of live.views) {
+          const own = view.graph === section.graph && view.cell >= 0 && wantedArrays.has(view.graph.owner[view.cell]);
+          if (own && view.element.tagName === "TD") view.element.classList.add(name);
+        }
+      };
+      lit("live-source", reads);
+      lit("live-here", makes);
+      live.tell(live.say("step", section.dataset.step, section.graph.steps.length, title));
+    };
+
+    /** Mark a step in the map, and the steps that it reads from. */
+    const show = (section) => {
+      at = sections.indexOf(section);
+      const read = new Set(facts(section).reads);
+      nodes.forEach((node, k) => {
+        const reads = sections[k].graph === section.graph && facts(sections[k]).makes.some((array) => read.has(array));
+        node.classList.toggle("live-at", k === at);
+        node.classList.toggle("live-from", k !== at && reads);
+        node.tabIndex = k === Math.max(at, 0) ? 0 : -1;
+        if (k === at) node.setAttribute("aria-current", "step");
+        else node.removeAttribute("aria-current");
+      });
+      const node = nodes[at].parentElement;
+      map.scrollLeft = node.offsetLeft - map.clientWidth / 2 + node.clientWidth / 2;
+    };
+
+    map.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const next = nodes[nodes.indexOf(document.activeElement) + (by ?? NaN)];
+      if (next) {
+        event.preventDefault();
+        next.focus();
+      }
+    });
+    const button = (key, sign, by) => {
+      const made = live.make("button", { type: "button", "aria-label": live.say(key), title: live.say(key) }, sign);
+      made.addEventListener("click", () => {
+        go(at < 0 ? 0 : at + by);
+        made.focus({ preventScroll: true });
+      });
+      return made;
+    };
+    live.tools.prepend(button("previous", "◀", -1), map, button("next", "▶", 1));
+    nodes[0].tabIndex = 0;
+    const observer = new IntersectionObserver(
+      (entries) => entries.forEach((entry) => entry.isIntersecting && show(/** @type {any} */ (entry.target))),
+      { rootMargin: "-20% 0px -70% 0px" },
+    );
+    sections.forEach((section) => observer.observe(section));
+  };
+}

@@ -1,0 +1,1 @@
+"""Lessons as graphs that a page can work again: arrays, and the arithmetic of each of their numbers as data."""

@@ -1,0 +1,223 @@
+"""Hooks in a page of the site: which matrices and rows of it are which numbers of a lesson's graph.
+
+A page's matrices are found by their numbers, not by their letters or words: what prints them may change.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from byhand.book.lessons.lesson import Array
+from byhand.book.live.collecting import graph
+from byhand.book.live.export import as_json
+from byhand.book.live.graph import Cells, LessonGraph
+from byhand.book.numbers import closed_form
+from byhand.errors import ByhandError
+
+BLOCK = re.compile(r"(<!-- generated: (lesson|given) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+STEP = re.compile(r"^\*\*(\d+)\.\*\* ", re.MULTILINE)
+MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
+MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
+LINES = re.compile(r" \\\\\[4pt\]\n")
+CLOSE = (1e-5, 6e-3)  # of a number: six digits as printed, or three
+
+
+@dataclass
+class Shown:
+    """A block of numbers that a page may show: some cells, in rows, of an array, or these with the other sign."""
+
+    array: int
+    first: int
+    data: np.ndarray
+    sign: int = 1
+    apart: int = 0  # cells from one row to the next, if these are columns of wider rows
+    used: bool = False
+
+
+def hooked(text: str, lang: str) -> str:
+    """Return a page with its lessons' steps and matrices marked, and the lessons' graphs at its end."""
+    lessons = {mark[3]: graph_of(mark[3]) for mark in BLOCK.finditer(text) if mark[2] == "lesson"}
+
+    def block(mark: re.Match[str]) -> str:
+        head, kind, name, arguments, body, end = mark.groups()
+        found = lessons.get(name)
+        if found is None:  # its steps are not on this page
+            return mark[0]
+        if kind == "given":
+            return head + _section(_given(found, body), name) + end
+        return head + _steps(found, body, "brief" in arguments, name) + end
+
+    text = BLOCK.sub(block, text)
+    if not lessons:
+        return text
+    data = (_compact(as_json(found, lang)).replace("</", "<\\/") for found in lessons.values())
+    scripts = [f'<script type="application/json" class="live-data">{one}</script>' for one in data]
+    return "\n\n".join([text, *scripts]) + "\n"
+
+
+def _compact(plain: Any) -> str:
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+
+
+graph_of = cache(graph)
+
+
+def _section(body: str, name: str, step: int = 0) -> str:
+    facts = f'data-lesson="{name}" data-step="{step}"'
+    return f'\n<div class="live-step" {facts}>\n\n{body.strip()}\n\n</div>\n\n'
+
+
+def _steps(found: LessonGraph, body: str, brief: bool, name: str) -> str:
+    """Mark each step of a lesson's block."""
+    pieces = STEP.split(body)
+    if len(pieces) < 3:
+        raise ByhandError(f"a block of the lesson {name} has no numbered step. Correct STEP in {__name__}.")
+    marked = []
+    for number, content in zip(map(int, pieces[1::2]), pieces[2::2], strict=True):
+        marked.append(_section(f"**{number}.** " + _step(found, number, content, brief), name, number))
+    return pieces[0] + "".join(marked)
+
+
+def _step(found: LessonGraph, number: int, body: str, brief: bool) -> str:
+    """Mark the matrices of a step: the last block of them are its results."""
+    step, link = found.lesson.steps[number - 1], found.links[number - 1]
+    results = list(_shown(found, step.arrays, link.makes))
+    inputs = list(_shown(found, (*step.inputs, *step.kept), link.reads))
+    blocks = [m for m in MATH.finditer(body) if MATRIX.search(m[1])]
+    parts, end = [], 0
+    for block in blocks:
+        own = [*results, *inputs] if block is blocks[-1] else [*inputs, *results]
+        parts += [body[end : block.start()], _marked(block, own, "made" if block is blocks[-1] else "read")]
+        end = block.end()
+    return "".join([*parts, body[end:]])
+
+
+def _shown(found: LessonGraph, arrays: Iterable[Array], places: tuple[int, ...]) -> Iterator[Shown]:
+    """Yield a step's arrays as blocks of cells: of the arrays at these places those with their names and numbers."""
+    for array in arrays:
+        data = np.asarray(array.data, dtype=np.float64)
+        fits = [k for k in places if _equal(found.arrays[k], data)]
+        named = [k for k in fits if found.arrays[k].name == array.name]
+        for place in (named or fits)[:1]:
+            yield from _blocks(place, found.arrays[place])
+
+
+def _equal(cells: Cells, data: np.ndarray) -> bool:
+    own = np.asarray(cells.data, dtype=np.float64).ravel()
+    return own.size == data.size and np.allclose(own, data.ravel(), rtol=1e-9, atol=1e-15)
+
+
+def _blocks(place: int, cells: Cells) -> Iterator[Shown]:
+    """Yield an array's matrices, one for each place along the axes before the last two."""
+    data = np.asarray(cells.data, dtype=np.float64).reshape(cells.shape)
+    wide = data.shape[-1] if data.ndim and cells.name.rstrip("'").endswith("qkv") else 0
+    for k, part in enumerate(np.split(data, 3, axis=-1) if wide else ()):  # a page shows Q, K and V one by one
+        rows = part.reshape(-1, part.shape[-1])
+        yield Shown(place, cells.first + k * rows.shape[1], rows, apart=wide)
+    if data.ndim < 3:
+        yield Shown(place, cells.first, np.atleast_2d(data))
+        return
+    rows, columns = data.shape[-2:]
+    for k, part in enumerate(data.reshape(-1, rows, columns)):
+        yield Shown(place, cells.first + k * rows * columns, part)
+
+
+def _given(found: LessonGraph, body: str) -> str:
+    """Mark the given matrices, and the given numbers that may be changed."""
+    free = [(k, a) for k, a in enumerate(found.arrays) if not a.programs and a.name]
+    matrices = [one for k, a in free if a.data.shape for one in _blocks(k, a)]
+    settings = [
+        Shown(k, a.first, sign * np.atleast_2d(a.data), sign)
+        for k, a in free
+        if a.is_free and not a.data.shape and not a.name.startswith("∂")
+        for sign in [-1 if a.name.startswith("−") else 1]  # −rate is given as the rate
+    ]
+    return MATH.sub(lambda block: _marked(block, matrices, "given", settings), body)
+
+
+def _marked(block: re.Match[str], shown: Sequence[Shown], part: str, numbers: Sequence[Shown] = ()) -> str:
+    """Wrap a displayed block whose matrices are known: lines of LaTeX and of numbers.
+
+    A matrix is [array, cell, columns, texts, sign, cells from row to row].
+    """
+    body = block[1].removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}")
+    lines: list[list[Any]] = []
+    for line in LINES.split(body):
+        pieces: list[Any] = []
+        end = 0
+        for matrix in MATRIX.finditer(line):
+            texts = [row.split("&") for row in matrix[1].split(r"\\")]
+            if one := _match(texts, shown):
+                pieces += [
+                    line[end : matrix.start()],
+                    [one.array, one.first, len(texts[0]), *_texts(texts), 1, one.apart or len(texts[0])],
+                ]
+                end = matrix.end()
+        letter, _, number = line.partition(" = ")
+        if not MATRIX.search(line) and (one := _match([[number]], numbers)):
+            pieces, end = [f"{letter} =", [one.array, one.first, 1, [_plain(number)], one.sign, 1]], len(line)
+        pieces.append(line[end:])
+        lines.append([piece.removeprefix("& ").strip() if isinstance(piece, str) else piece for piece in pieces])
+    if not any(isinstance(piece, list) for line in lines for piece in line):
+        return block[0]
+    facts = escape(_compact(lines))
+    return f'<div class="live-math" data-part="{part}" data-show="{facts}">\n\n{block[0]}\n\n</div>'
+
+
+def _texts(rows: list[list[str]]) -> list[list[str]]:
+    return [[_plain(number) for row in rows for number in row]]
+
+
+def _match(texts: list[list[str]], shown: Sequence[Shown]) -> Shown | None:
+    """Return the first block, of those not used before, that a matrix prints."""
+    try:
+        printed = np.array([[_value(number) for number in row] for row in texts])
+    except (ByhandError, ValueError):
+        return None
+    for close in CLOSE:
+        for one in shown:
+            if one.used or one.data.shape != printed.shape:
+                continue
+            if np.allclose(printed, one.data, rtol=close, atol=1e-9):
+                one.used = True
+                return one
+    return None
+
+
+def _value(latex: str) -> float:
+    return closed_form.value(_written(latex))
+
+
+def _plain(latex: str) -> str:
+    """Return a number in LaTeX as text."""
+    written = _written(latex).replace("sqrt", "√").replace("**", "^").replace("*", " × ").replace("-", "−")
+    power = re.fullmatch(r"(?:(.+) × )?10\^\((−\d+)\)", written.replace("inf", "∞"))
+    if power:
+        return f"{power[1] or 1}e{power[2]}"
+    return re.sub(r"\((\w+)\)", r"\1", written.replace("inf", "∞"))
+
+
+def _written(latex: str) -> str:
+    """Return a number in LaTeX as a closed form."""
+    text = latex.strip()
+    for _ in range(3):
+        text = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1)/(\2)", text)
+        text = re.sub(r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)", text)
+        text = re.sub(r"\^\{([^{}]*)\}", r"**(\1)", text)
+        text = re.sub(r"\\(?:ln|log)\s*\\left\(([^{}]*)\\right\)", r"log(\1)", text)
+    text = re.sub(r"\\(?:ln|log) ?(\w+)", r"log(\1)", text)
+    return (
+        text.replace(r"\cdot", "*")
+        .replace(r"\infty", "inf")
+        .replace("\\left", "")
+        .replace("\\right", "")
+        .replace("e**", "exp")
+    )

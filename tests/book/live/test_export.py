@@ -1,0 +1,71 @@
+"""What is exported to the pages gives the lessons' numbers, also where other numbers are given."""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+from book.live.working import registers, worked
+from byhand.book.lessons.examples import TITLES
+from byhand.book.live.collecting import graph
+from byhand.book.live.export import as_json
+from byhand.book.numbers import closed_form
+
+EDITED = ("matrix-core", "matrix-core-rows", "matrix-core-exercise", "paper-gpt", "classifier", "rotary")
+
+
+def other(nested):
+    exact = closed_form.array(nested)
+    return exact + 0.01 * np.random.default_rng(list(str(nested).encode())).standard_normal(exact.shape)
+
+
+def close(name, a, b):
+    return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-15)
+
+
+graph_of = cache(graph)
+exported = cache(lambda name: as_json(graph_of(name), "en"))
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_it_gives_the_lessons_numbers(name):
+    data = exported(name)
+    numbers = list(map(float, data["values"]))
+    for cell, value in enumerate(worked(data, numbers)):
+        assert close(name, value, numbers[cell]), cell
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_every_number_of_a_pass_has_its_place(name):
+    data = exported(name)
+    numbers = list(map(float, data["values"]))
+    for step, link in zip(data["steps"], graph_of(name).links, strict=True):
+        for label, value, cell, register, _ in step["numbers"] if link.makes else ():
+            assert cell >= 0, label
+            own = numbers[cell] if register < 0 else registers(data, cell, numbers)[register]
+            assert close(name, own, float(value)), label
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_it_gives_the_numbers_of_other_given_ones(name):
+    data, expected = exported(name), graph(name, other).numbers
+    given = [None if program else number for program, number in zip(data["programs"], expected, strict=True)]
+    for cell, value in enumerate(worked(data, given)):
+        assert close(name, value, expected[cell]), cell
+    free = [a for a in data["arrays"] if a[3] == "free"]
+    assert free
+    assert any(not math.isclose(a, float(b)) for a, b in zip(expected, data["values"], strict=True))
+
+
+def test_a_loss_falls_as_its_gradient_foretells():
+    data = exported("matrix-core")
+    numbers = list(map(float, data["values"]))
+    (loss, pairs), *_ = data["losses"]
+    first = [array[2] for array in data["arrays"]]
+    weight, gradient = next((a, g) for a, g in pairs if data["arrays"][a][0] == "W_Q")
+    moved = list(numbers)
+    moved[first[weight] + 1] += 1e-5
+    foretold = numbers[first[loss]] + 1e-5 * numbers[first[gradient] + 1]
+    assert worked(data, moved)[first[loss]] == pytest.approx(foretold, abs=1e-9)
+    assert foretold != numbers[first[loss]]

@@ -1,0 +1,38 @@
+"""The pages that answer back, and a browser to read them; skipped, with a word, where one is missing."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from browser.webdriver import Browser, missing
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSON = "<!-- generated: lesson "
+PAGES = sorted(
+    page.relative_to(ROOT / "docs").with_suffix("")
+    for page in (ROOT / "docs").rglob("*.md")
+    if not page.name.endswith(".zh-CN.md") and LESSON in page.read_text(encoding="utf-8")
+)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    if why := missing():
+        pytest.skip(why)
+    if importlib.util.find_spec("sphinx") is None:
+        pytest.skip("no Sphinx: install the dependency group docs")
+    folder = tmp_path_factory.mktemp("built") / "site"
+    command = [sys.executable, "-P", str(ROOT / "docs/site/build.py"), str(folder), *(page.name for page in PAGES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser(site, tmp_path_factory):
+    made = Browser(tmp_path_factory.mktemp("profile"))
+    yield made
+    made.close()

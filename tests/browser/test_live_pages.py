@@ -1,0 +1,186 @@
+"""Pages with lessons in a real browser: they compute the core's numbers and answer to keys, in both languages."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from browser.conftest import PAGES
+from browser.webdriver import DOWN, ENTER, RIGHT
+from byhand.book.live.collecting import graph
+from byhand.book.numbers import closed_form
+
+pytestmark = pytest.mark.browser
+LANGUAGES = ("en", "zh-CN")
+WORK = "return live.graphs.map(g => [g.name, Array.from(g.work(Float64Array.from(g.lesson))), Array.from(g.lesson)])"
+EACH = pytest.mark.parametrize(("page", "lang"), [(page, lang) for page in PAGES for lang in LANGUAGES], ids=str)
+
+
+def same(name, computed, expected):
+    wrong = [
+        cell
+        for cell, (a, b) in enumerate(zip(computed, expected, strict=True))
+        if not math.isclose(float(a), float(b), rel_tol=1e-12, abs_tol=1e-15)
+    ]
+    assert not wrong, (name, wrong[:5])
+
+
+def read(browser, site, page="guides/matrix-core", lang="en", width=1280, **media):
+    browser.look(width, **media)
+    browser.open(site / lang / f"{page}.html")
+
+
+def numbers(values):
+    """JSON has no infinities: the driver returns them as null."""
+    return [-math.inf if x is None else x for x in values]
+
+
+@EACH
+def test_it_computes_the_lessons_numbers(browser, site, page, lang):
+    read(browser, site, page, lang)
+    found = browser.run(WORK)
+    assert found
+    for name, computed, lesson in found:
+        expected = graph(name).numbers
+        same(name, numbers(lesson), expected)
+        same(name, numbers(computed), expected)
+    assert browser.complaints() == []
+
+
+def other(nested):
+    exact = closed_form.array(nested)
+    return exact + 0.01 * np.random.default_rng(list(str(nested).encode())).standard_normal(exact.shape)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_with_other_given_numbers_it_computes_what_python_does(browser, site, page):
+    read(browser, site, page)
+    for name in browser.run("return live.graphs.map(g => g.name)"):
+        expected = graph(name, other)
+        given = {cell: x for cell, x in enumerate(expected.numbers) if expected.programs[cell] is None}
+        script = """
+            const graph = live.graphs.find((g) => g.name === arguments[0]);
+            for (const [cell, value] of arguments[1]) graph.values[cell] = value;
+            return Array.from(graph.work());
+        """
+        changed = [[cell, x] for cell, x in given.items() if math.isfinite(x)]
+        same(name, numbers(browser.run(script, name, changed)), expected.numbers)
+
+
+def focus(browser, selector):
+    browser.run(
+        "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center'}); e.focus();", selector
+    )
+
+
+CORE = '.live-step[data-lesson="matrix-core"]'
+GIVEN = f'{CORE}[data-step="0"] table[aria-label="W_Q"] td'
+SCORES, WEIGHTS = (f'{CORE}[data-step="{step}"] table.live-made' for step in (4, 5))
+
+
+def shown(browser, selector):
+    return browser.run("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
+
+
+def test_pointing_at_a_number_shows_its_arithmetic_and_sources(browser, site):
+    read(browser, site)
+    focus(browser, f"{SCORES} td")
+    browser.type(RIGHT)
+    assert shown(browser, ".live-text") == ["S[0,1] = 1 / √2 = 0.707107"]
+    assert shown(browser, f'{CORE}[data-step="4"] td.live-source') == ["1", "0", "1", "0"]  # a row of Q, one of K
+    browser.type(DOWN)
+    assert shown(browser, ".live-text") == ["S[1,1] = 0 / √2 = 0"]
+    focus(browser, f'{CORE}[data-step="4"] tr.live-row')
+    assert shown(browser, ".live-text") == ["S[0,0] = 0 / √2 = 0"]
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_number_is_changed_by_keys_alone(browser, site, lang):
+    read(browser, site, lang=lang)
+    focus(browser, GIVEN)
+    browser.type(ENTER)
+    browser.type("1,3", ENTER)
+
+    def moved(nested):
+        return closed_form.array([[1.3, 0], [0, 1]] if nested == [[1, 0], [0, 1]] else nested)
+
+    expected = graph("matrix-core", moved)
+    same("matrix-core", browser.run("return Array.from(live.graphs[0].values)"), expected.numbers)
+    loss = next(a for a in expected.arrays if a.name == "loss").numbers[0]
+    (news,) = shown(browser, ".live-news")
+    assert f"{loss:.6g}" in news
+    assert "1.08308 + 0.10345 × 0.3 = 1.11412" in news  # the loss, and its gradient times the change
+    assert shown(browser, f"{GIVEN}.live-changed") == ["1.3"]
+    assert browser.run("return document.activeElement.tagName") == "TD"
+    browser.type("x", ENTER, "2", "x", ENTER)
+    assert browser.run("return document.activeElement.getAttribute('aria-invalid')") == "true"
+    browser.run("[...document.querySelectorAll('.live-tools > button')].at(-1).click()")
+    assert shown(browser, "td.live-changed") == []
+    same("matrix-core", browser.run("return Array.from(live.graphs[0].values)"), graph("matrix-core").numbers)
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize(("lang", "slip", "wrong"), [("en", "forgot √D", "✗"), ("zh-CN", "√D", "✗")])
+def test_a_blank_names_the_mistake(browser, site, lang, slip, wrong):
+    read(browser, site, lang=lang)
+    browser.run("document.querySelector('.live-tools input[type=checkbox]').click()")
+    assert shown(browser, f"{SCORES} td") == ["", "", "", ""]
+    browser.run(f"document.querySelectorAll('{SCORES} input')[1].focus()")
+    browser.type("1", ENTER)
+    (said,) = shown(browser, ".live-text")
+    assert said.startswith(wrong)
+    assert slip in said
+    browser.run(f"document.querySelectorAll('{SCORES} input')[1].select()")
+    browser.type("√2/2", ENTER)
+    assert shown(browser, ".live-text")[0].startswith("✓")
+    assert shown(browser, f"{SCORES} td")[1] == "0.707107"
+    browser.run("document.querySelector('.live-tools input[type=checkbox]').click()")
+    assert shown(browser, f"{SCORES} td") == ["0", "0.707107", "0.707107", "0"]
+
+
+def test_right_arithmetic_on_an_earlier_slip_is_right(browser, site):
+    read(browser, site)
+    browser.run("document.querySelector('.live-tools input[type=checkbox]').click()")
+    for selector, text in ((SCORES, "1"), (WEIGHTS, "0.731")):  # without the root: e / (1 + e)
+        browser.run(f"document.querySelectorAll('{selector} input')[1].focus()")
+        browser.type(text, ENTER)
+    assert shown(browser, ".live-text")[0].startswith("✓ P[0,1]")
+
+
+def test_the_steps_are_walked(browser, site):
+    read(browser, site)
+    forward = "document.querySelectorAll('.live-tools > button')[1].click()"
+    for _ in range(9):
+        browser.run(forward)
+    assert shown(browser, ".live-map [aria-current=step]") == ["∂z"]
+    assert "9" in shown(browser, ".live-text")[0]
+    assert shown(browser, ".live-map .live-from") == ["z"] or "loss" in shown(browser, ".live-map .live-from")
+    browser.run("document.querySelectorAll('.live-tools > button')[0].click()")
+    assert shown(browser, ".live-map [aria-current=step]") == ["loss"]
+
+
+@EACH
+def test_a_telephone_shows_it_without_scrolling_sideways(browser, site, page, lang):
+    read(browser, site, page, lang, 360, prefers_color_scheme="dark", prefers_reduced_motion="reduce")
+    assert browser.run("return document.documentElement.scrollWidth") <= 360
+    bar = browser.run("return document.querySelector('.live-bar')?.getBoundingClientRect().toJSON() ?? null")
+    if bar:
+        assert bar["bottom"] <= 801
+        assert bar["height"] < 200
+
+
+def test_print_has_the_pages_own_formulas(browser, site):
+    read(browser, site)
+    browser.devtools("Emulation.setEmulatedMedia", media="print", features=[])
+    visible = "return [...document.querySelectorAll(arguments[0])].some((e) => e.getClientRects().length)"
+    assert not browser.run(visible, ".live-lines, .live-bar")
+    assert browser.run(visible, ".live-math > :not(.live-lines)")
+    browser.devtools("Emulation.setEmulatedMedia", media="", features=[])
+
+
+def test_without_scripts_the_page_is_whole(site):
+    text = (site / "en/guides/matrix-core.html").read_text(encoding="utf-8")
+    assert "0.707107" in text.partition('class="live-data"')[0]
+    data = text.partition('class="live-data">')[2].partition("</script>")[0]
+    assert json.loads(data)["lesson"] == "matrix-core"
