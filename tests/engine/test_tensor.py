@@ -83,7 +83,7 @@ Equation(
     forward=lambda *arrays: None, vjp=lambda *arrays: None, terms=lambda *arrays: None,
 )
 from byhand.cli.main import main
-sys.exit(main(["where", "add"]))
+sys.exit(main(["work", "add"]))
 """
 
 
