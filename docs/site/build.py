@@ -161,7 +161,7 @@ class Site:
         text = FENCE.sub("", index.read_text(encoding="utf-8"))
         for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
             caption, _, body = section.partition("\n")
-            listed = "".join(re.findall(r"^- .*\n", body, re.MULTILINE))
+            listed = "".join(re.findall(r"^(?:-|\d+\.) .*\n", body, re.MULTILINE))
             files = [(index.parent / path).resolve() for _, path in LINK.findall(listed)]
             here = self.pages[index]
             targets = [self.staging[f] for f in files if f in self.staging]

@@ -94,7 +94,7 @@ GOOD = {
     "plot": ["run"],
     "where": ["causal", "mask"],
     "explain": ["run", "logits[0,1,9]"],
-    "work": ["gelu"],
+    "work": ["matrix-core"],
     "worksheet": ["--topic", "adamw"],
     "grade": ["sheet.md"],
     "plan": ["--shape", "tiny", "--steps", "0"],

@@ -19,6 +19,7 @@ from byhand.book.lessons.examples import (
     paper_gpt,
     post_norm,
 )
+from byhand.book.lessons.letters import called
 from byhand.book.lessons.naming import place
 from byhand.book.lessons.text import text
 from byhand.book.numbers.closed_form import value
@@ -44,18 +45,18 @@ def test_matrix_core():
     name = "matrix-core"
     shows(name, "P", [[0.330238, 0.669762], [0.669762, 0.330238]])
     shows(name, "O", [[0.330238, 1], [0.669762, 1]])
-    assert found(name, "loss") == pytest.approx(1.083083, abs=5e-7)
+    assert found(name, "L") == pytest.approx(1.083083, abs=5e-7)
     shows(name, "∂z", [-0.661450, 0.661450])
     shows(name, "∂W_Q", [[0.103450, -0.103450], [0, 0]])
     shows(name, "∂W_K", [[-0.103450, 0], [0.103450, 0]])
     shows(name, "∂W_V", [[-0.218436, 0.218436], [-0.443014, 0.443014]])
     shows(name, "W_Q'", [[1 - 0.010345, 0.010345], [0, 1]])
-    assert found(name, "after.loss") < found(name, "loss")
+    assert found(name, "L'") < found(name, "L")
 
 
 def test_matrix_core_with_both_rows():
     name = "matrix-core-rows"
-    assert found(name, "loss") == pytest.approx(0.812341, abs=5e-7)
+    assert found(name, "L") == pytest.approx(0.812341, abs=5e-7)
     shows(name, "∂W_Q", [[0.051725, -0.051725], [-0.032702, 0.032702]])
     shows(name, "∂W_K", [[-0.051725, 0.032702], [0.051725, -0.032702]])
     shows(name, "∂W_V", [[0.030823, -0.030823], [-0.152457, 0.152457]])
@@ -63,24 +64,24 @@ def test_matrix_core_with_both_rows():
 
 def test_matrix_core_exercise():
     name = "matrix-core-exercise"
-    assert found(name, "loss") == pytest.approx(0.356675, abs=5e-7)
+    assert found(name, "L") == pytest.approx(0.356675, abs=5e-7)
     shows(name, "∂z", [-0.3, 0.3])
     shows(name, "W_V'", [[1.0099, 0.9901], [0.0201, 0.9799]], digits=4)
 
 
 def test_paper_gpt_begins_as_the_walk_through():
     name = "paper-gpt"
-    shows(name, "x", [[1, 0, 0, 1], [0, 1, 0, 0], [1, 0, 0, -1]], digits=12)
-    shows(name, "ln_1", [[1, -1, -1, 1], [-(3**-0.5), 3**0.5, -(3**-0.5), -(3**-0.5)], [2**0.5, 0, 0, -(2**0.5)]])
+    shows(name, "X", [[1, 0, 0, 1], [0, 1, 0, 0], [1, 0, 0, -1]], digits=12)
+    shows(name, "H", [[1, -1, -1, 1], [-(3**-0.5), 3**0.5, -(3**-0.5), -(3**-0.5)], [2**0.5, 0, 0, -(2**0.5)]])
 
 
 def test_softmax():
     name = "softmax"
     shows(name, "p", [1 / 8, 1 / 4, 5 / 8], digits=12)
-    assert [found(name, f"∂z[{i}]", nth=0) for i in range(3)] == pytest.approx([7 / 8, -1 / 4, -5 / 8])
-    assert [found(name, f"∂z[{i}]") for i in range(3)] == [0, 0, 0]
+    assert [found(name, f"∂z[{i}]") for i in range(3)] == pytest.approx([7 / 8, -1 / 4, -5 / 8])
+    assert [found(name, f"∂z_3[{i}]") for i in range(3)] == [0, 0, 0]
     e = np.exp([-1.0, 0.0, -2.0])
-    shows(name, "p2", e / e.sum(), digits=12)
+    shows(name, "p_2", e / e.sum(), digits=12)
 
 
 def test_attention():
@@ -95,16 +96,16 @@ def test_residual():
     name = "residual"
     shows(name, "X'", [4, -0.5], digits=12)
     shows(name, "∂X", [1 + 2.5, 2 + 2], digits=12)
-    assert found(name, "∂g0[0]") == pytest.approx(0.01)
-    assert found(name, "∂h0[0]") == pytest.approx(1.21)
+    assert found(name, "∂g_0[0]") == pytest.approx(0.01)
+    assert found(name, "∂h_0[0]") == pytest.approx(1.21)
 
 
 def test_rotary():
     name = "rotary"
     shows(name, "y", [[math.cos(t), math.cos(t / 2), math.sin(t), math.sin(t / 2)] for t in range(3)], digits=12)
     shows(name, "S", [[(math.cos(t - s) + math.cos((t - s) / 2)) / 2 for s in range(3)] for t in range(3)], 12)
-    shows(name, "y2", [[math.cos(t) - math.sin(t), math.cos(t) + math.sin(t), 0, 0] for t in range(3)], digits=12)
-    shows(name, "S2", [[math.cos(t - s) for s in range(3)] for t in range(3)], digits=12)
+    shows(name, "y_2", [[math.cos(t) - math.sin(t), math.cos(t) + math.sin(t), 0, 0] for t in range(3)], digits=12)
+    shows(name, "S_2", [[math.cos(t - s) for s in range(3)] for t in range(3)], digits=12)
     differences = [n for s in make(name).steps for n in s.numbers if say(n.label, "en").startswith("Δ")]
     assert [n.value for n in differences] == [0] * 6
     sin, cos = math.sin(1), math.cos(1)  # pair 0 of row 1 turned back by 1, pair 1 of row 2 by 2 / 2
@@ -143,7 +144,7 @@ def test_a_step_says_what_it_is_for_and_why(name):
 
 def test_a_reason_is_told_once():
     said = text(make("paper-gpt"))
-    assert said.count("     Why: x[i] contributes to result j with the factor W[i,j]") == 1
+    assert said.count("     Why: X_norm[i] is multiplied by W_lm[i,j] in every result j") == 1
     assert said.count("Derivative: Linear layer") == 5
 
 
@@ -183,7 +184,7 @@ def test_classifier():
     shows(name, "∂b_1", [(2 * wrong - right) * math.log(2)] * 2, digits=12)
     shows(name, "∂W_1", np.array([[wrong, wrong - right], [wrong - right, wrong]] * 2) * math.log(2), digits=12)
     shows(name, "W_1'", [[-1.1, 0.9], [0.9, -1.1]] * 2, digits=12)
-    assert found(name, "after.L") < found(name, "L")
+    assert found(name, "L'") < found(name, "L")
 
 
 def test_no_linear_layer_can_tell_the_bars_apart():
@@ -194,8 +195,8 @@ def test_no_linear_layer_can_tell_the_bars_apart():
 
 def test_cross_entropy():
     shows("cross-entropy", "p", [0.643914, 0.236883, 0.087144, 0.032059])
-    assert found("cross-entropy", "loss") == pytest.approx(1.440190, abs=5e-7)
-    assert found("cross-entropy", "loss(N=2)") == pytest.approx((math.log(8 / 5) + math.log(4)) / 2, rel=1e-12)
+    assert found("cross-entropy", "L") == pytest.approx(1.440190, abs=5e-7)
+    assert found("cross-entropy", "L_2") == pytest.approx((math.log(8 / 5) + math.log(4)) / 2, rel=1e-12)
 
 
 @pytest.mark.oracle
@@ -209,27 +210,26 @@ def test_gradients_are_what_pytorch_says(module):
     if module is post_norm:
         tokens, targets = np.array(post_norm.TOKENS), np.array(post_norm.TARGETS)
     loss, gradients = torch_reference.gradients(arrays, tokens, targets, module.CONFIG)
-    assert found(name, "loss", nth=0) == pytest.approx(loss, rel=1e-12)
+    assert found(name, "L", nth=0) == pytest.approx(loss, rel=1e-12)
     for parameter, gradient in gradients.items():
         for index, expected in np.ndenumerate(gradient):
-            shown = found(name, place(f"∂{parameter}", index, gradient.shape))
+            shown = found(name, place(called(f"∂{parameter}"), index, gradient.shape))
             assert shown == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_one_update_lowers_the_loss():
     name = "paper-gpt"
-    assert found(name, "after.loss") < found(name, "head.loss") < found(name, "loss")
+    assert found(name, "L'") < found(name, "L_head") < found(name, "L")
 
 
 def test_the_cache_begins_from_what_is_shown():
     """Every array that a step reads is given, or the result of an earlier step."""
     lesson = make("kv-cache")
-    known = {name for name, _ in lesson.given}
+    known = {called(say(name, "en")) for name, _ in lesson.given}
     for step in lesson.steps:
-        for line in say(step.formula, "en").splitlines():
-            if line.startswith("here "):
-                read = [pair.split(" = ")[1] for pair in line.removeprefix("here ").split(", ")]
-                assert known.issuperset(name for name in read if not name.isdigit()), line
+        assert known.issuperset(array.label for array in step.inputs if array.name and not array.name.isdigit()), (
+            step.title.en
+        )
         known |= {name for name, _ in step.results}
 
 
@@ -273,7 +273,7 @@ def test_what_is_shown_is_what_is_used(name):
     """No product of two numbers that are not 0 is shown as 0, and what v' shows is what vhat is made of."""
     step = [s for s in make(name).steps if s.stem == "adamw"]
     for a, b in ((a, b) for s in step for a, b in pairwise(s.numbers)):
-        if say(a.label, "en").startswith(("m'", "v'")):
+        if say(a.label, "en").startswith(("m_t", "v_t")):
             assert (a.shown == "0") == (a.value == 0)
             assert b.expression.startswith(f"{a.shown} / ") or a.value == 0
 
@@ -283,9 +283,9 @@ def test_rounding_is_settled(exact):
     """The gradient of a key's bias is 0 on paper, so that AdamW leaves it where it is."""
     name, width = "paper-gpt", 4
     for c in range(width, 2 * width):
-        assert found(name, f"∂attn.b_qkv[{c}]", exact=exact) == 0
-        assert found(name, f"attn.b_qkv'[{c}]", exact=exact) == 0
-    assert found(name, "∂attn.b_qkv[0]", exact=exact) != 0
+        assert found(name, f"∂b_qkv[{c}]", exact=exact) == 0
+        assert found(name, f"b_qkv'[{c}]", exact=exact) == 0
+    assert found(name, "∂b_qkv[0]", exact=exact) != 0
 
 
 @pytest.mark.parametrize("name", TITLES)
@@ -329,8 +329,8 @@ def test_only_a_few_whole_logarithms_stay_exact(times, odds):
 
 def test_fractions_come_back_out_of_logarithms():
     shown = {say(n.label, "en"): n.exact for s in make("cross-entropy", exact=True).steps for n in s.numbers}
-    assert [shown[f"∂z(N=2)[0,{v}]"] for v in range(3)] == ["1/16", "1/8", "−3/16"]
-    assert shown["∂z(N=2)[1,0]"] == "−3/8"
+    assert [shown[f"∂z_2[0,{v}]"] for v in range(3)] == ["1/16", "1/8", "−3/16"]
+    assert shown["∂z_2[1,0]"] == "−3/8"
 
 
 @pytest.mark.parametrize("name", TITLES)
@@ -401,7 +401,7 @@ def test_one_digit_is_too_few():
 
 @pytest.mark.parametrize(
     ("label", "answer", "named"),
-    [("mhat[0]", "0.2", "forgot the bias correction"), ("θ'[0]", "0.9", "forgot the weight decay")],
+    [("m̂_t[0]", "0.2", "forgot the bias correction"), ("θ'[0]", "0.9", "forgot the weight decay")],
 )
 def test_the_particular_mistake_is_named_before_the_general_one(label, answer, named):
     number = next(n for s in make("adamw").steps for n in s.numbers if say(n.label, "en") == label)
@@ -419,23 +419,21 @@ def test_a_wrong_name():
         make("matrixcore")
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_steps_say_what_goes_in(lang):
-    steps = make("paper-gpt").steps
-    said = [line for s in steps for line in say(s.formula, lang).splitlines()]
-    for line in {
-        "en": (
-            "here x = ln_1, W = attn.w_qkv, b = attn.b_qkv",
-            "here q = attn.q, k = attn.k",
-            "here x = ln_f, W = lm_head.w, b = lm_head.b, d_y = ∂logits",
-            "here theta = wte, g = ∂wte",
-        ),
-        "zh": (
-            "这里 Q = attn.q，K = attn.k",
-            "这里 x = ln_f，W = lm_head.w，b = lm_head.b，∂y = ∂logits",
-        ),
-    }[lang]:
+@pytest.mark.parametrize(("lang", "here", "and_"), [("en", "here ", ", "), ("zh", "这里 ", "，")])
+def test_steps_are_in_their_own_letters_and_say_what_these_are_in_code(lang, here, and_):
+    said = [line for s in make("paper-gpt").steps for line in say(s.formula, lang).splitlines()]
+    for line in (
+        "QKV = H W_qkv + b_qkv",
+        f"{here}H = ln_1{and_}W_qkv = attn.w_qkv{and_}b_qkv = attn.b_qkv",
+        "S[t,s] = (Q_t · K_s) / √D",
+        f"{here}Q = attn.q{and_}K = attn.k{and_}D = 4",
+        "∂W_lm = X_normᵀ ∂Z",
+        "∂X_mid = ∂₁X_mid + ∂₂X_mid",
+    ):
         assert line in said
+    said = [say(s.formula, lang).partition("\n")[0] for s in make("matrix-core").steps]
+    for formula in ("Q = X W_Q", "∂W_V = Xᵀ ∂V", "ΔW_Q = −rate · ∂W_Q", "W_Q' = W_Q + ΔW_Q", "z = e_0 O"):
+        assert formula in said
 
 
 @pytest.mark.parametrize("name", TITLES)

@@ -39,11 +39,11 @@ def edited(monkeypatch):
 
 
 def called(table):
-    return [line.split(" | ")[1] for line in table.splitlines()[2:]]
+    return [line.split(" <br> ")[1] for line in table.splitlines()[2:]]
 
 
 def where(table):
-    return [line.split(" | ")[2].partition("](")[0] for line in table.splitlines()[2:]]
+    return [line.split(" <br> ")[2].partition("](")[0] for line in table.splitlines()[2:]]
 
 
 FIRST = 'h = self.norm.apply(p["ln_1"], x, "ln_1")'

@@ -59,5 +59,7 @@ def test_the_command_that_goes_on_is_there(stop):
 
 @pytest.mark.parametrize("suffix", [PAGE.en, PAGE.zh])
 def test_the_index_lists_guides_as_the_path_orders_them(suffix):
-    listed = re.findall(r"^- \[.*\]\(guides/([\w-]+)\.", (GUIDES.parent / f"index{suffix}").read_text("utf-8"), re.M)
+    listed = re.findall(
+        r"^(?:-|\d+\.) \[.*?\]\(guides/([\w-]+)\.", (GUIDES.parent / f"index{suffix}").read_text("utf-8"), re.M
+    )
     assert listed == [*(stop.name for stop in PATH), "own-model", "python", "glossary"]

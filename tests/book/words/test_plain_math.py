@@ -26,7 +26,7 @@ def test_every_formula(stem, lang):
         (r"\partial K = \frac{(\partial S)^{\top} Q}{\sqrt{D}}", "∂K = ((∂S)ᵀ Q) / √D"),
         (r"L = \frac{1}{N} \sum_n -\log p_{n,y_n}", "L = (1 / N) Σ_n −log p[n,y_n]"),
         (r"y = \tfrac{x}{2}\left(1 + \tanh u\right), \quad u = x^3", "y = (x / 2)(1 + tanh u)\nu = x³"),
-        (r"e^{x_i - m}", "e^{x_i − m}"),
+        (r"\frac{e^{x_i - m}}{\sqrt{a + b}}", "exp(x_i − m) / √(a + b)"),
         (r"\begin{cases} 0 & s \le t \\ -\infty & \text{otherwise} \end{cases}", "{ 0 if s ≤ t ; −∞ otherwise }"),
     ],
 )

@@ -34,7 +34,7 @@ def test_list(capsys):
 def test_show(capsys):
     assert main(["work", "matrix-core", "--exact"]) == 0
     said = capsys.readouterr().out
-    assert "S[0,1] = 1 / √2 = √2/2" in said
+    assert "S[0,1] = (Q[0,0] × K[1,0] + Q[0,1] × K[1,1]) / √D = (1 × 1 + 0 × 0) / √2 = √2/2" in said
     assert "equations/attention_scores.py:" in said
 
 
@@ -83,8 +83,8 @@ def test_a_quiz_asks_for_what_teaches():
     asked = {(s.stem, s.is_derivative) for s, numbers in zip(lesson.steps, chosen, strict=True) if numbers}
     copies = {("residual", True), ("add_positional", True)}  # the same number again
     assert kinds - asked <= copies | {("embedding", True)}
-    assert {"targets[0]", "loss"} <= labels
-    assert any(label.startswith("mean[") for label in labels)
+    assert {"y[0]", "L"} <= labels
+    assert any(label.startswith("μ[") for label in labels)
     assert sum(abs(n.value) > 1e-4 for numbers in chosen[1:] for n in numbers) >= sum(map(len, chosen[1:])) - 3
 
 
@@ -104,8 +104,8 @@ def test_a_quiz_gives_its_data_before_it_asks(monkeypatch, capsys):
     assert main(["work", "paper-gpt", "--quiz"]) == 0
     said = capsys.readouterr().out
     before = said[: said.index("?")]
-    assert "text         = [0, 1, 0, 2]" in before
-    assert "   targets " not in before
+    assert "text = [0, 1, 0, 2]" in before
+    assert "   y " not in before
     assert re.search(r"\d+ of \d+ numbers", before)
 
 
@@ -115,7 +115,8 @@ def test_a_quiz_begins_at_a_step_with_what_is_known_by_then(monkeypatch, capsys)
     said = capsys.readouterr().out
     assert "\n12. Residual connection" in said
     assert "\n11. " not in said
-    assert "   attn.out     = [[" in said
+    assert said.count("   A = [[") == said.count("   X = [[") == 1
+    assert "W_qkv" not in said
     assert "   ? " in said
 
 
@@ -124,6 +125,37 @@ def test_an_example_is_shown_from_a_step_on(capsys):
     said = capsys.readouterr().out
     assert "\n2. Derivative: GELU" in said
     assert "\n1. " not in said
+
+
+def test_a_changed_example_says_what_the_change_changes(capsys):
+    assert main(["work", "matrix-core", "--set", "W_K=W_Q", "--set", "rate=0.2", "--from", "30"]) == 0
+    said = capsys.readouterr().out
+    assert "Changed: W_K=W_Q, rate=0.2." in said
+    assert "   L: 1.08308279 → 0.871837086" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("gelu", "--set", "x=1"), "--set cannot change gelu. Use it with paper-gpt, matrix-core, matrix-core-rows"),
+        (("--set", "x=1"), "--set changes nothing without an example"),
+        (("matrix-core", "--set", "rate=1", "--plot"), "Leave out --plot or --set"),
+        (("matrix-core", "--quiz", "--resume", "--set", "rate=1"), "--set changes nothing with --resume"),
+        (("sampling", "--set", "u=1"), "u is 1, but a draw takes a number from 0 up to 1"),
+    ],
+)
+def test_a_change_that_has_no_place_is_one_line(arguments, said, capsys):
+    assert main(["work", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_quiz_on_changed_numbers_goes_on_by_a_command_with_them(monkeypatch, capsys):
+    answer(monkeypatch, "q")
+    assert main(["work", "matrix-core", "--quiz", "--set", "X[1]=X[0]"]) == 0
+    assert 'byhand work matrix-core --set "X[1]=X[0]" --quiz --from 1' in capsys.readouterr().out
+    assert not list(cache_folder().rglob("*.json"))
 
 
 class Answers(io.StringIO):
@@ -150,7 +182,7 @@ def test_a_quiz_is_left_and_goes_on(leave, monkeypatch, capsys):
     answer(monkeypatch, *numbers[4:])
     assert main(["work", "gelu", "--quiz", "--resume"]) == 0
     said = capsys.readouterr().out
-    assert "Going on at step 1: 4 of 4 right so far." in said
+    assert "Continuing at step 1: 4 of 4 right so far." in said
     assert f"{len(numbers)} of {len(numbers)} right at the first try." in said
     assert main(["work", "gelu", "--quiz", "--resume"]) == 2  # it is done
     assert "no quiz of gelu was left" in capsys.readouterr().err
@@ -164,7 +196,7 @@ def test_a_quiz_of_everything_goes_on_as_one(monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "只问其中" not in said
     assert "\n2. 因果 softmax" in said
-    assert "\n   P[0,0] = " in said
+    assert "\n   P[0,0]\n   ? " in said
 
 
 @pytest.mark.parametrize(
@@ -175,7 +207,7 @@ def test_a_quiz_that_was_kept_badly_does_not_go_on(content, capsys):
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
     assert main(["work", "gelu", "--quiz", "--resume"]) == 2
-    assert capsys.readouterr().err.startswith("error: no quiz of gelu was left to go on with.")
+    assert capsys.readouterr().err.startswith("error: no quiz of gelu was left unfinished.")
 
 
 def test_where_nothing_can_be_kept_the_step_is_named(tmp_path, monkeypatch, capsys):
@@ -219,10 +251,24 @@ def test_a_number_that_was_tried_counts_as_asked(monkeypatch, capsys):
     assert "0 of 1 right" in capsys.readouterr().out
 
 
-def test_letters_have_their_parentheses(monkeypatch, capsys):
-    answer(monkeypatch, "0.2", "2", "q")
+def test_a_wrong_number_is_answered_by_a_hint_and_the_next_by_a_larger_one(monkeypatch, capsys):
+    answer(monkeypatch, "0.2", "77", "77", "78", "q")
     assert main(["work", "adamw", "--quiz"]) == 0
-    assert "mhat[0] = m' / (1 − beta1^t)" in capsys.readouterr().out
+    first, second, third = capsys.readouterr().out.partition("m̂_t[0]\n")[2].split("\n   m̂_t[0]\n")[:3]
+    assert first.splitlines()[1].strip() == "in letters: m̂_t[0] = m_t / (1 − β_1ᵗ)"
+    assert "you gave this number before" in second
+    assert second.splitlines()[1].strip() == "in numbers: 0.2 / 0.1"
+    assert "not quite" in third
+    assert len(third.splitlines()) == 1
+
+
+def test_a_step_in_the_middle_is_given_what_it_reads_and_no_more(monkeypatch, capsys):
+    """Also what the forward pass saved; an array that was printed is not printed again."""
+    answer(monkeypatch, *"ssq")
+    assert main(["work", "paper-gpt", "--quiz", "--from", "21"]) == 0
+    said = capsys.readouterr().out
+    printed = re.findall(r"(?m)^   (\S+)\s+= \[", said)
+    assert printed == ["p", "y", "X_norm", "W_lm", "rstd_t"]
 
 
 def test_answers_from_a_pipe_that_never_ends(monkeypatch, capsys):

@@ -42,11 +42,11 @@ entry = Entry(
         "衡量每个查询与每个键的匹配程度。",
     ),
     why=Words(
-        "A dot product is large when two vectors point in similar directions. If their components are independent "
-        "with mean 0 and variance 1, a sum of D products has variance D; dividing by √D restores variance 1, and "
-        "softmax does not saturate.",
-        "两个向量的方向越接近，点积越大。若各分量相互独立、均值为 0、方差为 1，则 D 个乘积之和的方差为 D；除以 √D 后"
-        "方差回到 1，softmax 不会饱和。",
+        "A dot product is large when two vectors point in similar directions. A sum of D products of random numbers "
+        "is typically √D times as large as one of them. Dividing by √D takes that back, so softmax does not give "
+        "nearly everything to one key.",
+        "两个向量的方向越接近，点积越大。D 个随机数的乘积相加，通常是单个乘积的 √D 倍；除以 √D 就抵消了这一点，"
+        "softmax 才不会把几乎全部权重给一个键。",
     ),
     why_back=Words(
         "Q[t] contributes to S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D: two matrix "

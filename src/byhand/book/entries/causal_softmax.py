@@ -63,7 +63,7 @@ def exponentials(inputs, result):
 
     scores, seen = np.where(result == 0, -np.inf, inputs[0]), result != 0
     e = np.where(seen, np.exp(scores - scores.max(axis=-1, keepdims=True)), 0.0)
-    return (r"e^{S + M - m}", e), (r"\textstyle\sum_{s \le t} e^{S_{t,s} - m_t}", e.sum(axis=-1, keepdims=True))
+    return (r"e^{S_{t,s} - m_t}", e), (r"\textstyle\sum_{s \le t} e^{S_{t,s} - m_t}", e.sum(axis=-1, keepdims=True))
 
 
 entry = Entry(
@@ -92,9 +92,9 @@ entry = Entry(
         "一行权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂P 的加权平均。被遮住的分数不影响任何权重。",
     ),
     on_paper=(
-        r"P_t = \mathrm{softmax}(S_t + M_t), \quad "
-        r"M_{t,s} = \begin{cases} 0 & s \le t \\ -\infty & s > t \end{cases}",
-        r"\partial S_t = P_t \odot \left( \partial P_t - \sum_s \partial P_{t,s}\, P_{t,s} \right)",
+        r"P_{t,s} = \begin{cases} \frac{e^{S_{t,s} - m_t}}{\sum_{j \le t} e^{S_{t,j} - m_t}} & s \le t \\ "
+        r"0 & s > t \end{cases}, \quad m_t = \max_{j \le t} S_{t,j}",
+        r"\partial S_{t,s} = P_{t,s} \left( \partial P_{t,s} - \sum_j \partial P_{t,j}\, P_{t,j} \right)",
     ),
     on_the_way=exponentials,
     place=("attention", 6),

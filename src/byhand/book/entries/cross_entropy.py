@@ -25,7 +25,7 @@ def probabilities(inputs, result):
     e = np.exp(z - z.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     of_targets = np.take_along_axis(p, y[..., None], axis=-1)
-    return ("p", p), (r"-\log p_{n,y_n}", -np.log(of_targets))
+    return ("p", p), (r"-\ln p_{n,y_n}", -np.log(of_targets))
 
 
 entry = Entry(
@@ -50,11 +50,14 @@ entry = Entry(
         "可以比较。",
     ),
     why_back=Words(
-        "Raising the target's logit raises log p at the rate 1 − p; raising any other logit lowers log p at the rate "
-        "of that one's probability. The gradient of −log p is therefore prediction minus target; the "
-        "mean divides it by N.",
-        "提高目标的 logit，log p 以 1 − p 的速率上升；提高其他任何一个 logit，log p 以它所对应概率的速率下降。所以 "
-        "−log p 的梯度是预测减目标，取平均时再除以 N。",
+        "Every logit raises the loss at the rate of its own probability. The target's logit also lowers it at the "
+        "rate 1. Together this is prediction minus target; the mean divides it by N.",
+        "每个 logit 都以自己的概率为比率使损失增大；目标的 logit 同时又以比率 1 使损失减小。合起来就是预测减目标，"
+        "取平均时再除以 N。",
+    ),
+    on_paper=(
+        r"L = \frac{1}{N} \sum_n -\ln p_{n,y_n}, \quad p_{n,v} = \frac{e^{z_{n,v}}}{\sum_u e^{z_{n,u}}}",
+        r"\partial z_{n,v} = \frac{\partial L}{N} \left( p_{n,v} - [v = y_n] \right)",
     ),
     saved=("p",),
     on_the_way=probabilities,

@@ -49,14 +49,29 @@ entry = Entry(
         "along these two directions: both averages are subtracted.",
         "把 x 整体平移或伸缩，结果都不变，所以导数在这两个方向上没有分量：公式中减去的两个平均值就是这两个分量。",
     ),
-    without=((r"y = g \odot \hat{x} + b", r"y = \hat{x}"), (r"h = g \odot \partial y", r"h = \partial y")),
+    on_paper=(
+        r"y_{t,i} = g_i\, \hat{x}_{t,i} + b_i, \quad "
+        r"\hat{x}_{t,i} = \frac{x_{t,i} - \mu_t}{\sqrt{\sigma_t^2 + \epsilon}}, \quad "
+        r"\mu_t = \frac{1}{C} \sum_j x_{t,j}, \quad \sigma_t^2 = \frac{1}{C} \sum_j (x_{t,j} - \mu_t)^2",
+        r"\partial x_{t,i} = \mathrm{rstd}_t \left( h_{t,i} - \frac{1}{C} \sum_j h_{t,j} - "
+        r"\hat{x}_{t,i}\, \frac{1}{C} \sum_j h_{t,j}\, \hat{x}_{t,j} \right), \quad "
+        r"\mathrm{rstd}_t = \frac{1}{\sqrt{\sigma_t^2 + \epsilon}}, \quad "
+        r"h_{t,i} = g_i\, \partial y_{t,i}, \quad \partial g_i = \sum_t \partial y_{t,i}\, \hat{x}_{t,i}, \quad "
+        r"\partial b_i = \sum_t \partial y_{t,i}",
+    ),
+    without=(
+        (r"g_i\, \hat{x}_{t,i} + b_i, \quad \hat{x}_{t,i} = ", ""),
+        (r", \quad h_{t,i} = g_i\, \partial y_{t,i}", ""),
+        ("h", r"\partial y"),
+        (r"\hat{x}", "y"),
+    ),
     place=("stream", 1),
     asked=(
         "nn.LayerNorm, F.layer_norm, ln_f, input_layernorm, post_attention_layernorm, normalize activations, "
         "why normalise, gamma and beta, 归一化, 层规范化, 为什么要归一化"
     ),
     labels_zh={"mean": "均值", "var": "方差", "avg": "均值", "xhat": "x\u0302"},
-    saved=(r"\hat{x}", r"\frac{1}{\sqrt{\sigma^2 + \epsilon}}"),
+    saved=(r"\hat{x}", r"\mathrm{rstd}_t"),
     settings={"eps": r"\epsilon"},
     notations=(
         "LN(x)",

@@ -39,10 +39,10 @@ entry = Entry(
         "每个结果都是该行与 W 的一列的点积，两者方向越接近，结果越大。所有词元共用同一个 W。",
     ),
     why_back=Words(
-        "x[i] contributes to result j with the factor W[i,j], so ∂x sums over j. All rows use W[i,j] and b[j], so "
-        "∂W and ∂b sum over the rows.",
-        "x[i] 以系数 W[i,j] 影响第 j 个结果，所以 ∂x 对 j 求和。每一行都用到 W[i,j] 与 b[j]，所以 ∂W 与 ∂b 对"
-        "行求和。",
+        "x[i] is multiplied by W[i,j] in every result j, so ∂x[i] adds up over j. Every row uses the same weights "
+        "and biases, so their gradients add up over the rows.",
+        "x[i] 在每个结果 j 中都与 W[i,j] 相乘，所以 ∂x[i] 对 j 求和。每一行都用同样的权重与偏置，"
+        "所以它们的梯度对各行求和。",
     ),
     without=((" + b", ""),),
     place=("stream", 3),

@@ -54,6 +54,11 @@ entry = Entry(
         "parameter-efficient fine-tuning, BA x, delta W, merge_and_unload, 低秩适配, 低秩适应, 适配器, 参数高效微调"
     ),
     saved=("", "B"),
+    on_paper=(
+        r"Y' = Y + s\, H B",
+        r"\partial Y = \partial Y', \quad \partial H = s\, \partial Y' B^{\top}, \quad "
+        r"\partial B = s \sum_{\mathrm{rows}} H^{\top} \partial Y'",
+    ),
     settings={"scale": "s"},
     notations=(
         "h = W_0 x + B A x",

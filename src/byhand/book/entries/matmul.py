@@ -39,10 +39,12 @@ entry = Entry(
         "所以它不出现在结果中。",
     ),
     why_back=Words(
-        "For every n, A[m,k] contributes to Y[m,n] with the factor B[k,n]. Summed over n, this is ∂Y times B "
-        "transposed; ∂B follows in the same way.",
-        "对每个 n，A[m,k] 以系数 B[k,n] 影响 Y[m,n]。对 n 求和就是 ∂Y 乘以 B 的转置；∂B 同理。",
+        "A[m,k] is multiplied by B[k,n] in every Y[m,n] of its row. Its gradient adds up ∂Y[m,n] × B[k,n] over n: a "
+        "row of ∂Y times a row of B, which is a column of B transposed. ∂B follows in the same way.",
+        "A[m,k] 在所在行的每个 Y[m,n] 中都与 B[k,n] 相乘，所以它的梯度是 ∂Y[m,n] × B[k,n] 对 n 求和：∂Y 的一行乘以 "
+        "B 的一行，也就是 B 转置后的一列。∂B 同理。",
     ),
+    on_paper=(r"Y = A B", r"\partial A = \partial Y\, B^{\top}, \quad \partial B = A^{\top} \partial Y"),
     place=("arrays", 3),
     asked=(
         "torch.matmul, torch.mm, torch.bmm, np.dot, matrix multiply, multiply two matrices, "

@@ -46,7 +46,20 @@ entry = Entry(
         "it is subtracted.",
         "把 x 整体伸缩，结果不变，所以导数在 x 的方向上没有分量：公式中减去的就是这个分量。",
     ),
-    without=((r"y = g \odot \hat{x}", r"y = \hat{x}"), (r"h = g \odot \partial y", r"h = \partial y")),
+    on_paper=(
+        r"y_{t,i} = g_i\, \hat{x}_{t,i}, \quad \hat{x}_{t,i} = \frac{x_{t,i}}{\sqrt{r_t + \epsilon}}, \quad "
+        r"r_t = \frac{1}{C} \sum_j x_{t,j}^2",
+        r"\partial x_{t,i} = \mathrm{rstd}_t \left( h_{t,i} - "
+        r"\hat{x}_{t,i}\, \frac{1}{C} \sum_j h_{t,j}\, \hat{x}_{t,j} \right), \quad "
+        r"\mathrm{rstd}_t = \frac{1}{\sqrt{r_t + \epsilon}}, \quad "
+        r"h_{t,i} = g_i\, \partial y_{t,i}, \quad \partial g_i = \sum_t \partial y_{t,i}\, \hat{x}_{t,i}",
+    ),
+    without=(
+        (r"g_i\, \hat{x}_{t,i}, \quad \hat{x}_{t,i} = ", ""),
+        (r", \quad h_{t,i} = g_i\, \partial y_{t,i}", ""),
+        ("h", r"\partial y"),
+        (r"\hat{x}", "y"),
+    ),
     place=("stream", 1),  # behind layer_norm
     asked=(
         "nn.RMSNorm, F.rms_norm, LlamaRMSNorm, Qwen2RMSNorm, Qwen3RMSNorm, T5LayerNorm, variance_epsilon, "
@@ -54,7 +67,7 @@ entry = Entry(
         "均方根层归一化, 不减均值的归一化, RMSNorm 与 LayerNorm 的区别"
     ),
     labels_zh={"mean": "均值", "avg": "均值", "xhat": "x\u0302"},
-    saved=(r"\hat{x}", r"\frac{1}{\sqrt{\overline{x^2} + \epsilon}}"),
+    saved=(r"\hat{x}", r"\mathrm{rstd}_t"),
     settings={"eps": r"\epsilon"},
     notations=(
         "RMSNorm(x)",

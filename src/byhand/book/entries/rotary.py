@@ -96,13 +96,13 @@ entry = Entry(
         "旋转矩阵的转置就是反向旋转，所以导数按相反的角度转回去：只有正弦的符号改变。",
     ),
     on_paper=(
-        r"y_i = x_i \cos a - x_j \sin a, \quad y_j = x_j \cos a + x_i \sin a, "
-        r"\quad a = (\mathrm{start} + t)\, b^{-2p/R}",
-        r"\partial x_i = \partial y_i \cos a + \partial y_j \sin a, "
-        r"\quad \partial x_j = \partial y_j \cos a - \partial y_i \sin a",
+        r"y_{t,i} = x_{t,i} \cos a_t - x_{t,j} \sin a_t, \quad y_{t,j} = x_{t,j} \cos a_t + x_{t,i} \sin a_t, "
+        r"\quad a_t = (\mathrm{start} + t)\, b^{-2p/R}",
+        r"\partial x_{t,i} = \partial y_{t,i} \cos a_t + \partial y_{t,j} \sin a_t, \quad "
+        r"\partial x_{t,j} = \partial y_{t,j} \cos a_t - \partial y_{t,i} \sin a_t",
     ),
     without=((r"(\mathrm{start} + t)", "t"),),
-    saved=(r"\cos a", r"\sin a"),
+    saved=(r"\cos a_t", r"\sin a_t"),
     settings={"base": "b", "width": "R"},
     place=("attention", 3),
     asked=(

@@ -33,7 +33,7 @@ def exponentials(inputs, result):
 
     (x,) = inputs
     e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return (r"e^{x - m}", e), (r"\textstyle\sum_j e^{x_j - m}", e.sum(axis=-1, keepdims=True))
+    return (r"e^{x_{t,i} - m_t}", e), (r"\textstyle\sum_j e^{x_{t,j} - m_t}", e.sum(axis=-1, keepdims=True))
 
 
 entry = Entry(
@@ -62,6 +62,10 @@ entry = Entry(
         "The weights always sum to 1, so one can gain only what the others lose: the weighted mean of ∂p is "
         "subtracted.",
         "权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂p 的加权平均。",
+    ),
+    on_paper=(
+        r"p_{t,i} = \frac{e^{x_{t,i} - m_t}}{\sum_j e^{x_{t,j} - m_t}}, \quad m_t = \max_j x_{t,j}",
+        r"\partial x_{t,i} = p_{t,i} \left( \partial p_{t,i} - \sum_j \partial p_{t,j}\, p_{t,j} \right)",
     ),
     on_the_way=exponentials,
     place=("attention", 8),

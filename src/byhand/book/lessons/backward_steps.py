@@ -1,7 +1,4 @@
-"""Backward steps of a lesson: the gradients that each application passes to its inputs, and their sums.
-
-A gradient is written as its arithmetic; a sum of cotangents times slopes with the letters of both.
-"""
+"""Backward steps of a lesson: the gradients that each application passes to its inputs, and their sums."""
 
 from __future__ import annotations
 
@@ -14,23 +11,20 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import findings
-from byhand.book.lessons.forward_steps import WorkedElement, arrays_of, defined, floats, with_inputs
-from byhand.book.lessons.lesson import Array, Number, Step, factor, form, leaf_text, number_text, rows_of, term_value
+from byhand.book.lessons.formulas import QUAD, StepFormula, said
+from byhand.book.lessons.forward_steps import arrays_of, floats, inputs_of, is_size, letter_in
+from byhand.book.lessons.lesson import Array, Number, Step, form, leaf_text, rows_of
+from byhand.book.lessons.letters import PARTIAL, label, share, stands_in
 from byhand.book.lessons.naming import place, short, squeezed
+from byhand.book.lessons.working import Element, Working, with_one_whole
 from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Asked, Mistake, mistakes
 from byhand.book.words.language import Words
-from byhand.book.words.plain_math import plain
-from byhand.engine import BackwardStep
-from byhand.engine.terms import Term, number
-from byhand.tracing.answers import Answer
+from byhand.engine import BackwardStep, Tensor
+from byhand.engine.terms import Term, element, leaves, total
 from byhand.tracing.gradients import Gradients, passed_back
-from byhand.tracing.passes import Pass
 from byhand.tracing.settled import settled_backward
 from byhand.tracing.trace import Trace
-
-ONE = number(1)
-MANY = 6  # addends; a longer sum shows only its ends
 
 
 def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
@@ -40,179 +34,190 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
     for back in gradients.steps:
         for name in trace.result_names(back.node):
             steps += _total_step(gradients, name)
-        steps.append(_step(gradients, back))
+        steps.append(_ApplicationBack(gradients, back).step())
     return steps + [
         step for name in gradients.by_name if name in trace.leaves for step in _total_step(gradients, name)
     ]
 
 
-def _step(gradients: Gradients, back: BackwardStep) -> Step:
-    """Return one application in the backward pass as a step."""
-    trace, equation = gradients.trace, back.node.equation
-    numbers: list[Number] = []
-    arrays: dict[str, Array] = {}
-    for slot, (tensor, d) in enumerate(zip(back.node.inputs, back.d_inputs, strict=True)):
-        name = trace.name(tensor)
-        if d is None or not tensor.requires_grad or name in arrays:
-            continue
-        together = np.asarray(passed_back(back, tensor))
-        if not equation.moves:
-            numbers += _gradient_numbers(gradients, back, slot, together)
-        arrays[name] = _slope(equation.inputs[slot].latex, name, together)
-    letters = _letters(back)
-    known = [
-        _slope(letter, name, np.asarray(d))
-        for letter, name, d in zip(letters, trace.result_names(back.node), back.d_results, strict=True)
-    ]
-    finding = findings()[equation.name]
-    return Step(
-        Words(f"Derivative: {finding.title.en}", f"导数：{finding.title.zh}"),
-        with_inputs(
-            finding.derivative_formula,
-            equation,
-            tuple(short(trace.name(tensor)) for tensor in back.node.inputs),
-            *((f"∂{plain(letter)}", array.name) for letter, array in zip(letters, known, strict=True)),
-        ),
-        str(finding.derivative),
-        tuple(numbers),
-        rows_of(arrays.values()),
-        stem=finding.name,
-        is_derivative=True,
-        goal=_goal([array.name for array in known], [array.name for array in arrays.values()]),
-        why=ENTRIES[finding.name].why_back,
-        inputs=(*known, *_read(back, trace)),
-        arrays=tuple(arrays.values()),
-        origin=(gradients, back),
-    )
+def _slope(gradients: Gradients, name: str, d: Any, number: int = 0) -> Array:
+    """Return a gradient of a tensor as an array; with a number, the share that this use of it passed back."""
+    letter = f"{PARTIAL}{letter_in(gradients.trace, name)}"
+    if number:
+        part = share(letter, number)
+        return Array(part, label(part), squeezed(d))
+    return Array(letter, f"∂{short(name)}", squeezed(d))
 
 
-def _goal(known: list[str], wanted: list[str]) -> Words:
-    """Return the goal of a backward step."""
-    return Words(
-        f"From {', '.join(known)} to {', '.join(wanted)}: the derivative of the loss with respect to each input.",
-        f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即损失对各个输入的导数。",
-    )
+class _ApplicationBack:
+    """One application in the backward pass."""
 
+    def __init__(self, gradients: Gradients, back: BackwardStep) -> None:
+        self.gradients, self.back, self.node = gradients, back, back.node
+        trace, self.equation = gradients.trace, back.node.equation
+        self.entry, self.finding = ENTRIES[self.equation.name], findings()[self.equation.name]
+        results = trace.result_names(self.node)
+        self.inputs = inputs_of(trace, self.node)
+        self.results = arrays_of(trace, map(trace.tensor, results))
+        self.known = tuple(_slope(gradients, n, d) for n, d in zip(results, back.d_results, strict=True))
+        self.made: dict[int, Array] = {}  # by slot; of a tensor that is read twice, the first
+        for slot, (tensor, d) in enumerate(zip(self.node.inputs, back.d_inputs, strict=True)):
+            seen = any(tensor is self.node.inputs[other] for other in self.made)
+            if d is not None and tensor.requires_grad and not seen:
+                self.made[slot] = self._made(tensor)
+        self.formula = StepFormula(self.equation, self.inputs, self.results)
+        self.latex = self._shares(self.formula.derivative(self.made))
 
-def _letters(back: BackwardStep) -> list[str]:
-    """Return the letter of each result, as the derivative's formula has it."""
-    equation = back.node.equation
-    letters = [symbol.latex for symbol in equation.results]
-    if letters[0] in (symbol.latex for symbol in equation.inputs):
-        letters = [f"{letters[0]}_{{out}}"]  # the residual stream is X before and after
-    return letters
+    def _made(self, tensor: Tensor) -> Array:
+        uses, name = self.gradients.uses(tensor), self.gradients.trace.name(tensor)
+        number = uses.index(self.back) + 1 if len(uses) > 1 else 0
+        return _slope(self.gradients, name, passed_back(self.back, tensor), number)
 
+    def _shares(self, latex: str) -> str:
+        """Name each derivative that is only one use's share as a share."""
+        for slot, array in self.made.items():
+            number = re.match(r"\\partial_(\d)", array.letter)
+            letter = self.inputs[slot].letter
+            begins = (f"{PARTIAL}{letter}", f"{PARTIAL}({letter})")
+            lines = latex.split(QUAD)
+            latex = QUAD.join(share(x, int(number[1])) if number and x.startswith(begins) else x for x in lines)
+        return latex
 
-def _slope(letter: str, name: str, d: np.ndarray) -> Array:
-    return Array(rf"\partial {letter}", f"∂{short(name)}", squeezed(d))
+    def step(self) -> Step:
+        """Return it as a step."""
+        made = tuple(self.made.values())
+        read = self._read()
+        known, wanted = (list(dict.fromkeys(array.label for array in arrays)) for arrays in (self.known, made))
+        return Step(
+            Words(f"Derivative: {self.finding.title.en}", f"导数：{self.finding.title.zh}"),
+            said(self.latex, (*self.known, *read)),
+            str(self.finding.derivative),
+            () if self.equation.moves else tuple(n for slot in self.made for n in self._numbers(slot)),
+            rows_of(made),
+            latex=self.latex,
+            stem=self.finding.name,
+            is_derivative=True,
+            goal=Words(
+                f"From {', '.join(known)} to {', '.join(wanted)}: how much the loss changes with each of these "
+                "numbers.",
+                f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即这些数变化时损失变化多少。",
+            ),
+            why=self.formula.in_words(self.entry.why_back),
+            reason=self.entry.why_back,
+            inputs=(*self.known, *read),
+            arrays=made,
+            origin=(self.gradients, self.back),
+        )
 
+    def _read(self) -> tuple[Array, ...]:
+        """Return the arrays of the forward pass and the settings whose letters stand in the derivative's formula."""
+        passed = (array.letter for array in (*self.inputs, *self.results))
+        of = "|".join(rf"{x}|\({x}\)" for x in sorted(map(re.escape, passed), key=len, reverse=True))
+        bare = re.sub(rf"\\partial(_\d)? *({of})(?![A-Za-z'])", "", self.latex)
+        saved = [
+            Array(self.formula.written(letter), "", squeezed(kept))
+            for letter, kept in zip(self.entry.saved, self.node.saved, strict=False)
+            if letter
+        ]
+        named = {array.letter: array for array in (*saved, *self.inputs, *self.results)}
+        static = {self.entry.settings.get(name, name): x for name, x in self.node.static.items()}
+        static = {letter: x for letter, x in static.items() if isinstance(x, float | int)} | self._constants()
+        settings = (Array(letter, "", np.asarray(x)) for letter, x in static.items() if letter)
+        arrays = (array for array in (*named.values(), *settings) if stands_in(array.letter, bare))
+        return tuple(arrays)
 
-def _read(back: BackwardStep, trace: Pass) -> list[Array]:
-    """Return the arrays of the forward pass whose letters stand in the derivative's formula."""
-    equation, formula = back.node.equation, findings()[back.node.equation.name].latex_derivative
-    inputs, results = map(trace.name, back.node.inputs), trace.result_names(back.node)
-    arrays = [
-        *arrays_of(equation.inputs, inputs, back.node.inputs),
-        *arrays_of(equation.results, results, map(trace.tensor, results)),
-    ]
-    for letter, kept in zip(ENTRIES[equation.name].saved, back.node.saved, strict=False):
-        if letter:
-            arrays.append(Array(letter, "", squeezed(kept)))
-    bare = re.sub(r"\\partial\s*\w+", "", formula)
-    return [
-        array
-        for array in arrays
-        if not array.name or re.search(rf"(?<![a-zA-Z\\]){re.escape(array.letter)}(?![a-zA-Z])", bare)
-    ]
+    def _constants(self) -> dict[str, float]:
+        """Return the sizes that the arithmetic names, such as D."""
+        if self.equation.moves or not self.made:
+            return {}
+        slot = next(iter(self.made))
+        terms = (self._term(slot, index)[0] for index in np.ndindex(*self.node.inputs[slot].shape))
+        return next(filter(None, ({x.label: x.value for x in leaves(term) if is_size(x)} for term in terms)), {})
 
-
-def _gradient_numbers(gradients: Gradients, back: BackwardStep, slot: int, d: np.ndarray) -> Iterator[Number]:
-    """Yield every element of the gradient that an application passes to one of its inputs, with its arithmetic."""
-    node, tensor = back.node, back.node.inputs[slot]
-    data = tuple(t.data for t in node.inputs)
-    plain_data, d_result = floats(data), np.asarray(back.d_results[0], dtype=np.float64)
-    stem, leaf = node.equation.name, leaf_text(data)
-    seen: set[Any] = set()
-    for index in np.ndindex(*d.shape):
-        answer = gradients.contribution(back, tensor, index)
+    def _term(self, slot: int, index: tuple[int, ...]) -> tuple[Term, float, Any]:
+        answer = self.gradients.contribution(self.back, self.node.inputs[slot], index)
         assert answer.term
-        term = answer.term
-        if _is_shared(term):
-            text, letters = _shared(answer, term, d.shape)
-        else:
-            term = _as_numbers(term)
-            yield from defined(stem, term, WorkedElement(index, d.shape, data), seen)
-            text, letters = arithmetic.expression(arithmetic.simplified(term), leaf), ""
-        asked = Asked(index, plain_data, node.static, d_result, slot)
-        wrong = tuple(mistakes(ENTRIES[stem].gradient_mistakes, term, asked))
-        yield Number(place(f"∂{answer.name}", index, d.shape), text, answer.value, form(d[index]), wrong, letters)
+        return answer.term, answer.value, answer.arrays
+
+    def _numbers(self, slot: int) -> Iterator[Number]:
+        """Return every element of the gradient of one of the inputs, with its arithmetic."""
+        array, shape = self.made[slot], self.node.inputs[slot].shape
+        d, stem = np.asarray(passed_back(self.back, self.node.inputs[slot])), self.equation.name
+        saved = [self._label_of(kept) for kept in self.node.saved]
+        labels = (*(known.label for known in self.known), *saved)
+        working = Working(shape, (*self.back.d_results, *self.node.saved), labels, self.formula)
+        plain_data = floats(tensor.data for tensor in self.node.inputs)
+        d_result = np.asarray(self.back.d_results[0], dtype=np.float64)
+        right = self._line(array.letter).partition("= ")[2]
+        in_front = not re.match(r"(\\frac\{|\()*\\partial", right)
+
+        def parts() -> Iterator[Number | Element]:
+            seen: set[Any] = set()
+            for index in np.ndindex(*shape):
+                term, value, _ = self._term(slot, index)
+                asked = Asked(index, plain_data, self.node.static, d_result, slot)
+                wrong = tuple(mistakes(ENTRIES[stem].gradient_mistakes, term, asked))
+                term = _slopes_first(term) if in_front else term
+                yield from working.defined(term, index, seen, {})
+                named = place(array.label, index, shape)
+                yield working.number(named, term, index, value, form(d[index]), wrong, False), term, index
+
+        return with_one_whole(parts(), working)
+
+    def _line(self, letter: str) -> str:
+        return next((line for line in self.latex.split(QUAD) if line.startswith(letter)), "")
+
+    def _label_of(self, kept: Any) -> str:
+        """Return the label of an array that was saved: an input's, a result's, or none."""
+        for tensor, array in zip(self.node.inputs, self.inputs, strict=True):
+            if tensor.data is kept:
+                return array.label
+        if self.results[0].data.size == np.size(kept) and np.array_equal(self.results[0].data, squeezed(kept)):
+            return self.results[0].label
+        return ""
 
 
-def _as_numbers(term: Term) -> Term:
-    """Return a term whose leaves are numbers alone: their places in what the forward pass saved are no lesson's."""
-    if term.source is not None:
-        return number(term.value)
-    return replace(term, parts=tuple(map(_as_numbers, term.parts))) if term.parts else term
-
-
-def _is_shared(term: Term) -> bool:
-    """Return whether a term is a sum of cotangents, each times one slope or by itself, as `shares` makes it."""
-    pairs = [part.parts or (part, ONE) for part in term.parts]
-    return term.op == "sum" and all(len(pair) == 2 and pair[0].value and not pair[0].parts for pair in pairs)
-
-
-def _shared(answer: Answer, term: Term, shape: tuple[int, ...]) -> tuple[str, str]:
-    """Write a sum of cotangents times slopes, in numbers and in letters; only the ends of a long one."""
-    target = place(answer.name, answer.index, shape)
-    numbers, letters = [], []
-    for cotangent, slope in (part.parts or (part, ONE) for part in term.parts):
-        d, by = term_value(cotangent, answer.arrays), term_value(slope, answer.arrays)
-        which, index = cotangent.source or (0, ())
-        result = place(answer.origins[which]["name"], index, answer.arrays[which].shape)
-        if slope.value:
-            numbers.append(number_text(d) if float(by) == 1 else f"{factor(d)} × {factor(by)}")
-        if slope.value or slope.label.startswith("∂"):
-            letters.append(f"∂{result} × ∂{result}/∂{target}")
-    if len(numbers) > MANY:
-        numbers, letters = ([*parts[:2], "…", parts[-1]] for parts in (numbers, letters))
-    return " + ".join(numbers).replace("+ −", "− ") or "0", " + ".join(letters)
+def _slopes_first(term: Term) -> Term:
+    """Return a sum of products of two, the factors exchanged: x times ∂y, as in the formula x^T ∂y."""
+    if term.op != "sum" or not all(part.op == "product" and len(part.parts) == 2 for part in term.parts):
+        return term
+    return replace(term, parts=tuple(replace(part, parts=tuple(reversed(part.parts))) for part in term.parts))
 
 
 def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
     """Return the step that adds a tensor's gradients from several uses; none for a single use."""
-    tensor, name = gradients.trace.tensor(tensor_name), short(tensor_name)
+    tensor = gradients.trace.tensor(tensor_name)
     parts = [passed_back(back, tensor) for back in gradients.uses(tensor)] if tensor.requires_grad else []
     if len(parts) < 2:
         return []
-    total = gradients.by_name[tensor_name]
-    numbers = tuple(
-        Number(
-            place(f"∂{name}", index, total.shape),
-            " + ".join(factor(part[index]) for part in parts),
-            float(total[index]),
-            form(total[index]),
-            (Mistake("forgot one of the ways", "漏掉了其中一路", float(parts[-1][index])),),
-        )
-        for index in np.ndindex(*total.shape)
-    )
-    result = Array(r"\text{a} + \text{b}" if len(parts) == 2 else r"\textstyle\sum", f"∂{name}", squeezed(total))
+    data = gradients.by_name[tensor_name]
+    result = _slope(gradients, tensor_name, data)
+    shares = tuple(_slope(gradients, tensor_name, part, k) for k, part in enumerate(parts, 1))
+    latex = f"{result.letter} = {' + '.join(array.letter for array in shares)}"
+    of = result.label.removeprefix("∂")
+    numbers: list[Number] = []
+    for index in np.ndindex(*data.shape):
+        term = total(element(tuple(parts), k, index, "") for k in range(len(parts)))
+        slip = Mistake("forgot one of the ways", "漏掉了其中一路", float(parts[-1][index]))
+        letters = " + ".join(place(array.label, index, data.shape) for array in shares)
+        value, named = float(data[index]), place(result.label, index, data.shape)
+        expression, digits = arithmetic.written(term, leaf_text(parts), value)
+        numbers.append(Number(named, expression, value, form(data[index]), (slip,), letters, digits=digits))
     return [
         Step(
-            Words(f"The gradients of {name} add up", f"{name} 的各路梯度相加"),
-            Words("d_x = the sum of the gradients that the uses of x passed back", "∂x = x 每次使用时传回的梯度之和"),
+            Words(f"The gradients of {of} add up", f"{of} 的各路梯度相加"),
+            said(latex, ()),
             str(findings()["backward"].forward),
-            numbers,
+            tuple(numbers),
             rows_of([result]),
-            inputs=tuple(
-                Array(rf"\text{{{letter}}}", f"∂{name}", squeezed(part))
-                for letter, part in zip("abcdef", parts, strict=False)
-            ),
+            latex=latex,
+            inputs=shares,
             arrays=(result,),
             origin=(gradients, tensor_name),
-            goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 每次使用时传回的梯度相加。"),
+            goal=Words(f"Add up what each use of {of} passed back.", f"把 {of} 每次使用时传回的梯度相加。"),
             why=Words(
-                f"A change in {name} affects the loss through every use at once, and small effects add up.",
-                f"{name} 的变化同时通过每一处使用影响损失，这些影响相加。",
+                f"A change in {of} affects the loss through every use at once, and small effects add up.",
+                f"{of} 的变化同时通过每一处使用影响损失，这些影响相加。",
             ),
         )
     ]

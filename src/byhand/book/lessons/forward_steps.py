@@ -5,36 +5,37 @@ No number is typed by hand: other weights give another lesson.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import findings
-from byhand.book.lessons.lesson import Array, NamedArrays, Number, Step, form, grid, leaf_text, rows_of, term_value
+from byhand.book.lessons.formulas import StepFormula, said
+from byhand.book.lessons.lesson import Array, NamedArrays, Number, Step, form, grid, rows_of
+from byhand.book.lessons.letters import letter, stands_in
 from byhand.book.lessons.naming import place, short, squeezed
-from byhand.book.lessons.roles import role
-from byhand.book.numbers import arithmetic
+from byhand.book.lessons.roles import MODEL, Role, Roles, role
+from byhand.book.lessons.working import Element, Working, with_one_whole
 from byhand.book.numbers.exact import exact_array
-from byhand.book.practice.edits import Asked, Mistake, mistakes
+from byhand.book.practice.edits import Asked, mistakes
 from byhand.book.words.language import Words
-from byhand.book.words.plain_math import plain
-from byhand.engine import Equation, Symbol, Tensor
-from byhand.engine.terms import Index, Term, labelled, leaves
+from byhand.engine import Node, Tensor
+from byhand.engine.terms import Term, leaves
 from byhand.equations.adamw import adamw
 from byhand.layers.parameter import Parameter
+from byhand.tracing.passes import Pass
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
 from byhand.tracing.updates import rule_trace
 from byhand.update_rules import UpdateRule
 
 
-def forward_steps(trace: Trace, names: Callable[[str], bool] = lambda name: True) -> list[Step]:
-    """Return a step for each application whose (first) result's name is wanted."""
-    return [forward_step(a, trace) for a in trace.applications if names(trace.name(a.results[0]))]
+def forward_steps(trace: Trace, roles: Roles = MODEL) -> list[Step]:
+    """Return a step for each application; `roles` says what their results are for."""
+    return [forward_step(application, trace, roles) for application in trace.applications]
 
 
 def given(trace: Trace) -> NamedArrays:
@@ -42,12 +43,43 @@ def given(trace: Trace) -> NamedArrays:
     return tuple((short(name), grid(tensor.data)) for name, tensor in trace.leaves.items())
 
 
-def forward_step(application: Application, trace: Trace) -> Step:
+def forward_step(application: Application, trace: Trace, roles: Roles = MODEL) -> Step:
     """Return one application as a step: every element of its results."""
-    sources = tuple(map(trace.name, application.inputs))
-    letters = tuple(_said(tensor, name) for tensor, name in zip(application.inputs, sources, strict=True))
+    inputs = tuple(
+        replace(array, name=_said(tensor, array.name))
+        for tensor, array in zip(application.inputs, inputs_of(trace, application), strict=True)
+    )
+    results, stem = arrays_of(trace, application.results), application.equation.name
     readers = sum(any(t is application.inputs[0] for t in a.inputs) for a in trace.applications)
-    return _step(application, trace, tuple(map(trace.name, application.results)), letters, alone=readers == 1)
+    here = role(roles, stem, results[0].name, alone=readers == 1)
+    return _step(application, trace, inputs, results, here)
+
+
+def arrays_of(trace: Pass, tensors: Iterable[Tensor]) -> tuple[Array, ...]:
+    """Return tensors of a pass as arrays of a step."""
+    return tuple(
+        Array(letter_in(trace, name), short(name), squeezed(tensor.data))
+        for name, tensor in ((trace.name(tensor), tensor) for tensor in tensors)
+    )
+
+
+def inputs_of(trace: Pass, use: Application | Node) -> tuple[Array, ...]:
+    """Return what an application reads as arrays of a step.
+
+    One that nobody named, or only as the code does (`gain`), has the equation's letter.
+    """
+    return tuple(
+        array
+        if tensor.node or (tensor.name and array.letter != rf"\text{{{symbol.name}}}")
+        else replace(array, letter=symbol.latex)
+        for symbol, tensor, array in zip(use.equation.inputs, use.inputs, arrays_of(trace, use.inputs), strict=False)
+    )
+
+
+def letter_in(trace: Pass, name: str) -> str:
+    """Return the letter of a tensor of a pass."""
+    made = trace.made.get(name)
+    return letter(name, made[0].equation.name if made else "")
 
 
 def _said(tensor: Tensor, name: str) -> str:
@@ -64,169 +96,110 @@ def update_step(
     rate = exact_array(lr) if before.dtype.kind == "O" else np.asarray(lr, dtype=before.dtype)
     trace = rule_trace(name, rule, rule.inputs(before, gradient, {"m": m, "v": v}, rate, t))
     (application,) = trace.applications
-    step = _step(application, trace, (f"{name}'",), (name, slope or f"∂{name}"))
+    names = (name, slope or f"∂{name}")
+    letters = (*map(letter, names), *(symbol.latex for symbol in adamw.inputs[len(names) :]))
+    inputs = tuple(
+        Array(latex, short(known), squeezed(tensor.data))
+        for latex, known, tensor in zip(
+            letters,
+            (*names, *(symbol.name for symbol in adamw.inputs[len(names) :])),
+            application.inputs,
+            strict=True,
+        )
+    )
+    new = Array(letter(f"{name}'"), f"{short(name)}'", squeezed(application.results[0].data))
+    step = _step(application, trace, inputs, (new,), settings={r"\epsilon": letter("eps")})
     results = tuple(tensor.data for tensor in application.results)
-    return replace(step, title=Words(f"AdamW, step {t}: {short(name)}", f"AdamW 第 {t} 步：{short(name)}")), results
+    title = Words(f"AdamW, step {t}: {inputs[0].label}", f"AdamW 第 {t} 步：{inputs[0].label}")
+    return replace(step, title=title), results
 
 
 def _step(
     application: Application,
     trace: Trace,
-    names: tuple[str, ...],
-    letters: tuple[str, ...],
-    alone: bool = False,
+    inputs: Sequence[Array],
+    results: Sequence[Array],
+    here: Role | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Step:
     """Return an application as a step.
 
-    names    of the shown results
-    letters  names of the inputs, in the order of the formula's letters
-    alone    whether nothing else reads the first input
+    here      what it is for in this place
+    settings  other letters of the equation's settings, by the equation's
     """
     equation = application.equation
-    finding = findings()[equation.name]
-    seen: set[Any] = set()
-    places = () if equation.moves else np.ndindex(*application.results[0].shape)
-    inputs = (*letters, *(symbol.name for symbol in equation.inputs[len(letters) :]))
-    arrays = arrays_of(equation.results, names, application.results)
-    here = role(equation.name, short(names[0]), alone)
+    finding, entry = findings()[equation.name], ENTRIES[equation.name]
+    formula = StepFormula(equation, inputs, results, settings)
+    numbers = () if equation.moves else tuple(_numbers(application, trace, inputs, results[0], formula))
+    latex = formula.forward()
+    known = _settings(application, trace, formula, latex)
     title = finding.title
     return Step(
         Words(f"{title.en}: {here.name.en}", f"{title.zh}：{here.name.zh}") if here else title,
-        with_inputs(finding.formula, equation, tuple(map(short, letters))),
+        said(latex, (*inputs, *known)),
         str(finding.forward),
-        tuple(n for index in places for n in _numbers(application, trace, names[0], index, seen)),
-        rows_of(arrays),
+        numbers,
+        rows_of(results),
+        latex=latex,
         stem=equation.name,
-        goal=here.goal if here else ENTRIES[equation.name].goal,
-        why=(here.why if here else None) or ENTRIES[equation.name].why,
-        inputs=(*arrays_of(equation.inputs, inputs, application.inputs), *_settings(application)),
-        arrays=arrays,
-        kept=_kept(application),
+        goal=here.goal if here else entry.goal,
+        why=(here.why if here else None) or formula.in_words(entry.why),
+        reason=(here.why if here else None) or entry.why,
+        inputs=(*inputs, *known),
+        arrays=tuple(results),
+        kept=_kept(application, formula),
         origin=(trace, application),
     )
 
 
-def arrays_of(symbols: Iterable[Symbol], names: Iterable[str], tensors: Iterable[Tensor]) -> tuple[Array, ...]:
-    """Return tensors as arrays of a step, with their letters and names."""
-    return tuple(
-        Array(symbol.latex, short(name), squeezed(tensor.data))
-        for symbol, name, tensor in zip(symbols, names, tensors, strict=False)
-    )
+def _settings(application: Application, trace: Trace, formula: StepFormula, latex: str) -> tuple[Array, ...]:
+    """Return the settings and sizes whose letters stand in the formula."""
+    letters = ENTRIES[application.equation.name].settings
+    found = {letters.get(name, name): x for name, x in application.static.items() if isinstance(x, float | int)}
+    if not application.equation.moves:
+        answer = trace.answer(trace.name(application.results[0]), (0,) * application.results[0].data.ndim)
+        constants = leaves(answer.term) if answer.term else ()
+        found |= {term.label: term.value for term in constants if is_size(term)}
+    arrays = (Array(formula.written(letter), "", np.asarray(x)) for letter, x in found.items() if letter)
+    return tuple(array for array in arrays if stands_in(array.letter, latex))
 
 
-def _settings(application: Application) -> tuple[Array, ...]:
-    """Return the settings that the entry has letters for."""
-    return tuple(
-        Array(letter, "", np.asarray(application.static[setting]))
-        for setting, letter in ENTRIES[application.equation.name].settings.items()
-        if letter and isinstance(application.static.get(setting), float)
-    )
+def is_size(leaf: Term) -> bool:
+    """Return whether a number of the arithmetic is a length, such as D."""
+    return leaf.source is None and leaf.label.isalpha() and leaf.label.isupper()
 
 
-def _kept(application: Application) -> tuple[Array, ...]:
+def _kept(application: Application, formula: StepFormula) -> tuple[Array, ...]:
     """Return the intermediate arrays that the entry names."""
     on_the_way = ENTRIES[application.equation.name].on_the_way
     if on_the_way is None:
         return ()
     found = on_the_way(floats(application.arrays), floats((application.results[0].data,))[0])
-    return tuple(Array(letter, "", squeezed(x)) for letter, x in found)
+    return tuple(Array(formula.written(letter), "", squeezed(x)) for letter, x in found)
 
 
-def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:
-    """Return a formula and, on another line, the arrays that its letters stand for, unless the names are equal."""
-    letters = [(plain(symbol.latex), name) for symbol, name in zip(equation.inputs, names, strict=False)]
-    words = [symbol.name for symbol in equation.inputs]
-    english = [(_as_in(said.en, letter, word), name) for (letter, name), word in zip(letters, words, strict=False)]
-    english += [(_as_in(said.en, letter.replace("∂", "d_").replace("X_out", "y")), name) for letter, name in others]
-    lines = [
-        separator.join(f"{letter} = {name}" for letter, name in pairs if letter != name)
-        for separator, pairs in ((", ", english), ("，", (*letters, *others)))
-    ]
-    return Words(f"{said.en}\nhere {lines[0]}", f"{said.zh}\n这里 {lines[1]}") if all(lines) else said
+def _numbers(
+    application: Application, trace: Trace, inputs: Sequence[Array], result: Array, formula: StepFormula
+) -> Iterator[Number]:
+    """Yield every element of the first result, before it the labelled parts that it needs and no earlier one did."""
+    stem, tensor = application.equation.name, application.results[0]
+    entry, labels = ENTRIES[stem], [array.label for array in inputs]
+    working = Working(tensor.shape, application.arrays, labels, formula)
+
+    def parts() -> Iterator[Number | Element]:
+        seen: set[Any] = set()
+        for index in np.ndindex(*tensor.shape):
+            answer = trace.answer(trace.name(tensor), index)
+            assert answer.term
+            yield from working.defined(answer.term, index, seen, entry.part_mistakes)
+            wrong = mistakes(entry.mistakes, answer.term, Asked(index, floats(answer.arrays), application.static))
+            label = place(result.label, index, tensor.shape)
+            number = working.number(label, answer.term, index, answer.value, form(tensor.data[index]), wrong, False)
+            yield number, answer.term, index
+
+    return with_one_whole(parts(), working)
 
 
-def _as_in(formula: str, letter: str, word: str = "") -> str:
-    """Return an input's letter as a formula in plain text writes it: `q` for Q, `W` for W_te, `theta` for θ."""
-    spellings = (letter, letter.lower(), re.sub(r"(?<=\w)_\w+$", "", letter.removeprefix("d_")), word)
-    return next((s for s in spellings if s and re.search(rf"(?<![^\W_]){re.escape(s)}(?![\w(])", formula)), letter)
-
-
-@dataclass(frozen=True)
-class WorkedElement:
-    """An element of an array of this shape, the arrays that it is worked from, and what the reader knows these by."""
-
-    index: Index
-    shape: tuple[int, ...]
-    data: tuple[Any, ...]
-    names: tuple[str, ...] = ()
-
-    def label(self, part: Term) -> str:
-        """Return a labelled part's name with the element, or the row, that it belongs to."""
-        name, bracket, inside = part.label.partition("[")
-        if not bracket:
-            return place(name, self.index[: len(self.index) - part.common_axes], self.shape)
-        row = tuple(map(int, inside.removesuffix("]").split(",")))  # of each row of the first input: loss[0,2]
-        return place(name, row, self.data[0].shape[: len(row)])
-
-    def number(self, label: str, term: Term, value: float, exact: str, wrong: Iterable[Mistake]) -> Number:
-        """Return a number that is worked from these arrays."""
-        simple, letter = arithmetic.simplified(term), _letter(self.data)
-        numbers, letters = arithmetic.expression(simple, leaf_text(self.data)), arithmetic.expression(term, letter)
-        return Number(label, numbers, value, exact, tuple(wrong), letters, _follow(term, self))
-
-
-def _numbers(application: Application, trace: Trace, name: str, index: Index, seen: set[Any]) -> Iterator[Number]:
-    """Yield the labelled parts that this element needs and no earlier one did, then the element itself."""
-    result = application.results[0]
-    answer = trace.answer(trace.name(result), index)
-    assert answer.term
-    at = WorkedElement(index, result.shape, answer.arrays, tuple(origin["name"] for origin in answer.origins))
-    stem = application.equation.name
-    yield from defined(stem, answer.term, at, seen)
-    wrong = mistakes(ENTRIES[stem].mistakes, answer.term, Asked(index, floats(answer.arrays), application.static))
-    label = place(name, index, result.shape)
-    yield at.number(label, answer.term, answer.value, form(result.data[index]), wrong)
-
-
-def defined(stem: str, term: Term, at: WorkedElement, seen: set[Any]) -> Iterator[Number]:
-    """Yield the labelled parts of a term that were not seen before, each with its element or row."""
-    for part in labelled(term):
-        key = (part.label, tuple((leaf.source, leaf.value) for leaf in leaves(part)))
-        if key in seen or part.op == "max":
-            continue
-        seen.add(key)
-        slips = ENTRIES[stem].part_mistakes.get(part.label, ()) if part.op == "ratio" else ()
-        exact = form(term_value(part, at.data))
-        yield at.number(at.label(part), part, part.value, exact, mistakes(slips, part, Asked()))
-
-
-def _letter(data: tuple[Any, ...]) -> arithmetic.Leaf:
-    """Return the function that writes a leaf by its letter and index: `q[0,1]`."""
-
-    def leaf(term: Term) -> str:
-        if term.source is None:
-            return arithmetic.letter(term)
-        which, index = term.source
-        return place(term.label.partition("[")[0], index, data[which].shape)
-
-    return leaf
-
-
-def _follow(term: Term, at: WorkedElement) -> Callable[[Mapping[str, float]], float]:
-    """Return the function that works a term's value from other numbers of inputs and labelled parts, by label."""
-
-    def value(numbers: Mapping[str, float]) -> float:
-        def given(part: Term) -> float | None:
-            if part.source is None:
-                return numbers.get(at.label(part)) if part.parts else None
-            which, index = part.source
-            return numbers.get(place(at.names[which], index, at.data[which].shape))
-
-        return arithmetic.reworked(term, given)
-
-    return value
-
-
-def floats(data: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
+def floats(data: Iterable[Any]) -> tuple[np.ndarray, ...]:
     """Return arrays of Exacts as float64, and others as they are."""
     return tuple(np.asarray(x, dtype=np.float64) if x.dtype.kind == "O" else x for x in data)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from byhand.book.lessons.letters import label
 from byhand.book.lessons.naming import squeezed
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Said, Words
-from byhand.engine.terms import Term
+from byhand.engine.terms import Term, element, function, total
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
 NamedArrays = tuple[tuple[Said, str], ...]  # names, and rows as text
@@ -24,7 +25,9 @@ NamedArrays = tuple[tuple[Said, str], ...]  # names, and rows as text
 class Number:
     """One number to work out: its name, its arithmetic in numbers, its value, typical mistakes.
 
-    `follow` works the value from other earlier numbers, by label: a slip that the reader carried on.
+    letters  the arithmetic in letters; `begun` in numbers, its first operation done
+    whole    whether the arithmetic shows every 1 and 0 that was read, as one number of each result does
+    follow   works the value from other earlier numbers, by label: a slip that the reader carried on
     """
 
     label: Said
@@ -33,31 +36,41 @@ class Number:
     exact: str = ""
     mistakes: tuple[Mistake, ...] = ()
     letters: str = ""
+    begun: str = ""
+    whole: bool = False
+    digits: int = arithmetic.SHOWN
     follow: Callable[[Mapping[str, float]], float] | None = field(default=None, compare=False, repr=False)
 
     @property
     def shown(self) -> str:
-        """The value as printed: its exact form if it has one, else six digits."""
-        return self.exact or arithmetic.decimal(self.value)
+        """The value as printed: its exact form if it has one, else as many digits as its arithmetic gives."""
+        return self.exact or arithmetic.decimal(self.value, self.digits)
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array of a step: its letter in the formula (LaTeX), its name in the lesson, its numbers.
+    """An array of a step: its letter (LaTeX), its name in the code, its numbers.
 
-    Arrays that the forward pass saved for the backward pass have no name.
+    Settings, and arrays that the forward pass saved for the backward pass, have no name.
     """
 
     letter: str
     name: str
     data: np.ndarray = field(compare=False)
 
+    @property
+    def label(self) -> str:
+        """The letter as labels of numbers write it; the name if the letter has an index, as m_{t-1} has."""
+        written = label(self.letter)
+        return self.name if self.name and "[" in written else written
+
 
 @dataclass(frozen=True)
 class Step:
     """One equation applied, or its derivative: formula, place of the code, numbers, and whole results.
 
-    goal, why  the step's purpose, and the reason for its form
+    latex      the formula of an equation in LaTeX, in the letters of the step
+    goal, why  the step's purpose, and the reason for its form; `reason` the same in the equation's letters
     inputs     arrays that the step reads; `arrays` its results, `kept` its intermediate arrays
     origin     what it was made from: a pass and an application, or the way back and its step or a tensor's name
     """
@@ -67,10 +80,12 @@ class Step:
     where: str
     numbers: tuple[Number, ...] = ()
     results: NamedArrays = ()
+    latex: str = ""
     stem: str = ""
     is_derivative: bool = False
     goal: Words | None = None
     why: Words | None = None
+    reason: Words | None = None
     inputs: tuple[Array, ...] = ()
     arrays: tuple[Array, ...] = ()
     kept: tuple[Array, ...] = ()
@@ -82,18 +97,19 @@ Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction
 
 @dataclass(frozen=True)
 class Lesson:
-    """A worked example from beginning to end: the given arrays, and the steps."""
+    """A worked example from beginning to end: the given arrays, the steps; `changes` of what is given."""
 
     name: str
     title: Words
     intro: Words
     steps: tuple[Step, ...]
     given: NamedArrays
+    changes: tuple[str, ...] = ()
 
 
-def number_text(x: Any) -> str:
+def number_text(x: Any, digits: int = arithmetic.SHOWN) -> str:
     """Write a number of an array: its form if it has one, else six digits."""
-    return form(x) or arithmetic.decimal(float(x))
+    return form(x) or arithmetic.decimal(float(x), digits)
 
 
 def form(x: Any) -> str:
@@ -108,8 +124,8 @@ def grid(x: Any) -> str:
 
 
 def rows_of(arrays: Iterable[Array]) -> NamedArrays:
-    """Return arrays, but not single numbers, by name as nested rows."""
-    return tuple((array.name, grid(array.data)) for array in arrays if array.data.ndim)
+    """Return arrays, but not single numbers, by letter as nested rows."""
+    return tuple((array.label, grid(array.data)) for array in arrays if array.data.ndim)
 
 
 def _rows(array: Any) -> str:
@@ -126,27 +142,33 @@ def factor(x: Any) -> str:
 
 def difference(label: str, a: Any, b: Any) -> Number:
     """Return a − b as a number to work out; exactly 0 for numbers that differ by rounding only."""
-    return Number(label, f"{number_text(a)} − {factor(b)}", round(float(a) - float(b), 12))
+    pair, value = (np.asarray(a), np.asarray(b)), round(float(a) - float(b), 12)
+    term = total((element(pair, 0, (), ""), function("negative", element(pair, 1, (), ""))))
+    expression, digits = arithmetic.written(term, leaf_text(pair), value)
+    return Number(label, expression, value, digits=digits)
 
 
-def leaf_text(data: tuple[Any, ...]) -> arithmetic.Leaf:
-    """Return the function that writes a leaf of a term as a number, in its exact form if the inputs are exact."""
+def leaf_text(data: Sequence[Any]) -> Callable[[int], arithmetic.Leaf]:
+    """Return the function that writes leaves of terms with so many digits, in exact form if the inputs are exact."""
     exact = _is_exact(data)
 
-    def leaf(term: Term) -> str:
-        if term.source is not None:
-            which, index = term.source
-            return number_text(data[which][index])
-        return number_text(Exact.of(term.value)) if exact else arithmetic.decimal(term.value)
+    def with_digits(digits: int) -> arithmetic.Leaf:
+        def leaf(term: Term) -> str:
+            if term.source is not None:
+                which, index = term.source
+                return number_text(data[which][index], digits)
+            return number_text(Exact.of(term.value), digits) if exact else arithmetic.decimal(term.value, digits)
 
-    return leaf
+        return leaf
+
+    return with_digits
 
 
-def _is_exact(data: tuple[Any, ...]) -> bool:
+def _is_exact(data: Sequence[Any]) -> bool:
     return any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype"))
 
 
-def term_value(term: Term, data: tuple[Any, ...]) -> Any:
+def term_value(term: Term, data: Sequence[Any]) -> Any:
     """Return a term's value, worked exactly if the inputs are exact."""
     if not _is_exact(data):
         return term.value

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from byhand.book.lessons.lesson import Lesson, NamedArrays, Number, Step
-from byhand.book.words.language import Words, say
+from byhand.book.lessons.lesson import Lesson, Number, Step
+from byhand.book.lessons.letters import called
+from byhand.book.words.language import Said, Words, say
 
 GIVEN = Words("Given", "已知")
 GOAL, WHY = Words("Goal: ", "目的："), Words("Why: ", "原因：")
+LONGEST_LETTERS = 80  # characters of arithmetic in letters; longer is no help
 
 
 def text(lesson: Lesson, lang: str = "en", first: int = 1) -> str:
@@ -21,12 +23,19 @@ def text(lesson: Lesson, lang: str = "en", first: int = 1) -> str:
 
 
 def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
-    """Yield the given arrays."""
+    """Yield the given arrays: their letters and, where these differ, their names in the code."""
     if lesson.given:
-        yield from ("", GIVEN.said(lang), *named_lines(lesson.given, lang))
+        yield from ("", GIVEN.said(lang), *named_lines([(in_code(name, lang), x) for name, x in lesson.given], lang))
 
 
-def named_lines(arrays: NamedArrays, lang: str) -> Iterator[str]:
+def in_code(name: Said, lang: str) -> str:
+    """Return a name's letter, with the name if that differs."""
+    name = say(name, "en")
+    letter = called(name)
+    return letter if letter == name else f"{letter} ({say(name, lang)})"
+
+
+def named_lines(arrays: Sequence[tuple[Said, str]], lang: str) -> Iterator[str]:
     """Yield arrays by name, one below the other."""
     named = [(say(name, lang), rows) for name, rows in arrays]
     width = max((len(name) for name, _ in named), default=0)
@@ -54,17 +63,22 @@ def heading_lines(count: int, step: Step, lang: str) -> Iterator[str]:
 
 def why_lines(step: Step, lang: str, told: set[Words]) -> Iterator[str]:
     """Yield the reason for a step, unless an earlier one told it already; `told` collects them."""
-    if step.why and step.why not in told:
-        told.add(step.why)
+    if step.why and (reason := step.reason or step.why) not in told:
+        told.add(reason)
         yield f"     {WHY.said(lang)}{step.why.said(lang)}"
 
 
 def number_line(number: Number, lang: str = "en") -> str:
     """Return `label = arithmetic = value`, without saying the same thing twice."""
-    parts = [say(number.label, lang)]
-    if number.expression != number.shown:
-        parts.append(say(number.expression, lang))
-    return " = ".join([*parts, number.shown])
+    return " = ".join([say(number.label, lang), *worked(number, lang), number.shown])
+
+
+def worked(number: Number, lang: str = "en") -> Iterator[str]:
+    """Yield a number's arithmetic: of one that shows all of it in letters first, and none of a mere copy."""
+    if number.whole and len(number.letters) <= LONGEST_LETTERS:
+        yield say(number.letters, lang)
+    if number.expression not in (number.shown, number.letters):
+        yield say(number.expression, lang)
 
 
 def result_lines(step: Step, lang: str = "en") -> Iterator[str]:

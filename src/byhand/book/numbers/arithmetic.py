@@ -6,12 +6,14 @@ its value inside other arithmetic, and by its first and last parts if it stands 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from byhand.engine.operations import operate
 from byhand.engine.terms import Term
 
+SHOWN, MOST = 6, 12  # significant digits of a number, and of one whose row would not add up otherwise
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # precedence of a piece of text
 
@@ -29,7 +31,7 @@ class Definition:
     term: Term
 
 
-def decimal(value: float, digits: int = 6) -> str:
+def decimal(value: float, digits: int = SHOWN) -> str:
     """Return a number as people write it: six significant digits, no trailing zeros, a real minus sign."""
     if value == 0:
         return "0"
@@ -50,6 +52,54 @@ def letter(term: Term) -> str:
     return term.label or decimal(term.value)
 
 
+def read(text: str, otherwise: float) -> float:
+    """Return the value of a number as it is printed; `otherwise` for one in closed form, which is exact."""
+    try:
+        return float(text.replace("−", "-").replace("∞", "inf"))
+    except ValueError:
+        return otherwise
+
+
+def agrees(worked: float, value: float, digits: int = SHOWN) -> bool:
+    """Return whether a number rounds to what is printed for a value, in the last digit; for 0 to six decimals."""
+    if not (math.isfinite(worked) and math.isfinite(value)):
+        return worked == value or math.isnan(value)
+    shown = read(decimal(value, digits), value)
+    place = math.floor(math.log10(abs(shown))) - digits + 1 if shown else -SHOWN
+    return abs(worked - shown) <= 0.500001 * 10.0**place
+
+
+def written(term: Term, leaf: Callable[[int], Leaf], value: float) -> tuple[str, int]:
+    """Return the arithmetic of a term in numbers that give its value as it is printed, and the value's digits.
+
+    The numbers have as many digits as that takes; where they cancel too far, the value has fewer. `leaf` writes with
+    so many digits.
+    """
+    for digits in range(SHOWN, MOST + 1):
+        if agrees(_reworked_as_printed(term, leaf(digits)), value):
+            return expression(term, leaf(digits)), SHOWN
+    worked = _reworked_as_printed(term, leaf(MOST))
+    right = next((digits for digits in range(SHOWN - 1, 1, -1) if agrees(worked, value, digits)), 1)
+    return expression(term, leaf(MOST)), right
+
+
+def _reworked_as_printed(term: Term, leaf: Leaf, top: bool = True) -> float:
+    """Return the value that a reader gets from what `expression` writes."""
+    if not term.parts or (not top and (term.label or _is_long(term))):
+        return read(leaf(replace(term, parts=()) if term.parts else term), term.value)
+    return operate(term.op, [_reworked_as_printed(part, leaf, False) for part in term.parts])
+
+
+def begun(term: Term) -> Term:
+    """Return a term with its first operation on bare numbers done, unless that is all of it."""
+    for k, part in enumerate(term.parts):
+        if part.parts and not part.label and not _is_long(part):
+            inner = begun(part)
+            done = Term("", part.value) if inner is part else inner
+            return replace(term, parts=(*term.parts[:k], done, *term.parts[k + 1 :]))
+    return term
+
+
 def expression(term: Term, leaf: Leaf = number) -> str:
     """Return the arithmetic of a term on one line, its labelled parts and long sums as values."""
     return _write(term, leaf, top=True)[0]
@@ -68,25 +118,30 @@ def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
     return operate(term.op, [inner(part) for part in term.parts])
 
 
-def simplified(term: Term) -> Term:
+def simplified(term: Term, whole: bool = False) -> Term:
     """Return a term without factors 1 and, in a sum of products, without products with a factor 0.
 
-    A sum of plain numbers keeps its zeros: `0.1 + 0` is the addition that the step is about.
+    A sum of plain numbers keeps its zeros: `0.1 + 0` is the addition that the step is about. With `whole` only
+    constants go; 1s and 0s that were read from an array stay.
     """
-    parts = tuple(simplified(part) if part.parts and not part.label else part for part in term.parts)
+    parts = tuple(simplified(part, whole) if part.parts and not part.label else part for part in term.parts)
     if term.op == "product" and not any(_is_given(part, 0) for part in parts):
-        parts = tuple(part for part in parts if not _is_given(part, 1)) or parts[:1]
+        parts = tuple(part for part in parts if not _is_given(part, 1) or (whole and part.source)) or parts[:1]
         if len(parts) > 1 and parts[0] == Term("", -1.0):
             return Term(
                 term.label,
                 term.value,
                 "negative",
-                (simplified(replace(term, label="", value=-term.value, parts=parts[1:])),),
+                (simplified(replace(term, label="", value=-term.value, parts=parts[1:]), whole),),
             )
-    elif term.op == "sum":
+        if len(parts) == 2 and parts[1].op == "ratio" and _is_given(parts[1].parts[0], 1) and not whole:
+            return Term(term.label, term.value, "ratio", (parts[0], parts[1].parts[1]))  # x / d for x times 1 / d
+    elif term.op == "sum" and not whole:
         alone = not any(part.op == "product" for part in parts)
         parts = tuple(part for part in parts if not _is_nothing(part, alone)) or (Term("", 0.0),)
-    return parts[0] if len(parts) == 1 and term.op in ("sum", "product") else replace(term, parts=parts)
+    if len(parts) == 1 and term.op in ("sum", "product"):
+        return parts[0]
+    return replace(term, parts=parts)
 
 
 def _is_given(part: Term, value: float) -> bool:
@@ -97,7 +152,8 @@ def _is_nothing(part: Term, alone: bool) -> bool:
     """Return whether a part of a sum is a product with a factor 0, or 0 itself unless all parts stand `alone`."""
     inside = part.parts[0] if part.op == "negative" else part
     return (_is_given(part, 0) and not alone) or (
-        inside.op == "product" and any(_is_given(factor, 0) for factor in inside.parts)
+        inside.op == "product"
+        and any(_is_given(factor.parts[0] if factor.op == "ratio" else factor, 0) for factor in inside.parts)
     )
 
 

@@ -162,4 +162,8 @@ def _odds(value: float) -> Fraction | None:
     if not math.isfinite(value) or abs(value) > 5:
         return None
     near = Fraction(math.exp(value)).limit_denominator(100)
-    return near if near > 0 and abs(math.log(near) - value) <= 4e-16 * max(1.0, abs(value)) else None
+    return (
+        near
+        if near not in (0, 1) and near > 0 and abs(math.log(near) - value) <= 4e-16 * max(1.0, abs(value))
+        else None
+    )

@@ -13,7 +13,10 @@ FRAMEWORK = Words("having trained a model in a framework", "用框架训练模�
 
 @dataclass(frozen=True)
 class Stop:
-    """A page of the path: its name in docs/guides, prior knowledge, earlier pages, minutes, outcome, next command."""
+    """A page of the path: its name in docs/guides, prior knowledge, earlier pages, minutes, outcome, next command.
+
+    sheet  topic of the worksheets that practise it
+    """
 
     name: str
     needs: Words
@@ -22,6 +25,7 @@ class Stop:
     outcome: Words
     """The reader's new skill: completes "Afterwards you can ..." and "读完之后，你能……"."""
     command: str
+    sheet: str = ""
 
     def command_in(self, lang: str) -> str:
         """Return the command as a reader of `en` or `zh` types it."""
@@ -31,13 +35,13 @@ class Stop:
 
 PATH = (
     Stop(
-        "matrix-core", ARITHMETIC, (), 60,
+        "matrix-core", ARITHMETIC, (), 100,
         Words(
-            "work through attention on two tokens with a pencil: scores, weights, output, loss, one gradient, one "
-            "update",
-            "用纸笔算完两个词元的注意力：分数、权重、输出、损失、一个梯度和一次更新",
+            "say what a gradient is, and work through attention on two tokens with a pencil: scores, weights, "
+            "output, loss, gradients, one update",
+            "说清梯度是什么，并用纸笔算完两个词元的注意力：分数、权重、输出、损失、各个梯度和一次更新",
         ),
-        "byhand work matrix-core --quiz",
+        "byhand work matrix-core --quiz", "cross-entropy",
     ),
     Stop(
         "learn-by-hand", ARITHMETIC, ("matrix-core",), 150,
@@ -45,7 +49,7 @@ PATH = (
             "follow four words through a whole GPT to the loss, and one weight from its gradient to its update",
             "从四个词出发，手算整个 GPT 直到损失，再求出一个权重的梯度并更新它",
         ),
-        "byhand work paper-gpt --quiz",
+        "byhand work paper-gpt --quiz", "full",
     ),
     Stop(
         "backward-by-hand", ARITHMETIC, ("learn-by-hand",), 120,
@@ -53,7 +57,7 @@ PATH = (
             "propagate the gradient of the loss back through a whole block, and update every weight once",
             "把损失的梯度传回整个块，并把每个权重更新一次",
         ),
-        "byhand work paper-gpt --quiz --from 21",
+        "byhand work paper-gpt --quiz --from 21", "backprop",
     ),
     Stop(
         "multi-head-attention", ARITHMETIC, ("learn-by-hand",), 30,
@@ -61,7 +65,7 @@ PATH = (
             "split an attention computation into heads and put the heads together again",
             "把注意力拆成多个头来算，再把各头拼回去",
         ),
-        "byhand work multi-head --quiz",
+        "byhand work multi-head --quiz", "attention",
     ),
     Stop(
         "attention-index", PYTHON, ("multi-head-attention",), 30,
@@ -77,7 +81,7 @@ PATH = (
             "say what each part of a training step is for, read a loss as bits and guesses, and choose how to sample",
             "说明训练中每一步的作用，把损失换算成比特和候选数，并选择采样设置",
         ),
-        "byhand train --data python-stdlib --preset tiny --out runs/first",
+        "byhand train --data python-stdlib --preset tiny --out runs/first", "adamw",
     ),
     Stop(
         "kv-cache", ARITHMETIC, ("learn-by-hand", "training-and-generation"), 30,

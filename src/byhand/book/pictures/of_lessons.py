@@ -7,6 +7,7 @@ from byhand.book.pictures.picture import PICTURES, Picture
 from byhand.book.words.language import Words
 
 OF_LESSONS = {
+    "nudges": ("six-nodes",),
     "paper-gpt": ("gpt-in-a-minute", "attention-one-head", "training-loop", "block", "layer-norm-removes"),
     "matrix-core": ("core-forward", "core-backward"),
     "matrix-core-rows": ("core-forward", "core-backward"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from byhand.book.lessons.lesson import Lesson, Number, Step
+from byhand.book.lessons.working import TINY
 from byhand.book.words.language import say
 
 ENOUGH = 30  # questions; more only if a lesson has more kinds of steps
 FEW = 4  # numbers of a step without an equation, which are asked together
-TINY = 1e-4  # a smaller result hardly shows its arithmetic
 PLACE = re.compile(r"(?P<name>.*?)(?:\[(?P<index>[\d,]*)\])?")
 FACTOR = re.compile(r"−?\d+(?:\.\d+)?(?![\w.])")
 

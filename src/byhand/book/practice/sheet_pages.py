@@ -5,10 +5,12 @@ CSS rules for print suffice; LaTeX would need a TeX installation with Chinese fo
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any
 
 from byhand.book.lessons.lesson import Number, Step
+from byhand.book.lessons.letters import called
 from byhand.book.lessons.text import GIVEN, GOAL, WHY
 from byhand.book.practice.sheets import Sheet
 from byhand.book.words.language import Words, say
@@ -23,9 +25,10 @@ SAID = {
     "name": Words("Name: ", "姓名："),
     "how": Words(
         "Write each number after its =. Three digits are enough; fractions and roots are welcome: 1/3, "
-        "sqrt(2)/2. Indices count from 0. To check: byhand grade FILE",
+        "sqrt(2)/2. Rows and columns count from 0: S[0,1] stands in row 0 and column 1, and Q_t is row t of Q. "
+        "To check: byhand grade FILE",
         "请在每个等号后面写上数字。三位有效数字即可，也可以写分数与根式：1/3、sqrt(2)/2。"
-        "下标从 0 数起。批改：byhand grade 文件",
+        "行与列从 0 数起：S[0,1] 在第 0 行、第 1 列，Q_t 是 Q 的第 t 行。批改：byhand grade 文件",
     ),
 }
 STYLE = """
@@ -83,7 +86,7 @@ def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     if not key:
         lines += ["", f"{SAID['name'].said(lang)}{BLANK * 4}", "", SAID["how"].said(lang)]
     lines += ["", f"## {GIVEN.said(lang)}", ""]
-    lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.given]
+    lines += [f"- `{called(name)}` = `{given(value)}`" for name, value in sheet.given]
     for i, step in enumerate(sheet.steps, 1):
         lines += ["", f"## {i}. {step.title.said(lang)}", ""]
         lines += [f"{GOAL.said(lang)}{step.goal.said(lang)}", ""] if step.goal else []
@@ -120,20 +123,25 @@ def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
         kind="key" if key else "sheet",
         origin=escape(SAID["origin"].said(lang, topic=sheet.topic, seed=sheet.seed)),
         name="" if key else f"<span>{SAID['name'].said(lang)}{LINE}</span>",
-        how="" if key else f'<p class="how">{escape(SAID["how"].said(lang))}</p>',
+        how="" if key else f'<p class="how">{_html(SAID["how"].said(lang))}</p>',
         given=GIVEN.said(lang),
-        rows="".join(f"<tr><td>{escape(n)}</td><td>= {escape(given(v))}</td></tr>" for n, v in sheet.given),
+        rows="".join(f"<tr><td>{_html(called(n))}</td><td>= {escape(given(v))}</td></tr>" for n, v in sheet.given),
         sections="\n".join(_section(i, step, lang, key) for i, step in enumerate(sheet.steps, 1)),
     )
+
+
+def _html(arithmetic: str) -> str:
+    """Return arithmetic with its indices below the line."""
+    return re.sub(r"_(\w+)", r"<sub>\1</sub>", escape(arithmetic))
 
 
 def _section(i: int, step: Step, lang: str, key: bool) -> str:
     items = []
     for j, number in enumerate(step.numbers, 1):
         text = worked(number, lang) if key else f"{say(number.label, lang)} = "
-        items.append(f'<li><span class="number">{i}.{j}</span><code>{escape(text)}</code>{"" if key else LINE}</li>')
-    formula = f'<div class="formula">{escape(say(step.formula, lang))}</div>'
-    heading = f"<h2>{i}. {escape(step.title.said(lang))}</h2>"
-    goal = f'<p class="goal">{escape(GOAL.said(lang) + step.goal.said(lang))}</p>' if step.goal else ""
-    why = f'<p class="why">{escape(WHY.said(lang) + step.why.said(lang))}</p>' if key and step.why else ""
+        items.append(f'<li><span class="number">{i}.{j}</span><code>{_html(text)}</code>{"" if key else LINE}</li>')
+    formula = f'<div class="formula">{_html(say(step.formula, lang))}</div>'
+    heading = f"<h2>{i}. {_html(step.title.said(lang))}</h2>"
+    goal = f'<p class="goal">{_html(GOAL.said(lang) + step.goal.said(lang))}</p>' if step.goal else ""
+    why = f'<p class="why">{_html(WHY.said(lang) + step.why.said(lang))}</p>' if key and step.why else ""
     return f"<section>{heading}{goal}{formula}<ol>{''.join(items)}</ol>{why}</section>"

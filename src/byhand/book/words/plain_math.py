@@ -13,9 +13,9 @@ from byhand.errors import ByhandError
 WIDE = "\0"  # between formulas, which become lines
 SIGNS = {
     "alpha": "α", "beta": "β", "epsilon": "ε", "lambda": "λ", "mu": "μ", "sigma": "σ", "tau": "τ", "theta": "θ",
-    "pi": "π", "infty": "∞", "partial": "∂", "sum": "Σ", "cdot": "·", "odot": "⊙", "times": "×", "circ": "∘",
-    "le": "≤", "ge": "≥", "leftarrow": "←", "top": "ᵀ", "max": "max", "log": "log", "ln": "ln", "exp": "exp",
-    "tanh": "tanh", "quad": WIDE, "left": "", "right": "", "in": "∈", "cos": "cos", "sin": "sin",
+    "pi": "π", "infty": "∞", "partial": "∂", "Delta": "Δ", "sum": "Σ", "cdot": "·", "odot": "⊙", "times": "×",
+    "circ": "∘", "le": "≤", "ge": "≥", "leftarrow": "←", "top": "ᵀ", "max": "max", "log": "log", "ln": "ln",
+    "exp": "exp", "tanh": "tanh", "quad": WIDE, "left": "", "right": "", "in": "∈", "cos": "cos", "sin": "sin",
     "lfloor": "⌊", "rfloor": "⌋",
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
@@ -43,6 +43,8 @@ def plain(latex: str, lang: str = "en") -> str:
         raise ByhandError(f"the braces of {latex!r} do not match.")
     text = re.sub(rf",? *{WIDE} *", "\n", re.sub(r" +", " ", text)).replace("-", "−")
     text = re.sub(r"∂ (?=\S)", "∂", re.sub(r" +([,)\]ᵀ⌋])", r"\1", re.sub(r"([(\[⌊]) +", r"\1", text)))
+    text = re.sub(r"∂_(\d) ?", lambda found: f"∂{chr(0x2080 + int(found[1]))}", text)  # one of several shares
+    text = re.sub(r"∂ (?=\S)", "∂", text.replace("Δ ", "Δ"))
     text = re.sub(r"\bif (otherwise|其余情形)", r"\1", text)
     for word, chinese in CHINESE.items() if lang == "zh" else ():
         text = text.replace(word, chinese)
@@ -54,6 +56,8 @@ def _sequence(tokens: list[str], at: int) -> tuple[str, int]:
     written = ""
     while at < len(tokens) and tokens[at] != "}":
         piece, at = _one(tokens, at)
+        if piece.startswith("^{") and re.search(r"(?<!\w)e$", written):
+            written, piece = written[:-1], f"exp({piece[2:-1]})"
         written += piece
     return written, at
 
@@ -113,8 +117,10 @@ def _argument(tokens: list[str], at: int) -> tuple[str, int]:
 def _script(sign: str, text: str) -> str:
     if sign == "^" and (text == "ᵀ" or all(c in RAISED for c in text)):
         return "".join(RAISED.get(c, c) for c in text)
-    if sign == "_" and re.fullmatch(r"[\w]+", text):
+    if sign == "_" and re.fullmatch(r"\w+|[a-z]{2,}(,\w{2,})+", text):
         return f"_{text}"
+    if sign == "^" and re.fullmatch(r"\(\w+\)", text):
+        return f"^{text}"
     return f"{sign}{{{text}}}" if sign == "^" else f"[{text}]"
 
 
@@ -126,5 +132,5 @@ def _ends(tokens: list[str], at: int) -> bool:
 
 def _held(text: str) -> str:
     """Put parentheses around anything but a single name or number."""
-    text = text.strip()
-    return text if re.fullmatch(r"[\w∂√μσ̂.]+(\[[^\[\]]*\])?", text) else f"({text})"
+    text = text.strip().replace("∂ ", "∂")
+    return text if re.fullmatch(r"(exp|√)\([^()]*\)|[\w∂√μσ̂.]+(\[[^\[\]]*\])?", text) else f"({text})"

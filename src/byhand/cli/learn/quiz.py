@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from byhand.book.lessons.lesson import Lesson, Number, Step
-from byhand.book.lessons.text import given_lines, heading_lines, named_lines, number_line, result_lines, why_lines
-from byhand.book.practice.checking import HOW, check
+from byhand.book.lessons.lesson import Array, Lesson, Number, Step, grid
+from byhand.book.lessons.letters import letter
+from byhand.book.lessons.text import (
+    GIVEN,
+    heading_lines,
+    in_code,
+    named_lines,
+    number_line,
+    result_lines,
+    why_lines,
+)
+from byhand.book.practice.checking import HOW, check, parsed
 from byhand.book.practice.selection import questions
 from byhand.book.words.language import Words, say
 from byhand.cli.terminal.interrupts import at_the_end
 from byhand.cli.terminal.say import show
-from byhand.errors import ByhandError
+from byhand.errors import ByhandError, command
 from byhand.files.user_cache import cache_folder, read_own, write_own
 
 LONGEST, REST = 1000, 1 << 20  # characters read of an answer; then skipped of its line
@@ -23,31 +33,30 @@ TRIES = 50  # for one number, then the quiz shows it: a pipe of answers may neve
 LARGEST = 1000  # bytes of a file that holds progress
 SAID = {
     "help": Words(
-        "Type each number (0.33, 1/3, sqrt(2)/2). Enter shows it, s skips the step, q ends.",
+        "Type each number (0.33, 1/3, sqrt(2)/2). Enter shows it, s skips the step, q ends the quiz.",
         "逐个输入数字（0.33、1/3、sqrt(2)/2）。回车显示答案，s 跳过这一步，q 结束。",
     ),
     "some": Words(
-        "Asked for: {n} of {all} numbers, those that teach; --all asks for all.",
-        "共 {all} 个数，只问其中有代表性的 {n} 个；加 --all 全部提问。",
+        "The quiz asks for {n} of {all} numbers, those that teach most; --all asks for every one.",
+        "共 {all} 个数，只问其中最有代表性的 {n} 个；加 --all 全部提问。",
     ),
-    "known": Words("Known from the steps before", "前面各步的结果"),
     "again": Words(
-        "Going on at step {step}: {right} of {asked} right so far.",
+        "Continuing at step {step}: {right} of {asked} right so far.",
         "从第 {step} 步继续：已答 {asked} 题，对 {right} 题。",
     ),
     "right": Words("right: ", "正确："),
     "mistake": Words("not quite: you {mistake}", "不对：{mistake}"),
     "plain_mistake": Words("not quite: {mistake}", "不对：{mistake}"),
     "wrong": Words("not quite", "不对"),
+    "same": Words("you gave this number before", "这个数前面已经答过，仍不对"),
     "retry": Words(" (once more, or Enter to see it)", "（再试一次，或按回车看答案）"),
+    "hint": Words("in letters: {arithmetic}", "提示（字母）：{arithmetic}"),
+    "begun": Words("the first part: {arithmetic}", "提示（先算第一项）：{arithmetic}"),
+    "numbers": Words("in numbers: {arithmetic}", "提示（代入数字）：{arithmetic}"),
     "no_number": Words("that is no number: {how}", "这不是数字：{how}"),
     "score": Words("{right} of {asked} right at the first try.", "共 {asked} 题，第一次就答对 {right} 题。"),
-    "left": Words(
-        "To go on: byhand work {name} --quiz --resume", "继续：byhand work {name} --quiz --resume --lang zh"
-    ),
-    "not_kept": Words(
-        "To go on: byhand work {name} --quiz --from {step}", "继续：byhand work {name} --quiz --from {step} --lang zh"
-    ),
+    "left": Words("To continue: {work} --quiz --resume", "继续：{work} --quiz --resume --lang zh"),
+    "not_kept": Words("To continue: {work} --quiz --from {step}", "继续：{work} --quiz --from {step} --lang zh"),
 }
 
 
@@ -70,9 +79,8 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
     """Ask from the place that the progress names to the end, or until the reader leaves: q, Ctrl-D or Ctrl-C."""
     chosen = questions(lesson, progress.every)
     kept = replace(progress)  # as it was before the question that is open
-    show(lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang))
-    if earlier := dict(row for step in lesson.steps[: progress.step - 1] for row in step.results):
-        show("", SAID["known"].said(lang), *named_lines(tuple(earlier.items()), lang))
+    shown = _Shown(lesson)
+    show(lesson.title.said(lang), "", lesson.intro.said(lang), *shown.at_the_start(lang))
     show("", SAID["help"].said(lang))
     asked, there = sum(map(len, chosen)), sum(len(step.numbers) for step in lesson.steps)
     if asked < there:
@@ -85,14 +93,16 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
         show("")
         _print_score(progress, lang)
         if kept.step <= len(lesson.steps):
-            known = "left" if _keep(lesson.name, kept) else "not_kept"
-            show(SAID[known].said(lang, name=lesson.name, step=kept.step))
+            known = "left" if not lesson.changes and _keep(lesson.name, kept) else "not_kept"
+            changes = (word for change in lesson.changes for word in ("--set", change))
+            work = command("byhand", "work", lesson.name, *changes)
+            show(SAID[known].said(lang, work=work, step=kept.step))
 
     with at_the_end(leave):
         try:
             for count in range(progress.step, len(lesson.steps) + 1):
                 step, numbers = lesson.steps[count - 1], chosen[count - 1]
-                show("", *_heading(count, step, numbers, lang))
+                show("", *_heading(count, step, numbers, lang), *(shown.before(step, lang) if numbers else ()))
                 for number in numbers[progress.done :]:
                     kept = replace(progress, step=count)
                     if not _ask(number, lang, progress):
@@ -100,11 +110,44 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
                     progress.done += 1
                 progress.step, progress.done = count + 1, 0
                 kept = replace(progress)
-                show(*result_lines(step, lang), *(why_lines(step, lang, told) if numbers else ()))
-            _forget(lesson.name)
+                show(*shown.after(step, lang), *(why_lines(step, lang, told) if numbers else ()))
+            if not lesson.changes:
+                _forget(lesson.name)
             _print_score(progress, lang)
         except EOFError:
             leave()
+
+
+class _Shown:
+    """What the reader has before their eyes: each array is printed once, at the step that needs it."""
+
+    def __init__(self, lesson: Lesson) -> None:
+        read = {array.letter for step in lesson.steps for array in step.inputs}
+        self._first = [(name, x) for name, x in lesson.given if letter(say(name, "en")) not in read]
+        self._seen: set[str] = set()
+
+    def at_the_start(self, lang: str) -> Iterator[str]:
+        """Yield the given arrays that no step lists."""
+        if self._first:
+            yield from (
+                "",
+                GIVEN.said(lang),
+                *named_lines([(in_code(name, lang), x) for name, x in self._first], lang),
+            )
+
+    def before(self, step: Step, lang: str) -> Iterator[str]:
+        """Yield what a step needs and the reader does not have yet."""
+        arrays = {array.letter: array for array in step.inputs if array.data.ndim and self._is_new(array)}
+        self._seen.update(arrays)
+        yield from named_lines([(array.label, grid(array.data)) for array in arrays.values()], lang)
+
+    def after(self, step: Step, lang: str) -> Iterator[str]:
+        """Yield a step's results."""
+        self._seen.update(array.letter for array in step.arrays)
+        return result_lines(step, lang)
+
+    def _is_new(self, array: Array) -> bool:
+        return not array.name or array.letter not in self._seen
 
 
 def left(lesson: Lesson) -> QuizProgress:
@@ -117,7 +160,7 @@ def left(lesson: Lesson) -> QuizProgress:
         numbers = (found.step, found.done, found.asked, found.right)
         if all(type(n) is int and n >= 0 for n in numbers) and 1 <= found.step <= len(lesson.steps):
             return found
-    raise ByhandError(f"no quiz of {lesson.name} was left to go on with. Leave out --resume, or use --from STEP.")
+    raise ByhandError(f"no quiz of {lesson.name} was left unfinished. Leave out --resume, or use --from STEP.")
 
 
 def _path(name: str) -> Path | None:
@@ -156,8 +199,8 @@ def _ask(number: Number, lang: str, score: QuizProgress) -> bool:
 
     After TRIES it is shown.
     """
-    first = True
-    asked = " = ".join(filter(None, (say(number.label, lang), say(number.letters, lang))))
+    first, given, hints = True, set[float](), _hints(number, lang)
+    asked = say(number.label, lang)
     for _ in range(TRIES):
         answer = _read(f"   {asked}\n   ? ").strip()
         if answer == "q":
@@ -179,14 +222,29 @@ def _ask(number: Number, lang: str, score: QuizProgress) -> bool:
             show(f"   {SAID['right'].said(lang)}{number_line(number, lang)}")
             return True
         first = False
-        said = SAID["wrong"].said(lang)
-        if verdict.mistake:
+        again = parsed(answer) in given
+        given.add(parsed(answer))
+        said = SAID["same" if again else "wrong"].said(lang)
+        if verdict.mistake and not again:
             words = verdict.mistake.said(lang)
             key = "plain_mistake" if words.startswith(("the ", "that ")) else "mistake"
             said = SAID[key].said(lang, mistake=words)
         show(f"   {said}{SAID['retry'].said(lang)}")
+        if hint := next(hints, ""):
+            show(f"   {hint}")
     show(f"   {number_line(number, lang)}")
     return True
+
+
+def _hints(number: Number, lang: str) -> Iterator[str]:
+    """Yield a number's arithmetic in letters; then in numbers, its first operation done if it has several."""
+    label, worked = say(number.label, lang), say(number.expression, lang)
+    if number.letters not in ("", number.expression):
+        yield SAID["hint"].said(lang, arithmetic=f"{label} = {say(number.letters, lang)}")
+    if number.begun:
+        yield SAID["begun"].said(lang, arithmetic=f"{worked} = {number.begun}")
+    elif worked != number.shown:
+        yield SAID["numbers"].said(lang, arithmetic=worked)
 
 
 def _read(prompt: str) -> str:

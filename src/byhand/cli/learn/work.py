@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from byhand.book.lessons.changes import beside
 from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.text import text
+from byhand.book.numbers.arithmetic import decimal
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import read
-from byhand.cli.arguments.settings import Positional, Switch
+from byhand.cli.arguments.settings import Positional, Repeated, Switch
 from byhand.cli.learn import quiz
 from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import show
 from byhand.errors import ByhandError
 
 LIST = Words(
-    "Worked examples (byhand work NAME; --quiz asks for numbers; a title, or a part of one, is a name too):",
-    "手算例子（byhand work 名称；--quiz 提问；标题或其中一部分也可作名称）：",
+    "Worked examples. Read one: byhand work NAME. Do it yourself: byhand work NAME --quiz. "
+    "A title, or part of one, is a name too:",
+    "手算例子。阅读：byhand work 名称；自己做：byhand work 名称 --quiz。名称也可以是标题或标题的一部分：",
 )
+
+DIGITS = 9  # of numbers that a nudge changes little
+COMPARED = Words("As it was → as it is now:", "原来 → 现在：")
 
 
 @dataclass(frozen=True)
@@ -30,15 +37,18 @@ class Options:
     """Which example: its name, or its title in either language; or any equation, on its own small numbers. Omit it to
     list the examples."""
     quiz: Switch = False
-    """Ask for about 30 instructive numbers before showing them, and name mistakes that are known."""
+    """Ask for about 30 instructive numbers, with hints; common mistakes are named."""
     all: Switch = False
-    """Ask for every number of the example instead."""
+    """With --quiz: ask for every number of the example."""
     from_: int = 1
-    """The step to begin with."""
+    """The step to begin at."""
     resume: Switch = False
     """Continue the last unfinished quiz of this example."""
     plot: Plot = None
     """Draw its pictures into an SVG file, work-NAME.svg in the current folder if no name follows."""
+    set: Repeated[str] = ()
+    """Change a given number of the example, as often as you like: W_K=W_Q, X[0]=X[1], W_Q[0,0]=1.001, rate=1/5. What
+    this changes is said at the end."""
     exact: Switch = False
     """Show exact values where possible: fractions, roots, logarithms."""
     lang: Language = "en"
@@ -58,14 +68,14 @@ def main(arguments: list[str]) -> int:
     if not options.quiz:
         given.refuse(("all", "resume"), "without --quiz")
     if options.resume:
-        given.refuse(("all", "from_"), "with --resume, which goes on as the quiz was left")
-    lesson = make(options.name, options.exact)
+        given.refuse(("all", "from_", "set"), "with --resume, which goes on as the quiz was left")
+    lesson = make(options.name, options.exact, options.set)
     _require_step(lesson, options.from_)
     wrote = ""
     if options.plot is not None:
         wrote = _plot(lesson, options.plot, options.lang)
     if not options.quiz:
-        show(text(lesson, options.lang, options.from_))
+        show(text(lesson, options.lang, options.from_), *_beside(lesson, options))
     elif options.resume:
         quiz.run(lesson, quiz.left(lesson), options.lang)
     else:
@@ -75,10 +85,22 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def _beside(lesson: Lesson, options: Options) -> Iterator[str]:
+    """Yield what the changes of an example change."""
+    if not lesson.changes:
+        return
+    yield ""
+    yield COMPARED.said(options.lang)
+    for label, before, now in beside(lesson, make(lesson.name, options.exact)):
+        yield f"   {label}: {decimal(before.value, DIGITS)} → {decimal(now.value, DIGITS)}"
+
+
 def _plot(lesson: Lesson, path: Path, lang: str) -> str:
     """Write the lesson's pictures; return a line that names the file."""
     from byhand.book.pictures.of_lessons import OF_LESSONS, svg
 
+    if lesson.changes:
+        raise ByhandError("--plot draws an example as it is. Leave out --plot or --set.")
     if lesson.name not in OF_LESSONS:
         raise ByhandError(f"{lesson.name} has no pictures. Leave out --plot.")
     return write(svg(lesson.name, lesson.title, lang), path, f"work-{lesson.name}.svg", lang)

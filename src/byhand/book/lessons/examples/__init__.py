@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import findings
+from byhand.book.lessons.changes import with_changes
 from byhand.book.lessons.lesson import Content, Lesson
 from byhand.book.numbers import closed_form
 from byhand.book.numbers.exact import exact_array
@@ -20,6 +21,9 @@ from byhand.errors import ByhandError, suggestion
 
 Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
 TITLES = {
+    "nudges": Words(
+        "Nudges: what a gradient is, from one number to a graph", "微调一个数：梯度是什么，从一个数到一张图"
+    ),
     "paper-gpt": Words(
         "A GPT on paper: four words to loss, every gradient, one update",
         "纸上的 GPT：从四个词到损失、全部梯度与一次更新",
@@ -55,20 +59,40 @@ TITLES = {
 }
 
 
-def make(name: str, exact: bool = False) -> Lesson:
-    """Build a worked example, with exact forms if `exact`; ByhandError for a wrong name."""
-    return _made(find(name), exact)
+def make(name: str, exact: bool = False, changes: Sequence[str] = ()) -> Lesson:
+    """Build a worked example, with exact forms if `exact`, and with `changes` of its numbers, such as `W_K=W_Q`.
+
+    Raises ByhandError for a wrong name, or a change that cannot be made.
+    """
+    return _made(find(name), exact, tuple(changes))
 
 
 @cache
-def _made(name: str, exact: bool) -> Lesson:
+def _made(name: str, exact: bool, changes: tuple[str, ...]) -> Lesson:
     with np.errstate(all="ignore"):
-        if name in TITLES:
-            title, content = TITLES[name], _file(name.replace("-", "_")).lesson(numbers(exact))
+        if changes:
+            content = _changed(name, exact, changes)
+        elif name in TITLES:
+            content = _file_of(name).lesson(numbers(exact))
         else:
-            title, content = findings()[name].title, _of_entry(name, exact)
+            content = _of_entry(name, exact)
         intro, steps, given = content
-    return Lesson(name, title, intro, tuple(steps), given)
+        title = TITLES[name] if name in TITLES else findings()[name].title
+        return Lesson(name, title, intro, tuple(steps), given, changes)
+
+
+def _changed(name: str, exact: bool, changes: tuple[str, ...]) -> Content:
+    able = {key: _file_of(key) for key in TITLES if hasattr(_file_of(key), "GIVEN")}
+    if name not in able:
+        raise ByhandError(f"--set cannot change {name}. Use it with {', '.join(able)}.")
+    start = with_changes(able[name].GIVEN, changes, getattr(able[name], "CHOICES", {}))
+    _, steps, given = able[name].lesson(numbers(exact), start)
+    said = ", ".join(changes)
+    return Words(f"Changed: {said}.", f"改动：{said}。"), steps, given
+
+
+def _file_of(name: str) -> Any:
+    return _file(name.replace("-", "_"))
 
 
 def _of_entry(stem: str, exact: bool) -> Content:

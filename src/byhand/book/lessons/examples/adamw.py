@@ -12,8 +12,8 @@ SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}
 def lesson(array: Maker) -> Content:
     """The first step moves by lr for a gradient of any size; the second shows the moving averages."""
     theta, zero = array(THETA), array([0, 0])
-    first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, "g1", **SETTINGS)
-    second, _ = update_step("θ", theta, array(GRADIENTS[1]), m, v, RATE, 2, "g2", **SETTINGS)
+    first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, "g_1", **SETTINGS)
+    second, _ = update_step("θ'", theta, array(GRADIENTS[1]), m, v, RATE, 2, "g_2", **SETTINGS)
     intro = Words(
         "Both averages start at zero, so after one step m is a tenth and v a hundredth of what it should be; the "
         "corrections undo exactly that. The first step therefore moves each parameter by the learning rate, and by "
@@ -23,7 +23,7 @@ def lesson(array: Maker) -> Content:
     )
     start = (
         ("θ", grid(array(THETA))),
-        *((f"g{t}", grid(array(g))) for t, g in enumerate(GRADIENTS, 1)),
+        *((f"g_{t}", grid(array(g))) for t, g in enumerate(GRADIENTS, 1)),
         *((n, number_text(x)) for n, x in (("lr", RATE), *SETTINGS.items())),
     )
     return intro, (first, second), start

@@ -59,15 +59,15 @@ def lesson(array: Maker) -> Content:
     steps = (
         lies(q, Words("Where the query lies", "查询存放的位置"), "t", t),
         lies(k, Words("Where the key lies", "键存放的位置"), "s", s),
-        replace(whole, numbers=tuple(n for n in whole.numbers if n.label == f"scores[{b},{h},{t},{s}]"), results=()),
+        replace(whole, numbers=tuple(n for n in whole.numbers if n.label == f"S[{b},{h},{t},{s}]"), results=()),
         Step(
             Words("Where the score is written", "分数写入的位置"),
             Words(
-                "offset of scores[b,h,t,s] = ((b H + h) T + t) S + s",
-                "scores[b,h,t,s] 的偏移量 = ((b H + h) T + t) S + s",
+                "offset of S[b,h,t,s] = ((b H + h) T + t) S + s",
+                "S[b,h,t,s] 的偏移量 = ((b H + h) T + t) S + s",
             ),
             where,
-            (offset_number("scores", PLACE, (*SHAPE[:3], SHAPE[2])),),
+            (offset_number("S", PLACE, (*SHAPE[:3], SHAPE[2])),),
             goal=Words(
                 "Find the place of the score in its own array.",
                 "求这个分数在结果数组中的位置。",

@@ -14,7 +14,7 @@ from byhand.equations.softmax import softmax
 def lesson(array: Maker) -> Content:
     """The probabilities, the loss, its gradient; then a mean over two rows."""
     row, target = [[2, 1, 0, -1]], Tensor(np.asarray([1]), name="y")
-    rows, targets = [[0, "log(2)", "log(5)"], [0, 0, "log(2)"]], Tensor(np.asarray([2, 0]), name="y(N=2)")
+    rows, targets = [[0, "log(2)", "log(5)"], [0, 0, "log(2)"]], Tensor(np.asarray([2, 0]), name="y_2")
     intro = Words(
         "The loss is minus the logarithm of the probability of the actual next token. Its gradient is that "
         "probability minus one at the target, and the probability itself everywhere else, divided by the number of "
@@ -25,6 +25,6 @@ def lesson(array: Maker) -> Content:
     return single(
         intro,
         (probabilities[:1], [first]),
-        both_ways(cross_entropy, "loss", "z", row, 1, array, target),
-        both_ways(cross_entropy, "loss(N=2)", "z(N=2)", rows, 1, array, targets),
+        both_ways(cross_entropy, "L", "z", row, 1, array, target),
+        both_ways(cross_entropy, "L_2", "z_2", rows, 1, array, targets),
     )

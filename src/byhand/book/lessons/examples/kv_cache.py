@@ -11,7 +11,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Content, Number, Step, difference, grid
 from byhand.book.lessons.naming import short
 from byhand.book.practice.edits import Mistake
-from byhand.book.words.language import Words, say
+from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.layers.cache import KVCache
 from byhand.model import TinyGPT
@@ -82,7 +82,7 @@ def _folded(trace: Trace) -> list[Step]:
     """Return the steps of a pass; consecutive ones that work on each token alone become one that lists results."""
     steps: list[Step] = []
     for step in forward_steps(trace):
-        if not step.numbers or say(step.results[0][0], "en").endswith(SHOWN):
+        if not step.numbers or step.arrays[0].name.endswith(SHOWN):
             steps.append(step)
         elif steps and steps[-1].title is ALONE:
             steps[-1] = replace(steps[-1], results=steps[-1].results + step.results)

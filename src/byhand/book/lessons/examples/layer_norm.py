@@ -19,6 +19,6 @@ def lesson(array: Maker) -> Content:
     )
     parts = [
         both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], array, eps=0.0),
-        both_ways(layer_norm, "y(C=2)", "x(C=2)", [["1/10", 1]], [[1, 0]], array, eps=ModelConfig.norm_eps),
+        both_ways(layer_norm, "y_2", "x_2", [["1/10", 1]], [[1, 0]], array, eps=ModelConfig.norm_eps),
     ]
     return single(intro, *parts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.examples.matrix_core import RATE, WEIGHTS, descend
+from byhand.book.lessons.examples.matrix_core import RATE, ROLES, WEIGHTS, descend
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
@@ -40,11 +40,11 @@ def lesson(array: Maker) -> Content:
         "假设模型给出 0.7 与 0.3，而正确的是词元 0。logits 的梯度 −0.3 与 0.3 直接当作输出行的梯度，继续传到 W_V。",
     )
     steps = (
-        *forward_steps(first),
+        *forward_steps(first, ROLES),
         *backward_steps(first, array(1)),
-        *forward_steps(second),
+        *forward_steps(second, ROLES),
         *backward_steps(second, d_output),
-        *(step for _, new in descend({"W_V": weight}, gradients, array(RATE)) for step in forward_steps(new)),
+        *(step for _, new in descend({"W_V": weight}, gradients, array(RATE)) for step in forward_steps(new, ROLES)),
     )
     start = (*given(first), *given(second), ("rate", RATE))
     return intro, steps, start

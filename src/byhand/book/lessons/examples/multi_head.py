@@ -1,5 +1,6 @@
 """The same input and weights through one head of width 4 and through two heads of width 2."""
 
+from byhand.book.lessons.changes import Given
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.post_norm import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
@@ -9,16 +10,19 @@ from byhand.engine import Tensor, scope
 from byhand.equations.causal_self_attention import causal_self_attention
 from byhand.tracing.trace import Trace
 
-INPUT = [[[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]]
+PARAMETERS = ("w_qkv", "b_qkv", "w_proj", "b_proj")
+GIVEN: Given = {"H": [[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]} | {
+    name: WEIGHTS[f"blocks.0.attn.{name}"] for name in PARAMETERS
+}
 
 
-def lesson(array: Maker) -> Content:
+def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Run both, then compare their weights."""
     runs: dict[int, Trace] = {}
     steps: list[Step] = []
     for heads, name in ((1, "one"), (2, "two")):
         with scope(name):
-            runs[heads] = attended(array, heads)
+            runs[heads] = attended(array, heads, start)
         steps += forward_steps(runs[heads])
     steps.append(_compared(runs))
     intro = Words(
@@ -30,10 +34,9 @@ def lesson(array: Maker) -> Content:
     return intro, steps, given(runs[1])
 
 
-def attended(array: Maker, heads: int) -> Trace:
+def attended(array: Maker, heads: int, start: Given = GIVEN) -> Trace:
     """Return attention with so many heads."""
-    weights = {k: WEIGHTS[f"blocks.0.attn.{k}"] for k in ("w_qkv", "b_qkv", "w_proj", "b_proj")}
-    inputs = [Tensor(array(x), name=k) for k, x in {"h": INPUT, **weights}.items()]
+    inputs = [Tensor(array([start["H"]]), name="H"), *(Tensor(array(start[k]), name=k) for k in PARAMETERS)]
     return Trace.of(lambda: causal_self_attention(*inputs, n_heads=heads, name="attn"))
 
 

@@ -22,8 +22,9 @@ def lesson(stem: str, array: Maker) -> Content:
         else Tensor(closed_form.array(numbers, integers=True), name=name)
         for name, numbers in entry.inputs.items()
     ]
-    results = equation.results
-    trace = Trace.of(lambda: _first(equation(*tensors, name=results[0].name, **entry.static)))
+    name = equation.results[0].name
+    name += "'" if name in entry.inputs else ""
+    trace = Trace.of(lambda: _first(equation(*tensors, name=name, **entry.static)))
     d = array(closed_form.several(entry.d_result)[0])
     start = (*given(trace), (f"∂{trace.name(trace.result)}", grid(d)))
     return Words(entry.note, entry.note_zh), (*forward_steps(trace), *backward_steps(trace, d)), start

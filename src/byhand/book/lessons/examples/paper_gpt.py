@@ -21,9 +21,11 @@ import numpy as np
 
 from byhand.book.finding.index import findings
 from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.changes import Choices, Given
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
 from byhand.book.lessons.lesson import Array, Content, Number, Step, number_text, rows_of
+from byhand.book.numbers import closed_form
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, scope
@@ -35,31 +37,54 @@ from byhand.tracing.trace import Trace
 
 VOCABULARY = (Words("no", "不"), Words("pain", "见"), Words("gain", "散"))
 TEXT = (0, 1, 0, 2)
-CONFIG = ModelConfig(vocab_size=3, seq_len=3, d_model=4, n_layers=1, n_heads=1, d_ff=2, norm_eps=1e-9)
-WEIGHTS: dict[str, Any] = {
-    "wte": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
-    "wpe": [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, -1]],
-    "blocks.0.attn.w_qkv": [
-        [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0],
-        [0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0],
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-    ],
-    "blocks.0.attn.b_qkv": [0] * 12,
-    "blocks.0.attn.w_proj": [[0, 0, "1/2", 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]],
-    "blocks.0.attn.b_proj": [0] * 4,
-    "blocks.0.mlp.w_fc": [[1, 1], [0, 0], [1, -1], [0, 0]],
-    "blocks.0.mlp.b_fc": ["-1/2", "-1/2"],
-    "blocks.0.mlp.w_out": [[-1, 0, 1, 0], [1, 0, -1, 0]],
-    "blocks.0.mlp.b_out": [0] * 4,
-    "lm_head.w": [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]],
-    "lm_head.b": [0, 0, 0],
-}
-OPTIMIZER = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
+CONFIG = ModelConfig(vocab_size=3, seq_len=3, d_model=4, n_layers=1, n_heads=1, d_ff=2, norm_eps=1e-17)
 RATE = 0.01
+GIVEN: Given = {
+    "text": [*TEXT],
+    "W_te": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
+    "W_pe": [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, -1]],
+    "W_Q": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]],
+    "W_K": [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]],
+    "W_V": [[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]],
+    "W_proj": [[0, 0, "1/2", 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]],
+    "W_fc": [[1, 1], [0, 0], [1, -1], [0, 0]],
+    "b_fc": ["-1/2", "-1/2"],
+    "W_out": [[-1, 0, 1, 0], [1, 0, -1, 0]],
+    "W_lm": [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]],
+    "rate": RATE,
+    "causal": 1,
+}
+CHOICES: Choices = {"text": (0, 1, 2), "causal": (0, 1)}
 
 
-def lesson(array: Maker) -> Content:
+def weights_of(start: Given) -> dict[str, Any]:
+    """Return the model's parameters, as nested closed forms, for what is given."""
+    return {
+        "wte": start["W_te"],
+        "wpe": start["W_pe"],
+        "blocks.0.attn.w_qkv": [[*q, *k, *v] for q, k, v in zip(*(start[f"W_{x}"] for x in "QKV"), strict=True)],
+        "blocks.0.attn.b_qkv": [0] * 12,
+        "blocks.0.attn.w_proj": start["W_proj"],
+        "blocks.0.attn.b_proj": [0] * 4,
+        "blocks.0.mlp.w_fc": start["W_fc"],
+        "blocks.0.mlp.b_fc": start["b_fc"],
+        "blocks.0.mlp.w_out": start["W_out"],
+        "blocks.0.mlp.b_out": [0] * 4,
+        "lm_head.w": start["W_lm"],
+        "lm_head.b": [0] * 3,
+    }
+
+
+WEIGHTS = weights_of(GIVEN)
+OPTIMIZER = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
+
+
+def config_of(start: Given) -> ModelConfig:
+    """Return the paper GPT's config, without a mask if that is given."""
+    return replace(CONFIG, causal=bool(int(start["causal"])))
+
+
+def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Forward, backward, update, and the loss after it."""
     intro = Words(
         'Three words: no is 0, pain is 1, gain is 2. The text is "no pain no gain". After no comes pain the first '
@@ -67,26 +92,27 @@ def lesson(array: Maker) -> Content:
         "三个词：不是 0，见是 1，散是 2。文本是“不见不散”。第一个“不”后面是“见”，第二个“不”后面是“散”："
         "只有会回看前文的模型才能分清。",
     )
-    arrays = {n: array(w) for n, w in WEIGHTS.items()}
-    model = model_of(CONFIG, arrays)
-    tokens, targets = np.asarray([TEXT[:-1]]), np.asarray([TEXT[1:]])
+    arrays = {n: array(w) for n, w in weights_of(start).items()}
+    text, config, rate = [int(token) for token in start["text"]], config_of(start), closed_form.value(start["rate"])
+    model = model_of(config, arrays)
+    tokens, targets = np.asarray([text[:-1]]), np.asarray([text[1:]])
     trace = settled_trace(lambda: model.loss(tokens, targets))
     gradients = settled_backward(trace, array(1)).by_name
-    steps = [data_step(), *forward_steps(trace), *backward_steps(trace, array(1))]
+    steps = [data_step(text), *forward_steps(trace), *backward_steps(trace, array(1))]
     new: dict[str, Any] = {}
     for n, p in model.parameters().items():
         zero = p.data * 0
-        step, results = update_step(n, p.data, gradients[n], zero, zero, RATE, 1, **OPTIMIZER)
+        step, results = update_step(n, p.data, gradients[n], zero, zero, rate, 1, **OPTIMIZER)
         steps.append(step)
         new[n] = results[0]
     steps += _with_new_head(trace, new["lm_head.w"])
-    after = model_of(CONFIG, new)
+    after = model_of(config, new)
     with scope("after"):
         steps.append(_loss_step(settled_trace(lambda: after.loss(tokens, targets))))
-    settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", CONFIG.norm_eps)
+    settings = ("lr", rate), *OPTIMIZER.items(), ("eps of LN", CONFIG.norm_eps)
     tables = [pair for pair in given(trace) if pair[0] not in ("tokens", "targets")]  # the first step makes these
-    start = (("text", str(list(TEXT))), *tables, *((n, number_text(x)) for n, x in settings))
-    return intro, steps, start
+    begin = (("text", str(text)), *tables, *((n, number_text(x)) for n, x in settings))
+    return intro, steps, begin
 
 
 def _with_new_head(trace: Trace, weight: Any) -> list[Step]:
@@ -107,17 +133,17 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
     return model
 
 
-def data_step() -> Step:
-    """Return the step that cuts tokens and targets from the bytes."""
+def data_step(text: list[int]) -> Step:
+    """Return the step that cuts tokens and targets from the text."""
     place = findings()["sample_batch"]
-    found = tuple(Number(f"targets[{t}]", f"text[{t + 1}]", TEXT[t + 1]) for t in range(len(TEXT) - 1))
+    found = tuple(Number(f"y[{t}]", f"text[{t + 1}]", text[t + 1]) for t in range(len(text) - 1))
     arrays = (
-        Array(r"\mathrm{token}", "tokens", np.asarray(TEXT[:-1])),
-        Array("y", "targets", np.asarray(TEXT[1:])),
+        Array(r"\mathrm{token}", "tokens", np.asarray(text[:-1])),
+        Array("y", "targets", np.asarray(text[1:])),
     )
     return Step(
         place.title,
-        "tokens[t] = text[s + t],  targets[t] = text[s + t + 1] = tokens[t + 1]",
+        "token[t] = text[s + t],  y[t] = text[s + t + 1] = token[t + 1]",
         str(place.forward),
         found,
         rows_of(arrays),
@@ -131,7 +157,7 @@ def data_step() -> Step:
             "predictions.",
             "答案就在文本里，不需要人工标注；T + 1 个词元给出 T 次预测。",
         ),
-        inputs=(Array(r"\mathrm{text}", "text", np.asarray(TEXT)),),
+        inputs=(Array(r"\mathrm{text}", "text", np.asarray(text)),),
         arrays=arrays,
     )
 

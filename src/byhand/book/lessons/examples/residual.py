@@ -35,10 +35,10 @@ def lesson(array: Maker) -> Content:
 
     def deep(stream: bool) -> Tensor:
         letter = "h" if stream else "g"
-        x = Tensor(array([[1]]), requires_grad=True, name=f"{letter}0")
+        x = Tensor(array([[1]]), requires_grad=True, name=f"{letter}_0")
         for layer in (1, 2):
-            name = f"{letter}{layer}"
-            a = linear(x, w, name=f"a{layer}" if stream else name)
+            name = f"{letter}_{layer}"
+            a = linear(x, w, name=f"a_{layer}" if stream else name)
             x = residual(x, a, name=name) if stream else a
         return x
 
@@ -49,6 +49,6 @@ def lesson(array: Maker) -> Content:
             (*given(trace), ("∂X'", grid(array(D_Y)))),
             [*forward_steps(trace), *backward_steps(trace, array(D_Y))],
         ),
-        ((("w", grid(w.data)), ("∂g2", "[[1]]")), backward_steps(alone, array([[1]]))),
-        ((("∂h2", "[[1]]"),), backward_steps(beside, array([[1]]))),
+        ((("w", grid(w.data)), ("∂g_2", "[[1]]")), backward_steps(alone, array([[1]]))),
+        ((("∂h_2", "[[1]]"),), backward_steps(beside, array([[1]]))),
     )

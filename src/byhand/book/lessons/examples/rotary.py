@@ -27,20 +27,20 @@ def lesson(array: Maker) -> Content:
         "base b = 4, pair 0 turns by 1 radian per position, pair 1 by 1/2 (set your calculator to radians). "
         'First the pairing "halves": columns 0 and 2 are a pair, and so are columns 1 and 3. Scores S at the same '
         'distance come out equal. Then "neighbours": columns 0 and 1, and columns 2 and 3. Again only the distance '
-        "counts, but the scores S2 are different numbers: weights made for one pairing do not work with the other.",
+        "counts, but the scores S_2 are different numbers: weights made for one pairing do not work with the other.",
         "同一个词元位于位置 0、1、2，它的向量 x 既是查询又是键。R = 4、底数 b = 4 时，每往后一个位置，第 0 对转 "
         "1 弧度，第 1 对转 1/2 弧度（计算器请用弧度制）。"
         "先按“halves”配对：第 0、2 列一对，第 1、3 列一对，距离相同的分数 S 全都"
-        "相等。再按“neighbours”配对：第 0、1 列一对，第 2、3 列一对。分数仍然只取决于距离，但 S2 的数值与 S 不同：按"
+        "相等。再按“neighbours”配对：第 0、1 列一对，第 2、3 列一对。分数仍然只取决于距离，但 S_2 的数值与 S 不同：按"
         "一种配对训练的权重，不能用于另一种。",
     )
     turned, steps = both_ways(rotary, "y", "x", X, D_Y, array, **SETTINGS)
-    halves, neighbours = (_scored(array, *names) for names in (("halves", "y", "S"), ("neighbours", "y2", "S2")))
+    halves, neighbours = (_scored(array, *names) for names in (("halves", "y", "S"), ("neighbours", "y_2", "S_2")))
     scores = [trace.result.data for trace in (halves, neighbours)]
     return single(
         intro,
         (turned, [*steps, forward_steps(halves)[1], _equal(scores[0], "S")]),
-        ((), [_paired(forward_steps(neighbours)[0]), forward_steps(neighbours)[1], _equal(scores[1], "S2")]),
+        ((), [_paired(forward_steps(neighbours)[0]), forward_steps(neighbours)[1], _equal(scores[1], "S_2")]),
         ((), [_different(*scores)]),
     )
 
@@ -87,9 +87,9 @@ def _equal(scores: np.ndarray, name: str) -> Step:
 def _different(halves: np.ndarray, neighbours: np.ndarray) -> Step:
     return Step(
         Words("The pairing matters", "配对方式会改变分数"),
-        Words("S2[1,0] − S[1,0]: the same vector, different pairs", "S2[1,0] − S[1,0]：同样的向量，不同的配对"),
+        Words("S_2[1,0] − S[1,0]: the same vector, different pairs", "S_2[1,0] − S[1,0]：同样的向量，不同的配对"),
         str(findings()["rotary"].forward),
-        (difference("S2[1,0] − S[1,0]", neighbours[0, 0, 1, 0], halves[0, 0, 1, 0]),),
+        (difference("S_2[1,0] − S[1,0]", neighbours[0, 0, 1, 0], halves[0, 0, 1, 0]),),
         goal=Words("See that the two pairings give different scores.", "确认两种配对给出的分数不同。"),
         why=Words(
             "Training fits the weights to one pairing. With the other, every shape still fits and no error is "

@@ -3,30 +3,36 @@
 import numpy as np
 
 from byhand.book.finding.index import findings
+from byhand.book.lessons.changes import Given
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content, Number, Step, number_text
+from byhand.book.numbers.closed_form import value
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
+from byhand.errors import ByhandError
 from byhand.tracing.answers import Answer
 from byhand.tracing.sampling import drawn_with
 from byhand.tracing.trace import Trace
 
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
+GIVEN: Given = {"z": LOGITS, "u": UNIFORM}
 
 
-def lesson(array: Maker) -> Content:
+def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Probabilities at temperature 1 and 2, after top-k, and the token that a uniform number picks."""
-    z = Tensor(array(LOGITS), name="z")
+    z, u = Tensor(array(start["z"]), name="z"), value(start["u"])
+    if not 0 <= u < 1:
+        raise ByhandError(f"u is {number_text(u)}, but a draw takes a number from 0 up to 1. Use a smaller one.")
 
     def whole() -> Tensor:
         softmax(z, name="p")
-        softmax(temperature(z, tau=TAU, name="z(τ=2)"), name="p(τ=2)")
-        return softmax(top_k(z, k=K, name="z(k=2)"), name="p(k=2)")
+        softmax(temperature(z, tau=TAU, name="z'"), name="p'")
+        return softmax(top_k(z, k=K, name="z''"), name="p''")
 
     trace = Trace.of(whole)
     intro = Words(
@@ -34,8 +40,8 @@ def lesson(array: Maker) -> Content:
         "but the largest to exactly zero.",
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
-    start = (*given(trace), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(UNIFORM)))
-    return intro, (*forward_steps(trace), _drawn(drawn_with(UNIFORM, trace))), start
+    known = (*given(trace), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(u)))
+    return intro, (*forward_steps(trace), _drawn(drawn_with(u, trace))), known
 
 
 def _drawn(answer: Answer) -> Step:
@@ -51,7 +57,7 @@ def _drawn(answer: Answer) -> Step:
     ]
     found.append(
         Number(
-            Words(f"token drawn with u = {UNIFORM}", f"u = {UNIFORM} 时抽到的词元"),
+            Words("the token drawn", "抽到的词元"),
             Words("the first whose running sum is above u", "第一个使累计和超过 u 的词元"),
             token,
             mistakes=(

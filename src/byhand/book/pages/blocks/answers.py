@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.book.lessons.examples import numbers
-from byhand.book.lessons.examples.matrix_core import given_weights, loss_of
 from byhand.book.lessons.examples.sampling import LOGITS
 from byhand.book.pages.blocks.markdown import block
 from byhand.book.words.language import COMMA, Words
@@ -18,7 +16,6 @@ from byhand.equations.softmax import softmax
 
 TARGET = 1
 QUERY, KEYS, VALUES = [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 4.0]]
-NUDGE = 0.001
 SCORES = [0.0, 1.0]  # of the matrix core's first row, before they are divided
 
 
@@ -71,27 +68,9 @@ def without_the_scale() -> Words:
     )
 
 
-def one_weight_nudged() -> Words:
-    """The loss of the matrix core with one weight a little larger and a little smaller, and the slope between."""
-
-    def loss(step: float) -> float:
-        weights = given_weights(numbers(exact=False))
-        weights["W_Q"].data[0, 0] += step
-        return loss_of(weights, numbers(exact=False)).item()
-
-    up, down = loss(NUDGE), loss(-NUDGE)
-    slope = (up - down) / (2 * NUDGE)
-    return Words(
-        f"With W_Q[0,0] = {1 + NUDGE} the loss is {up:.6f}, with {1 - NUDGE} it is {down:.6f}. The difference over "
-        f"{2 * NUDGE} is {slope:.4f}: the gradient of this weight.",
-        f"W_Q[0,0] = {1 + NUDGE} 时损失是 {up:.6f}，{1 - NUDGE} 时是 {down:.6f}。"
-        f"两者之差除以 {2 * NUDGE}，得 {slope:.4f}，正是这个权重的梯度。",
-    )
-
-
 def _list(numbers: np.ndarray, lang: str = "en") -> str:
     return COMMA.said(lang).join(f"{x:.3f}" for x in numbers)
 
 
-FUNCTIONS = (probabilities_and_loss, one_query, without_the_scale, one_weight_nudged)
+FUNCTIONS = (probabilities_and_loss, one_query, without_the_scale)
 ANSWERS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}

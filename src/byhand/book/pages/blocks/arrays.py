@@ -5,67 +5,56 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Array
-from byhand.book.numbers.arithmetic import decimal
+from byhand.book.numbers.arithmetic import SHOWN, decimal
 from byhand.book.numbers.closed_form import matrix
 from byhand.book.pages.blocks.markdown import bmatrix, display_lines, inline
-from byhand.book.pages.blocks.shapes import LATEX
 from byhand.book.practice.checking import tidy
 from byhand.errors import ByhandError
 
-PARTIAL = r"\partial "
-SETTINGS = {
-    "text": r"\mathrm{text}",
-    "tokens": r"\mathrm{token}",
-    "targets": "y",
-    "rate": r"\text{rate}",
-    "lr": r"\alpha",
-    "beta1": r"\beta_1",
-    "beta2": r"\beta_2",
-    "eps": r"\epsilon_{\mathrm{AdamW}}",
-    "weight_decay": r"\lambda",
-    "eps of LN": r"\epsilon_{LN}",
-}
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
 NOISE = 10  # from 1e-10 on a number is printed as 0: it is rounding residue, which differs between machines
-ROUGH = 8  # from 1e-8 on three digits are printed, for the same reason
+ROUGH = 1e-7  # of smaller numbers a matrix shows three digits, for the same reason
+WIDE = 9  # columns that no telephone shows
 ACROSS = 34  # letters of a formula on a telephone
 
 
-def letter_of(name: str, otherwise: str = "") -> str:
-    """Return a name as a letter, such as W_Q; `otherwise`, or the name as words, for one that is none."""
-    mark, bare = (PARTIAL, name[1:]) if name.startswith("∂") else ("", name)
-    bare = bare.removeprefix("after.")
-    known = LATEX.get(bare) or SETTINGS.get(bare)
-    letter = re.fullmatch(r"([A-Za-z])(?:_(\w+))?(\'*)", bare)
-    if letter and not known:
-        known = letter[1] + (f"_{{{letter[2]}}}" if letter[2] else "") + letter[3]
-    return mark + known if known else otherwise or rf"\text{{{name}}}"
-
-
 def called(array: Array) -> str:
-    """Return an array's letter, and its name if that differs."""
-    same = not array.name or letter_of(array.name) == array.letter
-    return inline(array.letter) + ("" if same else f" = `{array.name}`")
+    """Return an array's letter, and its name in the code if that differs."""
+    return inline(array.letter) + ("" if array.name in ("", array.label) else f" = `{array.name}`")
 
 
-def exact(text: str) -> str:
-    """Return nested rows of numbers in LaTeX."""
-    nested = ast.literal_eval(
+def given_lines(letter: str, text: str) -> Iterator[str]:
+    """Yield a given array, written as nested rows, as equalities in LaTeX."""
+    nested = _nested(text)
+    if not isinstance(nested, list):
+        yield f"{letter} = {number_in_latex(float(nested)) if 'e' in text else matrix(nested)}"
+        return
+    for part, data in _parts(letter, np.array(nested, dtype=object)):
+        written = matrix(data.tolist()) if np.any(data != "0") else "0"
+        yield f"{part} = {written}"
+
+
+def _parts(letter: str, data: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield a wide array that holds queries, keys and values side by side as three; any other as it is."""
+    together = re.search(r"_\{qkv\}|\\mathrm\{QKV\}", letter)
+    if together is None or data.shape[-1] < WIDE:
+        yield letter, data
+        return
+    for own, part in zip("QKV", np.split(data, 3, axis=-1), strict=True):
+        yield letter.replace(together[0], f"_{own}" if together[0].startswith("_") else own), part
+
+
+def _nested(text: str) -> Any:
+    """Return nested rows of numbers as lists of closed forms."""
+    return ast.literal_eval(
         re.sub(r"[^\[\],]+", lambda part: repr(tidy(part[0].strip())) if part[0].strip() else "", text)
     )
-    if "e" in text and not isinstance(nested, list):
-        return number_in_latex(float(nested))
-    return matrix(nested)
-
-
-def escaped(name: str) -> str:
-    """Return a name as LaTeX takes it."""
-    return name.replace("_", r"\_")
 
 
 def displayed(arrays: Iterable[Array]) -> str:
@@ -87,7 +76,7 @@ def matrices(array: Array) -> Iterator[str]:
     """Yield an array as matrices, one for each place along the axes before the last two."""
     data = np.asarray(array.data)
     if data.ndim < 3 or not np.any(data):
-        yield f"{array.letter} = {matrix_of(data)}"
+        yield from (f"{letter} = {matrix_of(part)}" for letter, part in _parts(array.letter, data))
         return
     for place in np.ndindex(*data.shape[:-2]):
         yield f"{array.letter}^{{({', '.join(map(str, place))})}} = {matrix_of(data[place])}"
@@ -114,7 +103,7 @@ def value(lesson: str, element: str, digits: str = "3") -> str:
 
 def number_in_latex(x: float) -> str:
     """Return a number as it is printed, powers of ten written out."""
-    text = quiet(decimal(x))
+    text = quiet(decimal(x, 3 if abs(x) < ROUGH else SHOWN))
     mantissa, _, power = text.partition("e")
     if power:
         mantissa = rf"{mantissa} \cdot 10^{{{power}}}" if mantissa != "1" else rf"10^{{{power}}}"
@@ -122,12 +111,5 @@ def number_in_latex(x: float) -> str:
 
 
 def quiet(text: str) -> str:
-    """Return arithmetic without the digits in which machines differ."""
-
-    def shorter(small: re.Match[str]) -> str:
-        mantissa, power = small[1].replace("−", "-"), int(small[2])
-        if power >= NOISE:
-            return "0"
-        return f"{float(mantissa):.3g}e−{small[2]}".replace("-", "−") if power >= ROUGH else small[0]
-
-    return re.sub(r"(?<!\w)\(0\)", "0", SMALL.sub(shorter, text))
+    """Return arithmetic without the residue in which machines differ."""
+    return re.sub(r"(?<!\w)\(0\)", "0", SMALL.sub(lambda small: "0" if int(small[2]) >= NOISE else small[0], text))

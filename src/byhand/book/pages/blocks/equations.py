@@ -17,8 +17,8 @@ CALCULUS = Words(
     "gradient, or *cotangent*):",
     r"导数如下，其中损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
 )
-MAP = Words("Equation|Formula|Code|In the original program", "公式|表达式|代码|在原 C++ 程序中")
-
+MAP = Words("Equation, and its code|Formula|In the original program", "公式及其代码|表达式|在原 C++ 程序中")
+BAR = r"\vert "  # a | would end the cell
 GPT_2 = "Radford et al. 2019, Language Models are Unsupervised Multitask Learners (GPT-2)"
 MODEL = Words("the pre-norm block, the initial values", "前置归一化的块与初始值")
 
@@ -87,9 +87,8 @@ def equations(page: Path, lang: str) -> str:
     for group, members in flow.groups():
         rows = [
             (
-                link_equation(page, stem, lang),
-                " <br> ".join(map(inline, translated(registry[stem].latex, lang).split(QUAD))),
-                link(page, index.findings()[stem].forward),
+                f"{link_equation(page, stem, lang)} <br> {link(page, index.findings()[stem].forward)}",
+                " <br> ".join(map(inline, translated(registry[stem].latex, lang).replace("|", BAR).split(QUAD))),
                 ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
             )
             for stem in members

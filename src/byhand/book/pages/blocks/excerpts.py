@@ -43,10 +43,9 @@ def places(page: Path, lang: str) -> str:
     """The code around the equations, which wires, records, trains and stores, with the original program's names."""
     rows = []
     for place in PLACES:
-        definition = place.code[1] if place.code else ""
         seeds = ", ".join(f"`{name}`" for name in place.seed_names) or "—"
-        rows.append((place.title, f"`{definition}`", link(page, place.forward), seeds))
-    return table(Words("What|Name|Where|In the original program", "内容|名称|位置|在原 C++ 程序中"), rows, lang)
+        rows.append((f"{place.title.said(lang)} <br> {link(page, place.forward)}", seeds))
+    return table(Words("What, and where|In the original program", "内容及其位置|在原 C++ 程序中"), rows, lang)
 
 
 @block

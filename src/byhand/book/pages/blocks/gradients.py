@@ -1,4 +1,4 @@
-"""Generated numbers about differentiation: a Jacobian and a vector-Jacobian product, and a graph of two numbers."""
+"""Generated numbers about differentiation: a Jacobian and a vector-Jacobian product."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.book.pages.blocks.markdown import Rows, block, display_lines, table_block
-from byhand.engine import Tensor, walk_back
+from byhand.book.pages.blocks.markdown import block, display_lines
+from byhand.engine import Tensor
 
 A, B, D_Y = 2.0, 3.0, (1.0, 2.0)
 
@@ -41,24 +41,3 @@ def vjp_example(page: Path, lang: str) -> str:
             rf" = \begin{{bmatrix}} {worked} \end{{bmatrix}} = \begin{{bmatrix}} {result} \end{{bmatrix}}",
         ]
     )
-
-
-@table_block(
-    "Node|Cotangent of its result|What its vjp returns|`a.grad` so far|`b.grad` so far",
-    "节点|结果的上游梯度|vjp 返回|此时的 `a.grad`|此时的 `b.grad`",
-)
-def small_graph() -> Rows:
-    """The backward pass of L = a b + a, node by node, with the gradients accumulated by then."""
-    a, b = _numbers()
-    loss = a * b + a
-    total = {"a": 0.0, "b": 0.0}
-    for step in walk_back(loss, np.array(1.0)):
-        name = {"add": "L = c + a", "mul": "c = a b"}[step.node.equation.name]
-        handed = []
-        for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
-            label = tensor.name or "c"
-            handed.append(f"∂{label} = {float(np.asarray(d)):g}")
-            if label in total:
-                total[label] += float(np.asarray(d))
-        result = f"∂{name[0]} = {float(step.d_results[0]):g}"
-        yield f"`{name}`", result, ", ".join(handed), *(f"{x:g}" for x in total.values())

@@ -7,27 +7,16 @@ other elements are folded away.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import findings
 from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Number, Step
-from byhand.book.pages.blocks.arrays import (
-    PARTIAL,
-    called,
-    displayed,
-    escaped,
-    exact,
-    letter_of,
-    matrix_of,
-    quiet,
-)
-from byhand.book.pages.blocks.markdown import QUAD, block, display, display_lines, link, link_equation, table
-from byhand.book.pages.blocks.shapes import LATEX
+from byhand.book.lessons.letters import PARAMETERS, PARTIAL, letter
+from byhand.book.lessons.text import worked
+from byhand.book.pages.blocks.arrays import called, displayed, given_lines, matrix_of, quiet
+from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation, table
 from byhand.book.practice.selection import telling
 from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
@@ -50,7 +39,7 @@ def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") ->
     made: dict[str, list[int]] = {}
     for n, step in enumerate(whole.steps, 1):
         for array in step.arrays:
-            made.setdefault(array.name, []).append(n)
+            made.setdefault(array.letter, []).append(n)
     told: set[Words] = set()
     shown = [_step(page, lang, n, whole.steps[n - 1], made, told, form == "brief") for n in numbers]
     return "\n\n".join(shown)
@@ -68,12 +57,13 @@ def lesson_intro(page: Path, lang: str, name: str) -> str:
 @block
 def given(page: Path, lang: str, name: str) -> str:
     """The arrays and settings that a worked example starts from, as fractions and roots if they have that form."""
-    lines = []
-    for array, numbers in examples.make(name, exact=True).given:
-        said = say(array, "en")
-        in_code = rf" \quad (\texttt{{{escaped(said)}}})" if said in LATEX else ""  # W_te is wte in code
-        lines.append(f"{letter_of(said)} = {exact(numbers)}{in_code}")
-    return display_lines(lines)
+    arrays = [(say(array, "en"), numbers) for array, numbers in examples.make(name, exact=True).given]
+    lines = display_lines([line for array, numbers in arrays for line in given_lines(letter(array), numbers)])
+    named = [f"{inline(letter(array))} = `{array}`" for array, _ in arrays if array in PARAMETERS]
+    if not named:
+        return lines
+    names = Words(", ", "、 ").said(lang).join(named)
+    return f"{lines}\n\n{Words('In the code: ', '代码中： ').said(lang)}{names}"
 
 
 @block
@@ -102,31 +92,15 @@ def _step(
         parts.append(GOAL.said(lang) + step.goal.said(lang))
     parts += [_formula(step, lang), *_put_in(step, lang, number, made), *_kept(step, lang)]
     parts += [*_worked(step, lang), *_results(step, lang)]
-    if step.why and step.why not in told:
-        told.add(step.why)
+    if step.why and (reason := step.reason or step.why) not in told:
+        told.add(reason)
         parts.append(WHY.said(lang) + step.why.said(lang))
     return "\n\n".join(parts)
 
 
 def _formula(step: Step, lang: str) -> str:
     """Return the formula of a step: in LaTeX for an equation, otherwise in plain text."""
-    finding = findings().get(step.stem)
-    if finding is None or not finding.latex:
-        return f"> {say(step.formula, lang)}"
-    entry = ENTRIES[step.stem]
-    general = (finding.latex, finding.latex_derivative)
-    single = entry.one_head if all(array.data.ndim < 3 for array in (*step.inputs, *step.arrays)) else None
-    latex = (single or entry.on_paper or general)[step.is_derivative]
-    optional = [symbol.latex for symbol in registry[step.stem].inputs]
-    there = [array.letter.removeprefix(PARTIAL) for array in (step.arrays if step.is_derivative else step.inputs)]
-    missing = [letter for letter in optional if letter not in there]
-    if missing:
-        for given, instead in entry.without:
-            latex = latex.replace(given, instead)
-    if step.is_derivative:  # only of the inputs that are learned or lead to such
-        lines = latex.split(QUAD)
-        latex = QUAD.join(x for x in lines if not any(x.startswith(f"{PARTIAL}{letter} =") for letter in missing))
-    return display(translated(latex, lang))
+    return display(translated(step.latex, lang)) if step.latex else f"> {say(step.formula, lang)}"
 
 
 def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> Iterator[str]:
@@ -134,15 +108,12 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
     if not step.inputs:
         return
     origins = []
-    names = [array.name for array in step.inputs]
-    for k, array in enumerate(step.inputs):
-        before = [n for n in made.get(array.name, []) if n < number]
-        latest = before[-names.count(array.name) :][names[:k].count(array.name) :]  # gradients that add up share one
-        latest = latest or before[-1:]  # an array may stand in two places, such as q and k
+    for array in step.inputs:
+        before = [n for n in made.get(array.letter, []) if n < number]
         missing = KEPT if not array.name and array.data.ndim else NEW if array.name.startswith("after.") else GIVEN
         if array.letter.startswith(PARTIAL) and not array.data.ndim:
             missing = ONE
-        origin = MADE.said(lang, n=latest[0]) if latest else missing.said(lang)
+        origin = MADE.said(lang, n=before[-1]) if before else missing.said(lang)
         origins.append(called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
     yield Words("Inputs: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
     yield displayed(step.inputs)
@@ -150,18 +121,14 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
 
 def _worked(step: Step, lang: str) -> Iterator[str]:
     """Yield a few elements with their arithmetic, and all of them folded away."""
-    worth = [n for n in step.numbers if _is_work(n)]
-    chosen = worth if len(step.numbers) <= ALL else [n for n in telling(step, FEW) if _is_work(n)]
+    worth = [n for n in step.numbers if list(worked(n))]
+    best = step.numbers if len(step.numbers) <= ALL else telling(step, FEW)
+    chosen = [n for n in worth if n.whole or n in best]
     if chosen:
         yield _table(chosen, lang)
     if len(worth) > len(chosen):
         summary = Words(f"All {len(step.numbers)} numbers", f"全部 {len(step.numbers)} 个数").said(lang)
         yield f"<details><summary>{summary}</summary>\n\n{_table(step.numbers, lang)}\n\n</details>"
-
-
-def _is_work(number: Number) -> bool:
-    """Say whether a number takes arithmetic: it is neither a copy nor a sum of products that are all 0."""
-    return say(number.expression, "en") not in (number.shown, "0")
 
 
 def _kept(step: Step, lang: str) -> Iterator[str]:
@@ -175,11 +142,10 @@ def _kept(step: Step, lang: str) -> Iterator[str]:
 def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
     arrays = [array for array in step.arrays if array.data.ndim or brief]
     if arrays:
-        named = [replace(array, letter=letter_of(array.name, array.letter)) for array in arrays]
-        words = [called(array) for array in named if array.name and letter_of(array.name) != array.letter]
+        words = [called(array) for array in arrays if array.name != array.label]
         result = Words("Result:", "结果：").said(lang)
         yield f"{result} {Words(', ', ' 、 ').said(lang).join(words)}" if words else result
-        yield displayed(named)
+        yield displayed(arrays)
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)
 
@@ -189,5 +155,6 @@ def _table(numbers: Iterable[Number], lang: str) -> str:
 
 
 def _row(number: Number, lang: str) -> list[str]:
-    said = [say(text, lang) for text in (number.label, number.expression, number.shown)]
+    arithmetic = " = ".join(worked(number, lang)) or say(number.expression, lang)
+    said = (say(number.label, lang), arithmetic, number.shown)
     return [f"`{quiet(text)}`".replace("|", "\\|") for text in said]

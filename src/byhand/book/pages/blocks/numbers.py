@@ -23,6 +23,7 @@ from byhand.config import ModelConfig
 from byhand.equations.min_p import min_p
 from byhand.equations.repetition_penalty import repetition_penalty
 from byhand.equations.softmax import softmax
+from byhand.equations.split_qkv import split_qkv
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
 from byhand.equations.top_p import top_p
@@ -45,6 +46,16 @@ def heads(page: Path, lang: str) -> str:
         words = Words(f"Heads: {count}. Width of a head: {width}.", f"头数：{count}。每个头的宽度：{width}。")
         parts.append(f"{words.said(lang)}\n\n{display_lines(lines)}")
     return "\n\n".join(parts)
+
+
+@table_block("Head|Queries|Keys|Values", "头|查询|键|值")
+def head_columns() -> Rows:
+    """The columns of the packed projection that each of two heads reads, of the lesson's width."""
+    width = attention_of(1).tensor("attn.q").shape[-1]
+    packed = np.arange(3.0 * width).reshape(1, 1, -1)
+    split = split_qkv.forward(packed, n_heads=2)[0]
+    for h in range(2):
+        yield h, *(", ".join(f"{column:g}" for column in part[0, h, 0]) for part in split)
 
 
 _COLUMNS = "|".join(f"z = {z:g}" for z in LOGITS)

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples.paper_gpt import CONFIG, RATE, VOCABULARY, WEIGHTS, model_of
+from byhand.book.lessons.changes import with_changes
+from byhand.book.lessons.examples.paper_gpt import (
+    CHOICES,
+    CONFIG,
+    GIVEN,
+    RATE,
+    VOCABULARY,
+    WEIGHTS,
+    config_of,
+    model_of,
+    weights_of,
+)
 from byhand.book.lessons.naming import short
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.markdown import Rows, decimals, table_block
 from byhand.book.pictures.passes import TARGETS, TOKENS, paper_model, pass_of
 from byhand.book.words.language import Words
-from byhand.config import ModelConfig
 from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
 
 ATTENTION, MLP = "blocks.0.attn.w_proj", "blocks.0.mlp.w_out"  # at 0, the sublayer adds nothing to the stream
 HEAD = ("|".join(f"p({word.en})" for word in VOCABULARY), "|".join(f"p({word.zh})" for word in VOCABULARY))
-NO, PAIN, GAIN = range(len(VOCABULARY))
 STEP = 0.01  # by which weights are nudged
 NUDGED = (
-    ("lm_head.b", (GAIN,)), ("blocks.0.mlp.b_fc", (1,)), ("blocks.0.attn.w_qkv", (1, 8)), ("wte", (NO, 3)),
-    ("wte", (GAIN, 2)),
+    ("lm_head.b", (2,)), ("blocks.0.mlp.b_fc", (1,)), ("blocks.0.attn.w_qkv", (1, 8)), ("wte", (0, 3)),
+    ("wte", (2, 2)),
 )  # fmt: skip
 GROUPS = {
     Words("embeddings", "嵌入"): ("wte", "wpe"),
@@ -35,9 +43,9 @@ GROUPS = {
 }
 
 
-def model_with(config: ModelConfig = CONFIG, **changed: Any) -> TinyGPT:
-    """Return the paper GPT with another setting or with other weights."""
-    return model_of(config, {name: array(w) for name, w in WEIGHTS.items()} | changed)
+def model_with(changed: Mapping[str, Any]) -> TinyGPT:
+    """Return the paper GPT with some weights changed."""
+    return model_of(CONFIG, {name: array(w) for name, w in WEIGHTS.items()} | {**changed})
 
 
 def chances(model: TinyGPT, tokens: Iterable[int] = TOKENS) -> np.ndarray:
@@ -68,7 +76,7 @@ def without_parts() -> Rows:
         (Words("attention alone", "只有注意力"), (MLP,)),
         (Words("both", "两者都写"), ()),
     ):
-        yield words, *_predicted(model_with(**{name: array(WEIGHTS[name]) * 0 for name in missing}))
+        yield words, *_predicted(model_with({name: array(WEIGHTS[name]) * 0 for name in missing}))
 
 
 def _predicted(model: TinyGPT) -> tuple[str, ...]:
@@ -94,25 +102,15 @@ def foretold() -> Rows:
 
 
 @table_block(f"Here|{HEAD[0]}", f"这里|{HEAD[1]}")
-def changed(what: str) -> Rows:
-    """The probabilities at a position before and after a change, by its name below."""
-    model, tokens, position = CHANGES[what]()
-    yield Words("before", "改变前"), *map(decimals, chances(paper_model())[position])
-    yield Words("after", "改变后"), *map(decimals, chances(model, tokens)[position])
-
-
-def _same_keys() -> np.ndarray:
-    w = array(WEIGHTS["blocks.0.attn.w_qkv"]).copy()
-    w[:, CONFIG.d_model : 2 * CONFIG.d_model] = w[:, : CONFIG.d_model]
-    return w
-
-
-CHANGES: dict[str, Callable[[], tuple[TinyGPT, Sequence[int], int]]] = {
-    "mask-off": lambda: (model_with(replace(CONFIG, causal=False)), TOKENS, 0),
-    "keys-like-queries": lambda: (model_with(**{"blocks.0.attn.w_qkv": _same_keys()}), TOKENS, -1),
-    "word-swapped": lambda: (paper_model(), (NO, GAIN, NO), -1),
-    "words-exchanged": lambda: (paper_model(), (PAIN, NO, NO), -1),
-}
+def paper_changed(position: str, *changes: str) -> Rows:
+    """The probabilities at a position as they are, and with changes as `byhand work paper-gpt --set` takes them."""
+    for words, start in (
+        (Words("before", "改变前"), GIVEN),
+        (Words("after", "改变后"), with_changes(GIVEN, changes, CHOICES)),
+    ):
+        model = model_of(config_of(start), {name: array(w) for name, w in weights_of(start).items()})
+        tokens = [int(token) for token in start["text"][:-1]]
+        yield words, *map(decimals, chances(model, tokens)[int(position)])
 
 
 @table_block("Learning rate|Loss after the update|Fall", "学习率|更新后的损失|下降")
@@ -134,7 +132,7 @@ def _signed(number: float) -> str:
 
 @table_block(f"Weight|Gradient|Loss, {STEP:g} more|Loss, {STEP:g} less|Difference / {2 * STEP:g}",
              f"权重|梯度|加 {STEP:g} 的损失|减 {STEP:g} 的损失|差 / {2 * STEP:g}")  # fmt: skip
-def nudged() -> Rows:
+def paper_nudged() -> Rows:
     """Gradients of some weights beside the losses with that weight a little larger and a little smaller."""
     gradients = pass_of("paper-gpt").by_name
     for name, index in NUDGED:
@@ -147,4 +145,4 @@ def nudged() -> Rows:
 def _nudged_loss(name: str, index: tuple[int, ...], step: float) -> float:
     weight = array(WEIGHTS[name]).copy()
     weight[index] += step
-    return model_with(**{name: weight}).loss([TOKENS], [TARGETS]).item()
+    return model_with({name: weight}).loss([TOKENS], [TARGETS]).item()

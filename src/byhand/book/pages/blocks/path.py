@@ -1,13 +1,15 @@
-"""Generated blocks of the path: needs and outcome of a page, the next page, and the table of all pages."""
+"""Generated blocks of the path: needs and outcome of a page, the next page, and the list of all pages."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from byhand.book.pages.blocks.markdown import ROOT, block, relative, table
+from byhand.book.pages.blocks.markdown import ROOT, block, relative
 from byhand.book.pages.path import PATH, STOPS, Stop
 from byhand.book.words.language import COLON, COMMA, PAGE, Words
+
+SET_UP, ACTIVATE = "python3 dev.py run", "source .venv/bin/activate"
 
 
 @block
@@ -24,6 +26,12 @@ def path(page: Path, lang: str, name: str) -> str:
         Words(f"**Needs:** {needs}", f"**需要**：{needs}"),
         Words(f"**Time:** about {stop.minutes} minutes", f"**时间**：约 {stop.minutes} 分钟"),
         Words(f"**Afterwards you can** {stop.outcome.en}", f"**读完之后，你能**{stop.outcome.zh}"),
+        Words(
+            f"**To run the commands:** `{SET_UP}` once, in a copy of the project, and `{ACTIVATE}` in each new "
+            f"terminal ([more]({relative(page, ROOT / 'README.md')}#two-commands))",
+            f"**要运行命令**：在项目的副本里执行一次 `{SET_UP}`，以后每开一个终端执行 `{ACTIVATE}`"
+            f"（[详见]({relative(page, ROOT / 'README.zh-CN.md')}#两条命令)）",
+        ),
     ]
     return "\n".join(f"- {line.said(lang)}" for line in lines)
 
@@ -33,6 +41,14 @@ def onward(page: Path, lang: str, name: str) -> str:
     """The command to try after a page of the path, and the next page."""
     stop, number = STOPS[name], PATH.index(STOPS[name]) + 1
     lines = [f"**{Words('Try it', '动手').said(lang)}**{COLON.said(lang)}`{stop.command_in(lang)}`"]
+    if stop.sheet:
+        sheet = Words(
+            f"**On paper**: `byhand worksheet --topic {stop.sheet} --seed 1` writes exercises to print, new ones for "
+            "each seed; `byhand grade` marks your answers.",
+            f"**纸上练习**：`byhand worksheet --topic {stop.sheet} --seed 1 --lang zh` 生成可打印的练习，"
+            "换一个种子就换一套题；`byhand grade` 批改答案。",
+        )
+        lines.append(sheet.said(lang))
     if number < len(PATH):
         lines.append(f"**{Words('Next', '下一页').said(lang)}**{COLON.said(lang)}{_link(page, PATH[number], lang)}")
     else:
@@ -46,13 +62,15 @@ def onward(page: Path, lang: str, name: str) -> str:
 
 
 @block
-def path_table(page: Path, lang: str) -> str:
+def path_list(page: Path, lang: str) -> str:
     """Every page of the path in order: prior knowledge, minutes, and the skill that it gives."""
-    rows = [(n, _link(page, s, lang), s.needs, s.minutes, s.outcome) for n, s in enumerate(PATH, 1)]
-    head = Words("|Page|Needs|Minutes|Afterwards you can", "|页面|需要|分钟|读完之后，你能")
+    lines = []
+    for n, stop in enumerate(PATH, 1):
+        asks = Words(f" ({stop.needs.en}, {stop.minutes} minutes): ", f"（{stop.needs.zh}，{stop.minutes} 分钟）：")
+        lines.append(f"{n}. {_link(page, stop, lang)}{asks.said(lang)}{stop.outcome.said(lang)}")
     hours = round(sum(stop.minutes for stop in PATH) / 60)
     together = Words(f"About {hours} hours in total.", f"合计约 {hours} 小时。").said(lang)
-    return f"{table(head, rows, lang)}\n\n{together}"
+    return "\n".join([*lines, "", together])
 
 
 def _link(page: Path, stop: Stop, lang: str) -> str:

@@ -18,6 +18,7 @@ from byhand.book.lessons.examples import make
 from byhand.book.lessons.examples.attention_index import PLACE, queries_and_keys
 from byhand.book.lessons.examples.memory_layout import offset
 from byhand.book.lessons.examples.paper_gpt import CONFIG as PAPER
+from byhand.book.lessons.letters import PARAMETERS
 from byhand.book.numbers import closed_form as example
 from byhand.book.numbers.arithmetic import expression
 from byhand.book.pages.blocks.family import PUBLISHED, TOTAL
@@ -30,20 +31,6 @@ from byhand.model import TinyGPT, parameter_shapes
 
 EXAMPLE = ModelConfig(vocab_size=4, seq_len=3, d_model=4, n_layers=1, n_heads=2)
 TOKENS, TARGETS = [[2, 1, 3]], [[1, 3, 0]]
-LATEX = {
-    "wte": "W_{te}",
-    "wpe": "W_{pe}",
-    "attn.w_qkv": "W_{qkv}",
-    "attn.b_qkv": "b_{qkv}",
-    "attn.w_proj": "W_{proj}",
-    "attn.b_proj": "b_{proj}",
-    "mlp.w_fc": "W_{fc}",
-    "mlp.b_fc": "b_{fc}",
-    "mlp.w_out": "W_{out}",
-    "mlp.b_out": "b_{out}",
-    "lm_head.w": "W_{lm}",
-    "lm_head.b": "b_{lm}",
-}
 SEED = {"wte": "wte_", "wpe": "wpe_", "lm_head.w": "w_lm_", "lm_head.b": "b_lm_"}
 
 
@@ -71,7 +58,7 @@ def parameters() -> Rows:
         short = name.removeprefix("blocks.0.")
         seed = SEED.get(short, short.rpartition(".")[2])
         size, written = math.prod(shapes[name]), f"[{', '.join(map(str, shape))}]"
-        yield f"`{name}`", inline(LATEX[short]), written, list(shapes[name]), size, f"`{seed}`"
+        yield f"`{name}`", inline(PARAMETERS[short]), written, list(shapes[name]), size, f"`{seed}`"
     yield TOTAL, "", "", "", sum(map(math.prod, shapes.values())), ""
 
 

@@ -127,16 +127,19 @@ def steps(page: Path, lang: str, *parts: str) -> str:
                 f"{', '.join(call.reads)}. {MEND}"
             )
         where = link(page, f"{source.shown(call.path)}:{call.line}")
-        rows.append((inline(formula), f"`{call.text}`", where, _shape(trace.tensor(result).shape), own))
-    head = Words("Formula|Call|Where|Shape of the result|Its page", "公式|调用|位置|结果的形状|公式页面")
+        line = f"{inline(formula)} <br> `{call.text}` <br> {where}"  # one column, which a telephone has room for
+        rows.append((line, _shape(trace.tensor(result).shape), own))
+    head = Words("Formula, call and place|Shape of the result|Its page", "公式、调用及其位置|结果的形状|公式页面")
     return table(head, rows, lang)
 
 
 @block
 def training_steps(page: Path, lang: str) -> str:
     """One training step of the NumPy runtime: formula, call, place in the source, result."""
-    rows = [(inline(formula), *_called(page, given, called), out) for formula, given, called, out in LOOP]
-    return table(Words("Formula|Call|Where|What comes out", "公式|调用|位置|得到什么"), rows, lang)
+    rows = [
+        (inline(formula), " <br> ".join(_called(page, given, called)), out) for formula, given, called, out in LOOP
+    ]
+    return table(Words("Formula|Call, and its place|What comes out", "公式|调用及其位置|得到什么"), rows, lang)
 
 
 def _called(page: Path, given: str, called: str) -> tuple[str, str]:

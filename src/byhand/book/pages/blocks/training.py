@@ -37,7 +37,7 @@ LOSSES = {
 }
 RATE = 0.05  # of the small run
 REVERSED = (0, 2, 0, 1)  # its text: no gain no pain, the paper GPT's words the other way round
-STEPS = 1000
+STEPS = 2000  # as in the picture of the schedule
 RUN = (0, 1, 10, 50, 100)  # updates of the small run at which its numbers are shown
 
 
@@ -137,7 +137,10 @@ def small_run(page: Path, lang: str) -> str:
     rows = [(n, decimals(loss), f"{math.exp(loss):.3f}", *map(decimals, p)) for n, loss, p in trained()[0]]
     targets = "|".join(f"p({VOCABULARY[y].said(lang)})" for y in REVERSED[1:])
     shown = table(Words(f"Updates|Loss|Candidates|{targets}", f"更新次数|损失|候选数|{targets}"), rows, lang)
-    said = Words(f"AdamW at a constant learning rate of {RATE}.", f"AdamW，学习率恒为 {RATE}。").said(lang)
+    said = Words(
+        f"AdamW at a constant learning rate of {RATE}, without weight decay.",
+        f"AdamW，学习率恒为 {RATE}，没有权重衰减。",
+    ).said(lang)
     return f"{shown}\n\n{said}"
 
 

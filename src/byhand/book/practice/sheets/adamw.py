@@ -15,12 +15,12 @@ def draw(picker: Picker) -> Drawn:
     settings = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": picker.one((0.0, 0.1))}
     rate = picker.one((0.1, 0.01))
     zero = array([0, 0])
-    one, (new, m, v) = update_step("θ", array(theta), array(first), zero, zero, rate, 1, "g (t = 1)", **settings)
-    two, _ = update_step("θ", new, array(second), m, v, rate, 2, "g (t = 2)", **settings)
+    one, (new, m, v) = update_step("θ", array(theta), array(first), zero, zero, rate, 1, "g_1", **settings)
+    two, _ = update_step("θ'", new, array(second), m, v, rate, 2, "g_2", **settings)
     given = (
         ("θ", theta),
-        ("g (t = 1)", first),
-        ("g (t = 2)", second),
+        ("g_1", first),
+        ("g_2", second),
         ("lr", rate),
         *((name, value) for name, value in settings.items()),
     )

@@ -24,7 +24,7 @@ def draw(picker: Picker) -> Drawn:
         ]
         if all(results) and all(a * d[0][0] + b * d[0][1] for a, b in w_2):  # no 0 in z, none in ∂h
             break
-    given = (("x", x), ("W1", w_1), ("b1", b_1), ("W2", w_2))
+    given = (("x", x), ("W_1", w_1), ("b_1", b_1), ("W_2", w_2))
     tensors = [Tensor(array(a), requires_grad=True, name=n) for n, a in given]
 
     def whole() -> Tensor:

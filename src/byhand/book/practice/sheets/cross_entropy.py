@@ -21,6 +21,6 @@ def draw(picker: Picker) -> Drawn:
     logits = [[f"log({n})" if n > 1 else 0 for n in row] for row in odds]
     z = Tensor(array(logits), requires_grad=True, name="z")
     first = Trace.of(lambda: softmax(z, name="p"))
-    second = Trace.of(lambda: cross_entropy(z, Tensor(np.asarray(targets)), name="L"))
+    second = Trace.of(lambda: cross_entropy(z, Tensor(np.asarray(targets), name="y"), name="L"))
     steps = (*forward_steps(first), *forward_steps(second), *backward_steps(second, array(1)))
     return (("z", logits), ("y", targets)), steps

@@ -28,7 +28,7 @@ from byhand.equations.merge_heads import merge_heads
 from byhand.equations.mix import mix
 from byhand.equations.residual import residual
 from byhand.equations.split_qkv import split_qkv
-from byhand.tracing.trace import Trace
+from byhand.tracing.settled import settled_trace
 
 SPREAD = 0.1  # least difference of the last token's two weights, and of the columns that a LayerNorm reads
 HALVES = ("-1/2", "1/2", -1, 1)  # small, so the sublayers do not dominate the stream
@@ -45,25 +45,27 @@ def draw(picker: Picker) -> Drawn:
             continue
         shapes = {"W_qkv": (2, 6), "W_proj": (2, 2), "W_fc": (2, 2), "W_out": (2, 2), "W_lm": (2, 3)}
         weights = {n: picker.several(NONZERO if n in ("W_qkv", "W_lm") else HALVES, *s) for n, s in shapes.items()}
-        given = (("wte", wte), ("wpe", wpe), *weights.items())
+        given = (("W_te", wte), ("W_pe", wpe), *weights.items())
         tables = {n: Tensor(array(x), name=n) for n, x in given}
-        first = Trace.of(lambda tables=tables, tokens=tokens: _logits(tables, tokens))
+        first = settled_trace(lambda tables=tables, tokens=tokens: _logits(tables, tokens))
         last = first.tensor("P").data[0, 0, 1]
         columns = np.concatenate([first.tensor(n).data for n in ("X'", "X''")])
         if abs(last[0] - last[1]) > SPREAD and np.abs(columns[..., 0] - columns[..., 1]).min() > SPREAD:
             break
     z = Tensor(first.result.data, requires_grad=True, name="Z")
-    second = Trace.of(lambda: cross_entropy(z, Tensor(np.asarray([targets])), name="L"))
+    second = settled_trace(lambda: cross_entropy(z, Tensor(np.asarray([targets]), name="y"), name="L"))
     steps = (*forward_steps(first), *forward_steps(second), *backward_steps(second, array(1)))
-    return (("tokens", tokens), ("targets", targets), *given, ("eps", 0)), tuple(_asked(steps))
+    return (("token", tokens), ("y", targets), *given, ("eps of LN", 0)), tuple(_asked(steps))
 
 
 def _logits(tables: dict[str, Tensor], tokens: list[int]) -> Tensor:
-    x = add_positional(embedding(tables["wte"], Tensor(np.asarray([tokens])), name="E"), tables["wpe"], name="X")
+    x = add_positional(
+        embedding(tables["W_te"], Tensor(np.asarray([tokens]), name="token"), name="E"), tables["W_pe"], name="X"
+    )
     qkv = linear(layer_norm(x, eps=0.0, name="H"), tables["W_qkv"], name="QKV")
     q, k, v = split_qkv(qkv, n_heads=1, name="heads")
     weights = causal_softmax(attention_scores(q, k, name="S"), name="P")
-    mixed = merge_heads(mix(weights, v, name="Y"), name="merged")
+    mixed = merge_heads(mix(weights, v, name="Y"), name="Y_heads")
     x = residual(x, linear(mixed, tables["W_proj"], name="A"), name="X'")
     hidden = gelu(linear(layer_norm(x, eps=0.0, name="H'"), tables["W_fc"], name="F"), name="G")
     x = residual(x, linear(hidden, tables["W_out"], name="M"), name="X''")

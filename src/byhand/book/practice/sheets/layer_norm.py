@@ -26,4 +26,4 @@ def draw(picker: Picker) -> Drawn:
     inputs = [Tensor(array(a), requires_grad=True, name=n) for n, a in (("x", x), ("g", gain), ("b", bias))]
     trace = Trace.of(lambda: layer_norm(*inputs, eps=0.0, name="y"))
     steps = (*forward_steps(trace), *backward_steps(trace, array(d)))
-    return (("x", x), ("g", gain), ("b", bias), ("eps", 0), ("∂y", d)), steps
+    return (("x", x), ("g", gain), ("b", bias), ("eps of LN", 0), ("∂y", d)), steps

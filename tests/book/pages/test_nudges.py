@@ -1,0 +1,57 @@
+"""Tables of changes: slopes are gradients, exercises go as their page says, worksheets of the path are there."""
+
+import re
+
+import pytest
+
+from byhand.book.lessons.examples import make
+from byhand.book.pages.blocks import BLOCKS
+from byhand.book.pages.filling import docs
+from byhand.book.pages.path import PATH
+from byhand.book.practice.sheets import TOPICS
+from byhand.book.words.language import say
+from byhand.errors import ByhandError
+
+PAGE = docs() / "guides" / "matrix-core.md"
+
+
+def loss(*changes, label="L"):
+    numbers = (n for step in make("matrix-core", changes=changes).steps for n in step.numbers)
+    return [n.value for n in numbers if say(n.label, "en") == label][-1]
+
+
+def test_a_nudge_measures_the_gradient_of_every_number_that_has_one():
+    elements = [f"{name}[{i},{j}]" for name in ("W_Q", "W_K", "W_V", "S") for i in range(2) for j in range(2)]
+    for row in BLOCKS["nudged"](PAGE, "en", "z[0]", "z[1]", *elements).splitlines()[2:]:
+        *_, measured, derived = (cell.strip() for cell in row.strip("|").split("|"))
+        assert abs(float(measured) - float(derived)) <= 2e-6, row
+
+
+def test_slopes_of_the_curves():
+    rows = BLOCKS["slopes"](PAGE, "en", "exp", "-1", "0", "1", "2").splitlines()
+    assert rows[2].split("|")[2:] == rows[3].split("|")[2:]  # e^x is its own rate
+    assert "| 2 | 1 | 0.5 | 0.25 |" in BLOCKS["slopes"](PAGE, "en", "ln", "1/2", "1", "2", "4")
+
+
+def test_the_exercises_go_the_way_that_their_answers_say():
+    plain, after = loss(), loss(label="L'")
+    assert loss("W_K=W_Q") < plain
+    assert loss("causal=1") < loss("W_K=W_Q")
+    drop = plain - loss("rate=0.2", label="L'")
+    assert 1.9 * (plain - after) < drop < 2 * (plain - after)
+    assert loss("X[1]=X[0]", "W_Q=[[3,-1],[2,5]]") == pytest.approx(loss("X[1]=X[0]"))  # whomever anybody looks at
+    assert loss("X=[[0,1],[1,0]]") == pytest.approx(loss("W_K=W_Q"))
+
+
+def test_what_no_example_has_is_refused():
+    with pytest.raises(ByhandError, match="has no array 'nothing'"):
+        BLOCKS["changed"](PAGE, "en", "matrix-core", "rate=1", "nothing")
+    with pytest.raises(ByhandError, match="is no element"):
+        BLOCKS["nudged"](PAGE, "en", "W_Q")
+
+
+def test_worksheets_of_the_path_are_there():
+    assert {stop.sheet for stop in PATH if stop.sheet} <= set(TOPICS)
+    for stop in PATH:
+        text = (docs() / "guides" / f"{stop.name}.md").read_text(encoding="utf-8")
+        assert re.findall(r"worksheet --topic (\S+)", text)[-1:] == [stop.sheet] * bool(stop.sheet), stop.name
