@@ -29,8 +29,8 @@
     return view;
   };
 
-  /** One matrix: [array, first cell, columns, printed texts, sign, cells from row to row]. */
-  const grid = (graph, [which, first, columns, texts, sign, apart], part) => {
+  /** One matrix: [array, first cell, columns, cells from row to row, printed texts, sign]. */
+  const grid = (graph, [which, first, columns, stride, texts, sign], part) => {
     const array = graph.arrays[which];
     const name = sign < 0 ? array.name.replace("−", "") : array.name;
     const table = live.make("table", { class: `live-grid live-${part}`, role: "grid", "aria-label": name || part });
@@ -40,7 +40,7 @@
         const free = array.kind === "free" && part !== "made";
         const facts = { role: "gridcell", tabindex: k ? -1 : 0, class: free ? "live-cell live-free" : "live-cell" };
         const element = live.make("td", { ...facts, "aria-readonly": !free }, texts[k]);
-        add({ graph, cell: first + (at / columns) * (apart - columns) + k, register: -1, element, printed: texts[k], sign });
+        add({ graph, cell: first + (at / columns) * stride + (k - at), register: -1, element, printed: texts[k], sign });
         row.append(element);
       }
       table.append(row);

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from typing import Any
@@ -38,8 +38,7 @@ class Shown:
     first: int
     data: np.ndarray
     sign: int = 1
-    apart: int = 0  # cells from one row to the next, if these are columns of wider rows
-    used: bool = False
+    used: set[int] = field(default_factory=set)  # columns at which it was shown
 
 
 def hooked(text: str, lang: str) -> str:
@@ -89,8 +88,8 @@ def _steps(found: LessonGraph, body: str, brief: bool, name: str) -> str:
 def _step(found: LessonGraph, number: int, body: str, brief: bool) -> str:
     """Mark the matrices of a step: the last block of them are its results."""
     step, link = found.lesson.steps[number - 1], found.links[number - 1]
-    results = list(_shown(found, step.arrays, link.makes))
-    inputs = list(_shown(found, (*step.inputs, *step.kept), link.reads))
+    results = [*_shown(found, step.arrays, link.makes), *_whole(found, link.makes)]
+    inputs = [*_shown(found, (*step.inputs, *step.kept), link.reads), *_whole(found, link.reads)]
     blocks = [m for m in MATH.finditer(body) if MATRIX.search(m[1])]
     parts, end = [], 0
     for block in blocks:
@@ -110,6 +109,12 @@ def _shown(found: LessonGraph, arrays: Iterable[Array], places: tuple[int, ...])
             yield from _blocks(place, found.arrays[place])
 
 
+def _whole(found: LessonGraph, places: tuple[int, ...]) -> Iterator[Shown]:
+    """Yield all arrays at these places: a page may show parts of one, such as queries' weights."""
+    for place in places:
+        yield from _blocks(place, found.arrays[place])
+
+
 def _equal(cells: Cells, data: np.ndarray) -> bool:
     own = np.asarray(cells.data, dtype=np.float64).ravel()
     return own.size == data.size and np.allclose(own, data.ravel(), rtol=1e-9, atol=1e-15)
@@ -118,10 +123,6 @@ def _equal(cells: Cells, data: np.ndarray) -> bool:
 def _blocks(place: int, cells: Cells) -> Iterator[Shown]:
     """Yield an array's matrices, one for each place along the axes before the last two."""
     data = np.asarray(cells.data, dtype=np.float64).reshape(cells.shape)
-    wide = data.shape[-1] if data.ndim and cells.name.rstrip("'").endswith("qkv") else 0
-    for k, part in enumerate(np.split(data, 3, axis=-1) if wide else ()):  # a page shows Q, K and V one by one
-        rows = part.reshape(-1, part.shape[-1])
-        yield Shown(place, cells.first + k * rows.shape[1], rows, apart=wide)
     if data.ndim < 3:
         yield Shown(place, cells.first, np.atleast_2d(data))
         return
@@ -144,10 +145,7 @@ def _given(found: LessonGraph, body: str) -> str:
 
 
 def _marked(block: re.Match[str], shown: Sequence[Shown], part: str, numbers: Sequence[Shown] = ()) -> str:
-    """Wrap a displayed block whose matrices are known: lines of LaTeX and of numbers.
-
-    A matrix is [array, cell, columns, texts, sign, cells from row to row].
-    """
+    """Wrap a displayed block whose matrices are known: lines of LaTeX, and of what `_match` returns."""
     body = block[1].removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}")
     lines: list[list[Any]] = []
     for line in LINES.split(body):
@@ -156,14 +154,11 @@ def _marked(block: re.Match[str], shown: Sequence[Shown], part: str, numbers: Se
         for matrix in MATRIX.finditer(line):
             texts = [row.split("&") for row in matrix[1].split(r"\\")]
             if one := _match(texts, shown):
-                pieces += [
-                    line[end : matrix.start()],
-                    [one.array, one.first, len(texts[0]), *_texts(texts), 1, one.apart or len(texts[0])],
-                ]
+                pieces += [line[end : matrix.start()], one]
                 end = matrix.end()
         letter, _, number = line.partition(" = ")
         if not MATRIX.search(line) and (one := _match([[number]], numbers)):
-            pieces, end = [f"{letter} =", [one.array, one.first, 1, [_plain(number)], one.sign, 1]], len(line)
+            pieces, end = [f"{letter} =", one], len(line)
         pieces.append(line[end:])
         lines.append([piece.removeprefix("& ").strip() if isinstance(piece, str) else piece for piece in pieces])
     if not any(isinstance(piece, list) for line in lines for piece in line):
@@ -176,19 +171,20 @@ def _texts(rows: list[list[str]]) -> list[list[str]]:
     return [[_plain(number) for row in rows for number in row]]
 
 
-def _match(texts: list[list[str]], shown: Sequence[Shown]) -> Shown | None:
-    """Return the first block, of those not used before, that a matrix prints."""
+def _match(texts: list[list[str]], shown: Sequence[Shown]) -> list[Any] | None:
+    """Return what the page needs of the first block, or columns of one, that a matrix prints and none before did."""
     try:
         printed = np.array([[_value(number) for number in row] for row in texts])
     except (ByhandError, ValueError):
         return None
+    rows, columns = printed.shape
     for close in CLOSE:
-        for one in shown:
-            if one.used or one.data.shape != printed.shape:
-                continue
-            if np.allclose(printed, one.data, rtol=close, atol=1e-9):
-                one.used = True
-                return one
+        for one in (one for one in shown if len(one.data) == rows):
+            for at in range(0, one.data.shape[1] - columns + 1, columns):  # W_Q is the first columns of W_qkv
+                part = one.data[:, at : at + columns]
+                if at not in one.used and np.allclose(printed, part, rtol=close, atol=1e-9):
+                    one.used.add(at)
+                    return [one.array, one.first + at, columns, one.data.shape[1], *_texts(texts), one.sign]
     return None
 
 
