@@ -55,7 +55,7 @@ PATH = (
         "backward-by-hand", ARITHMETIC, ("learn-by-hand",), 120,
         Words(
             "propagate the gradient of the loss back through a whole block, and update every weight once",
-            "把损失的梯度传回整个块，并把每个权重更新一次",
+            "让损失的梯度反向穿过整个块，并把每个权重更新一次",
         ),
         "byhand work paper-gpt --quiz --from 21", "backprop",
     ),

@@ -71,7 +71,7 @@ def vocabulary() -> Rows:
 def without_parts() -> Rows:
     """The prediction at the last position, and the loss of all, with and without attention and MLP."""
     for words, missing in (
-        (Words("neither", "两者都不"), (ATTENTION, MLP)),
+        (Words("neither", "两者都不写"), (ATTENTION, MLP)),
         (Words("the MLP alone", "只有前馈网络"), (ATTENTION,)),
         (Words("attention alone", "只有注意力"), (MLP,)),
         (Words("both", "两者都写"), ()),
@@ -96,12 +96,12 @@ def foretold() -> Rows:
         )
         whole += change
         yield words, _signed(change)
-    yield Words("all: foretold", "合计：梯度预言的变化"), _signed(whole)
+    yield Words("all: foretold", "合计：按梯度估计的变化"), _signed(whole)
     real = after.loss([TOKENS], [TARGETS]).item() - before.trace.result.data.item()
     yield Words("the real change", "实际的变化"), _signed(real)
 
 
-@table_block(f"Here|{HEAD[0]}", f"这里|{HEAD[1]}")
+@table_block(f"When|{HEAD[0]}", f"情形|{HEAD[1]}")
 def paper_changed(position: str, *changes: str) -> Rows:
     """The probabilities at a position as they are, and with changes as `byhand work paper-gpt --set` takes them."""
     for words, start in (
@@ -131,7 +131,7 @@ def _signed(number: float) -> str:
 
 
 @table_block(f"Weight|Gradient|Loss, {STEP:g} more|Loss, {STEP:g} less|Difference / {2 * STEP:g}",
-             f"权重|梯度|加 {STEP:g} 的损失|减 {STEP:g} 的损失|差 / {2 * STEP:g}")  # fmt: skip
+             f"权重|梯度|加 {STEP:g} 后的损失|减 {STEP:g} 后的损失|差 / {2 * STEP:g}")  # fmt: skip
 def paper_nudged() -> Rows:
     """Gradients of some weights beside the losses with that weight a little larger and a little smaller."""
     gradients = pass_of("paper-gpt").by_name
