@@ -7,6 +7,8 @@ pay, because the model is tiny or other programs use the cores, one thread does 
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -16,9 +18,12 @@ from byhand.engine import Tensor
 from byhand.engine.graph.outline import Outline
 from byhand.equations.min_p import log_ratio
 from byhand.errors import ConfigError
+from byhand.files.unread import Unread
 from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
+from byhand.runtimes.loops.kernels.linear import packed_weights
+from byhand.runtimes.loops.kernels.linear.packed_weights import pieces
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.program.builder import Builder
@@ -38,7 +43,6 @@ LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
 TOGETHER, ALONE = 0, 1
 FIRST_RUN = 4
-ROUNDED = 1 << 18  # numbers that are rounded at once
 IDLE = -1  # position of a slot without a stream
 
 
@@ -90,7 +94,7 @@ class LoopsDecoder(Slots):
         decodes = decoding(model, self._inputs, self._caches, self.weights, self.threads)
         fill = self._emitted(fills or 1, decodes.builder)
         kept = {*decodes.parameters, *fill.parameters}
-        nothing = {n: Tensor(np.broadcast_to(np.float32(0), p.shape)) for n, p in parameters.items() if n in kept}
+        nothing = {n: Tensor(Outline(p.shape, np.float32)) for n, p in parameters.items() if n in kept}
         self.arena = Arena(nothing, self.threads, training=False)
         settings = controls.SETTINGS * slots
         self._runner = Runner(self.arena, self.threads, self.blas, settings + 3 * LONGEST_RUN * slots)
@@ -109,30 +113,30 @@ class LoopsDecoder(Slots):
 
     def _refresh(self) -> None:
         """Take over the model's weights, and pack them as loops read them; nobody says whether they have changed."""
-        runner, shares = self._runner, self.decoding.shares
-        runner.begin()
+        self._runner.begin()
         self.arena.adopt()  # an interrupt may have kept its making from it
         for name, p in self.model.parameters().items():
             if isinstance(p.data, Outline):
                 continue  # it was taken before
-            data = np.asarray(p.data)  # it may still be in a file
-            if name in self.arena.parameters:
-                self._put(self.arena.parameters[name].data, data)
-            for each, tables in self.decoding.preparations.get(name, ()):
-                some = data[(slice(None),) * each.axis + (slice(*each.outputs),)]
-                self._put(shares[0].array(each.staging).reshape(some.shape), some)
-                runner.run(lambda i, tables=tables: runner.replay(tables[i], [(0, 1)], shares[i]))
+            take = partial(self._take, name, p.data)
+            if p.data.size > packed_weights.STAGED:
+                self._runner.run(take)
+            else:
+                take(0)
             if self._moves:
                 p.data = Outline(p.shape, np.float32)
 
-    def _put(self, place: np.ndarray, data: np.ndarray) -> None:
-        """Copy a parameter, rounded if it is a matrix or a table; a megabyte at a time, as rounding makes arrays."""
-        if data.ndim == 1 or self.weights.native:
-            place[...] = data
-            return
-        rows = max(1, ROUNDED // max(1, data[:1].size))
-        for first in range(0, len(data), rows):
-            place[first : first + rows] = self.weights.rounded(data[first : first + rows])
+    def _take(self, name: str, data: Any, i: int) -> None:
+        """Take over a thread's pieces of a parameter, and pack them."""
+        if name in self.arena.parameters:
+            place = self.arena.parameters[name].data
+            for first, last in islice(pieces(len(place), place[:1].size), i, None, self.threads):
+                _copy(place[first:last], data, first)
+                if place.ndim > 1 and not self.weights.native:
+                    place[first:last] = self.weights.rounded(place[first:last])
+        for each, share, table in self.decoding.preparations.get(name, ())[i :: self.threads]:
+            _copy(share.array(each.staging), data, each.first)
+            self._runner.replay(table, [(0, 1)], share)
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot: its context is its last seq_len tokens, at positions from 0."""
@@ -206,9 +210,7 @@ class LoopsDecoder(Slots):
 
     def _load(self, *plans: GenerationPlan) -> None:
         """Load the kernels of plans; all that are not compiled yet compile together."""
-        prepared = [
-            table for plan in plans for each in plan.preparations.values() for _, tables in each for table in tables
-        ]
+        prepared = [table for plan in plans for each in plan.preparations.values() for *_, table in each]
         ready_for([*prepared, *(table for plan in plans for table in plan.tables)])
 
     def time_calls(self, fills: int, rounds: int) -> np.ndarray:
@@ -285,6 +287,14 @@ class LoopsDecoder(Slots):
         self.decoding.shares[0].array(self._inputs["tokens"])[slot, 0] = context[-1]
         self._positions[slot] = length
         self.decoding.write_constants()
+
+
+def _copy(place: np.ndarray, data: Any, first: int) -> None:
+    """Copy rows of a parameter, from `first` on; they may still be in a file."""
+    if isinstance(data, Unread):
+        data.into(place, first)
+    else:
+        place[...] = data[first : first + len(place)]
 
 
 def rounded_up(length: int, places: int) -> int:
