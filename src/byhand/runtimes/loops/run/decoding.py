@@ -7,8 +7,6 @@ pay, because the model is tiny or other programs use the cores, one thread does 
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -18,12 +16,9 @@ from byhand.engine import Tensor
 from byhand.engine.graph.outline import Outline
 from byhand.equations.min_p import log_ratio
 from byhand.errors import ConfigError
-from byhand.files.unread import Unread
 from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
-from byhand.runtimes.loops.kernels.linear import packed_weights
-from byhand.runtimes.loops.kernels.linear.packed_weights import pieces
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.program.builder import Builder
@@ -35,6 +30,7 @@ from byhand.runtimes.loops.run.generation_plans import Emitted, GenerationPlan, 
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.share import Share
+from byhand.runtimes.loops.run.taking import take_over
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Slots, Stream
@@ -111,39 +107,12 @@ class LoopsDecoder(Slots):
         self._positions = np.full(slots, IDLE, np.int64)  # of the token that each stream reads next
         self._run_length = FIRST_RUN
 
-    def _refresh(self) -> None:
-        """Take over the model's weights, and pack them as loops read them; nobody says whether they have changed."""
-        self._runner.begin()
-        self.arena.adopt()  # an interrupt may have kept its making from it
-        for name, p in self.model.parameters().items():
-            if isinstance(p.data, Outline):
-                continue  # it was taken before
-            take = partial(self._take, name, p.data)
-            if p.data.size > packed_weights.STAGED:
-                self._runner.run(take)
-            else:
-                take(0)
-            if self._moves:
-                p.data = Outline(p.shape, np.float32)
-
-    def _take(self, name: str, data: Any, i: int) -> None:
-        """Take over a thread's pieces of a parameter, and pack them."""
-        if name in self.arena.parameters:
-            place = self.arena.parameters[name].data
-            for first, last in islice(pieces(len(place), place[:1].size), i, None, self.threads):
-                _copy(place[first:last], data, first)
-                if place.ndim > 1 and not self.weights.native:
-                    place[first:last] = self.weights.rounded(place[first:last])
-        for each, share, table in self.decoding.preparations.get(name, ())[i :: self.threads]:
-            _copy(share.array(each.staging), data, each.first)
-            self._runner.replay(table, [(0, 1)], share)
-
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot: its context is its last seq_len tokens, at positions from 0."""
         if not any(self.streams):
             self._runner.settle()
             self._run_length = FIRST_RUN
-            self._refresh()
+            take_over(self.model, self.decoding, self._runner, self.weights, self._moves)
         sampling, allowed = stream.sampling, stream.allowed
         self._settings[slot, controls.TEMPERATURE] = 0.0 if sampling.greedy else sampling.temperature
         self._settings[slot, controls.TOP_K] = sampling.top_k or 0
@@ -287,14 +256,6 @@ class LoopsDecoder(Slots):
         self.decoding.shares[0].array(self._inputs["tokens"])[slot, 0] = context[-1]
         self._positions[slot] = length
         self.decoding.write_constants()
-
-
-def _copy(place: np.ndarray, data: Any, first: int) -> None:
-    """Copy rows of a parameter, from `first` on; they may still be in a file."""
-    if isinstance(data, Unread):
-        data.into(place, first)
-    else:
-        place[...] = data[first : first + len(place)]
 
 
 def rounded_up(length: int, places: int) -> int:
