@@ -4,7 +4,8 @@
 
 Models of random numbers in the shapes of GPT-2 124M, SmolLM 135M and Qwen2.5 0.5B, with a tokenizer trained on this
 repository's documents, are made in FOLDER once, imported into a run and exported as GGUF. Each turn starts a process
-that continues the same prompt: s to its first byte of output, s until it ends, and its largest resident memory.
+that continues the same prompt: s to its first byte of output, s until it ends, s of processor time, and its largest
+resident memory.
 Files are in the page cache, compiled kernels in byhand's. llama.cpp maps its files: the pages that it touched count.
 Needs torch, transformers, tokenizers, xllamacpp; byhand[fast,hf,gguf].
 """
@@ -110,8 +111,8 @@ def command(who: str, folder: Path, dtype: str, count: int) -> list[str]:
 ASK = {"transformers": ask_transformers, "llama.cpp": ask_llama_cpp}
 
 
-def take(asked: list[str]) -> tuple[float, float, float]:
-    """Run a command; return s to its first byte, s in all, and its peak in GB."""
+def take(asked: list[str]) -> tuple[float, float, float, float]:
+    """Run a command; return s to its first byte, s in all, s of processor time, and its peak in GB."""
     begin = time.perf_counter()
     process = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
@@ -123,7 +124,7 @@ def take(asked: list[str]) -> tuple[float, float, float]:
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{' '.join(asked)}:\n{said}")
-    return first, time.perf_counter() - begin, used.ru_maxrss * 1024 / 1e9
+    return first, time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
 
 
 def main() -> None:
@@ -148,7 +149,7 @@ def main() -> None:
             subprocess.run([sys.executable, __file__, str(asked.folder), "--make", "--models", name], check=True)
     if asked.make:
         return
-    print("| model, weights | who | s to the first token | s for all | peak, GB |\n|---|---|---|---|---|")
+    print("| model, weights | who | s to the first token | s for all | CPU s | peak, GB |\n|---|---|---|---|---|---|")
     for name in asked.models:
         for dtype in asked.dtype:
             commands = {who: command(who, asked.folder / name, dtype, asked.tokens) for who in asked.who}
@@ -158,8 +159,10 @@ def main() -> None:
                 for who, line in commands.items():
                     found[who].append(take(line))
             for who, rows in found.items():
-                first, whole, peak = (statistics.median(column) for column in zip(*rows, strict=True))
-                print(f"| {name}, {dtype} | {who} | {first:.2f} | {whole:.2f} | {peak:.2f} |", flush=True)
+                first, whole, spent, peak = (statistics.median(column) for column in zip(*rows, strict=True))
+                print(
+                    f"| {name}, {dtype} | {who} | {first:.2f} | {whole:.2f} | {spent:.2f} | {peak:.2f} |", flush=True
+                )
 
 
 if __name__ == "__main__":

@@ -95,7 +95,8 @@ def test_an_interrupt_while_they_are_packed_loses_none(tmp_path):
 
     begin()
     expected = tokens()
-    places = at_every_point(lambda: engines[0].step(1), "run/arena.py", "run/decoding.py", every=7, begin=begin)
+    files = "run/arena.py", "run/decoding.py", "run/taking.py"
+    places = at_every_point(lambda: engines[0].step(1), *files, every=7, begin=begin)
     assert len([place for place in places if tokens() == expected or pytest.fail(place)]) > 10
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 from byhand.errors import CheckpointError, UnknownCheckpointError, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.run_folder import MANIFEST
-from byhand.files.weights import PIECE, OpenFile, read_array
+from byhand.files.weights import PIECE, OpenFile, own_pages, read_at
 
 NAME = re.compile(r"[\w-][\w.-]{0,99}")
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.EFBIG)  # of a file that is another thing now
@@ -114,24 +115,33 @@ class Sealed:
     def reading(self, name: str, most: int) -> Iterator[tuple[Callable[[int, int], np.ndarray], int]]:
         """Give a function that reads a file's bytes from its beginning to its end, each once, and its size.
 
-        CheckpointError if they are not as written, or more than `most`: also where a ValueError ends the reading,
-        which then is only what followed from that.
+        What it gave is hashed while more is read: nothing of it may be written before the end. CheckpointError if
+        the bytes are not as written, or more than `most`: also where a ValueError ends the reading, which then is
+        only what followed from that.
         """
         size, digest = self._entries[name]
         if size > most:
             raise CheckpointError(f"{self.path} is damaged: {name} has {size:,} bytes, more than its kind has.")
         seen, found = 0, sha256()
+        hashed: Future[None] | None = None  # of the piece before: it is hashed while the next is read
         try:
-            with os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file:
+            with os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file, ThreadPoolExecutor(1) as pool:
                 if os.fstat(file.fileno()).st_size != size:
                     raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
 
-                def read(begin: int, count: int) -> np.ndarray:
-                    nonlocal seen
-                    assert begin == seen, f"{name} is read out of order"
-                    content = read_array(file, count)
-                    found.update(content.data)
+                def following(count: int) -> np.ndarray:
+                    nonlocal seen, hashed
+                    content = own_pages(count)
+                    content = content[: read_at(file, seen, content)]
                     seen += len(content)
+                    if hashed:
+                        hashed.result()
+                    hashed = pool.submit(found.update, content.data)
+                    return content
+
+                def read(begin: int, count: int) -> np.ndarray:
+                    assert begin == seen, f"{name} is read out of order"
+                    content = following(count)
                     if len(content) != count:
                         raise ValueError("it ends early")
                     return content
@@ -141,9 +151,8 @@ class Sealed:
                     yield read, size
                 except ValueError as error:
                     why = error
-                while seen < size and (rest := read_array(file, min(PIECE, size - seen))).size:
-                    found.update(rest.data)
-                    seen += len(rest)
+                while seen < size and following(min(PIECE, size - seen)).size:
+                    pass
         except OSError as error:
             raise self._unreadable(error, name) from None
         if seen != size or found.hexdigest() != digest:
@@ -151,14 +160,16 @@ class Sealed:
         if why:
             raise why
 
-    def again(self, name: str) -> Callable[[int, int], np.ndarray]:
-        """Return a function that reads any bytes of a file; it raises DataError once the file has changed."""
+    def again(self, name: str) -> Callable[[int, np.ndarray], None]:
+        """Return a function that fills memory, uint8 (N,), with the bytes of a file from some place on.
+
+        It raises DataError once the file has changed; several threads may call it.
+        """
         file = OpenFile(self.path / name)
 
-        def read(begin: int, count: int) -> np.ndarray:
-            content = file.read(begin, count)
+        def read(begin: int, memory: np.ndarray) -> None:
+            file.read_into(begin, memory)
             file.require_unchanged()
-            return content
 
         finalize(read, file.raw.close)
         return read

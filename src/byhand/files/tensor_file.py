@@ -29,8 +29,9 @@ MOST_AXES = 8
 KNOWN = called("safetensors")
 OF_A_TENSOR, BESIDES = 512, 1024  # bytes of a header, more than any of ours has
 MOST_OF_PARTS = 1 << 24  # bytes of a header of parts
-VERIFIED = 1 << 18  # bytes that are verified at a time: they stay in the second cache
+VERIFIED = 1 << 19  # bytes that are verified at a time, in memory that malloc hands out again and again
 Read = Callable[[int, int], np.ndarray]  # bytes of a file, uint8: where they begin, how many
+Again = Callable[[int, np.ndarray], None]  # bytes of a file into memory, uint8: where they begin
 
 
 def sizes(shapes: Mapping[str, tuple[int, ...]], dtype: str) -> tuple[int, int]:
@@ -72,7 +73,7 @@ def blocks(arrays: Mapping[str, np.ndarray]) -> Iterable[bytes | memoryview]:
 
 
 def tensors(
-    read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str, again: Read | None = None
+    read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str, again: Again | None = None
 ) -> dict[str, Any]:
     """Return the arrays of a file, exactly those of `shapes`, all finite; ValueError says what differs.
 
@@ -90,7 +91,7 @@ def tensors(
         if again:
             for piece in _pieces(stored):
                 _finite(name, _array(read, piece, dtype))
-            arrays[name] = Unread(stored.shape, dtype, partial(_array, again, stored, dtype))
+            arrays[name] = Unread(stored.shape, dtype, partial(_fill, again, stored.begin))
         else:
             arrays[name] = _finite(name, _array(read, stored, dtype))
     return {name: arrays[name] for name in shapes}
@@ -126,6 +127,13 @@ def _pieces(stored: Stored) -> Iterator[Stored]:
 def _array(read: Read, stored: Stored, dtype: str) -> np.ndarray:
     numbers = read(stored.begin, stored.size).view(np.dtype(dtype).newbyteorder("<"))
     return numbers.reshape(stored.shape).astype(dtype, copy=False)
+
+
+def _fill(again: Again, begin: int, rows: np.ndarray, element: int) -> None:
+    """Fill contiguous rows with the elements of an array from number `element` on."""
+    again(begin + element * rows.itemsize, rows.reshape(-1).view(np.uint8))
+    if rows.dtype != (stored := rows.dtype.newbyteorder("<")):
+        rows[...] = rows.view(stored)
 
 
 def _finite(name: str, array: np.ndarray) -> np.ndarray:

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from byhand.files.weights import own_pages
+
 
 class Unread:
     """What NumPy makes an array of, reading it each time (`numpy.asarray`); nothing else computes with it.
 
-    read  gives the array; raises a ByhandError if the file is not what it was
+    fill  (memory, element): fills contiguous memory of the dtype with the elements from number `element` on; raises
+          a ByhandError if the file is not what it was
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, read: Callable[[], np.ndarray]) -> None:
-        self.shape, self.dtype, self.read = shape, np.dtype(dtype), read
+    def __init__(self, shape: tuple[int, ...], dtype: str, fill: Callable[[np.ndarray, int], None]) -> None:
+        self.shape, self.dtype, self._fill = shape, np.dtype(dtype), fill
 
     @property
     def ndim(self) -> int:
@@ -28,8 +31,13 @@ class Unread:
         """The number of elements."""
         return math.prod(self.shape)
 
+    def into(self, place: np.ndarray, first: int = 0) -> None:
+        """Fill a contiguous place of this dtype with its rows from `first` on; threads may read at the same time."""
+        self._fill(place, first * math.prod(self.shape[1:]))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        found = self.read()
+        found = own_pages(self.size * self.dtype.itemsize).view(self.dtype).reshape(self.shape)
+        self.into(found)
         return found if dtype is None else found.astype(dtype, copy=False)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:

@@ -9,8 +9,9 @@ import math
 import mmap
 import os
 from dataclasses import dataclass
-from io import RawIOBase
+from io import FileIO
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from byhand.formats.registry import Format
 
 OWN_PAGES = 1 << 20  # bytes from which an array gets pages of its own
 PIECE = 1 << 22  # bytes of a file that are unpacked at a time
+_seeking = Lock()
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,18 @@ class OpenFile:
         """Return bytes, uint8 (size,); they must lie in the file."""
         if not 0 <= begin <= begin + size <= self.size:
             raise self.damaged(f"it ends at byte {self.size:,}, within what it should hold")
+        content = own_pages(size)
+        self.read_into(begin, content)
+        return content
+
+    def read_into(self, begin: int, memory: np.ndarray) -> None:
+        """Fill memory, uint8 (N,), with the bytes from `begin` on; several threads may read at once."""
         try:
-            self.raw.seek(begin)
-            content = read_array(self.raw, size)
+            got = read_at(self.raw, begin, memory)
         except OSError as error:
             raise DataError(f"cannot read {self.path}: {reason(error)}. Check its disk.") from None
-        if len(content) != size:
+        if got != memory.size:
             raise self.damaged("it changed while it was read")
-        return content
 
     def floats(self, stored: Stored, name: str) -> np.ndarray:
         """Return an array of finite numbers in float32; beside it, memory holds a piece of the file."""
@@ -97,17 +103,31 @@ class OpenFile:
         return DataError(f"{self.path} is damaged: {what}. Use another copy.")
 
 
-def read_array(file: RawIOBase, size: int) -> np.ndarray:
-    """Return the next `size` bytes of an unbuffered file, uint8 (size,); fewer where it ends."""
-    content, done = _empty(size), 0
-    while got := file.readinto(content.data[done : done + (1 << 30)]):
+def read_at(file: FileIO, begin: int, memory: np.ndarray) -> int:
+    """Fill memory, uint8 (N,), with the bytes of an unbuffered file from `begin` on; return how many there were."""
+    done = 0
+    while done < memory.size and (got := _read(file, begin + done, memory.data[done : done + (1 << 30)])):
         done += got
-    return content[:done]
+    return done
 
 
-def _empty(size: int) -> np.ndarray:
-    """Return memory, uint8 (size,), which the system gets back as soon as nobody uses it: malloc may keep it."""
-    return np.empty(size, np.uint8) if size < OWN_PAGES else np.frombuffer(mmap.mmap(-1, size), np.uint8)
+def _read(file: FileIO, begin: int, memory: memoryview) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(file.fileno(), [memory], begin)
+    with _seeking:  # Windows: threads share the file's position
+        file.seek(begin)
+        return file.readinto(memory)
+
+
+def own_pages(size: int) -> np.ndarray:
+    """Return memory, uint8 (size,), which the system gets back as soon as nobody uses it: malloc may keep it.
+
+    Its pages are small where NumPy asks for huge ones: a virtual machine may take milliseconds to find each of those.
+    """
+    if size < OWN_PAGES:
+        return np.empty(size, np.uint8)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    return np.frombuffer(mmap.mmap(-1, size, **private), np.uint8)
 
 
 def _stamp(descriptor: int) -> tuple[int, int, int]:

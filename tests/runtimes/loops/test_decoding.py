@@ -14,6 +14,7 @@ from byhand.formats.registry import FORMATS
 from byhand.generation import generate
 from byhand.layers.norm import LayerNorm
 from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, PACKED, kernel_of
+from byhand.runtimes.loops.kernels.linear import packed_weights
 from byhand.runtimes.loops.run import decoding
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder
@@ -96,8 +97,9 @@ def test_what_it_cannot_do_is_refused():
 )
 @pytest.mark.parametrize("streams", [1, 3, 9])
 @pytest.mark.parametrize("weights", [kind.name for kind in PACKED if not kind.native])
-def test_narrow_weights_are_the_rounded_model(weights, settings, streams):
-    """Parts of words in the loops against a model whose matrices were rounded before; 33 logits, an odd number."""
+def test_narrow_weights_are_the_rounded_model(weights, settings, streams, monkeypatch):
+    """Parts of words, packed in pieces, against a model whose matrices were rounded before; 33 logits, odd."""
+    monkeypatch.setattr(packed_weights, "STAGED", 1 << 8)
     gpt, kind = of(vocab_size=33, **settings), FORMATS[weights]
     arrays = {n: kind.rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()}
     expected = bh.TinyGPT(gpt.config, arrays=arrays)

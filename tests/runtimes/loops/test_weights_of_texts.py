@@ -6,6 +6,7 @@ import pytest
 from byhand.engine.graph.outline import Outline
 from byhand.generation import Engine, Stream
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
+from byhand.runtimes.loops.kernels.linear import packed_weights
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from runtimes.loops.arrays import logits_of
 from runtimes.test_decoding import GREEDY, of
@@ -44,23 +45,42 @@ def test_a_model_that_is_the_engines_alone_gives_its_arrays_away(weights):
     due = [texts(LoopsDecoder(of.__wrapped__(), weights=weights), [prompt], 20)[:, 0].tolist() for prompt in prompts]
     gpt = of.__wrapped__()
     engine = Engine(gpt, weights=weights, runtime="loops", moves=True)
-    runner, run = engine.decoder._runner, engine.decoder._runner.run
+    runner, replay = engine.decoder._runner, engine.decoder._runner.replay
     runs = []
 
     def interrupted(*arguments):
         runs.append(1)
         if len(runs) == 3:
             raise KeyboardInterrupt
-        run(*arguments)
+        replay(*arguments)
 
-    runner.run = interrupted
+    runner.replay = interrupted
     with pytest.raises(KeyboardInterrupt):
         list(engine.finish([stream := Stream([1, 2, 3], 20, GREEDY)]))
     assert any(isinstance(p.data, Outline) for p in gpt.parameters().values())
     assert not all(isinstance(p.data, Outline) for p in gpt.parameters().values())
-    runner.run = run
+    runner.replay = replay
     while stream.status != "finished":
         engine.step()  # it has waited in the engine
     (other,) = engine.finish([Stream(prompts[1], 20, GREEDY)])
     assert [stream.drawn, other.drawn] == due
     assert all(isinstance(p.data, Outline) for p in gpt.parameters().values())
+
+
+@pytest.mark.parametrize("weights", [kind.name for kind in PACKED])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_weights_that_are_packed_in_pieces_are_packed_alike(weights, threads, monkeypatch):
+    """Rows of weights stored either way, by threads side by side."""
+    gpt = of.__wrapped__(d_model=64, n_heads=4, vocab_size=70, tied_embeddings=True)
+    whole = LoopsDecoder(gpt, weights=weights, threads=threads)
+    monkeypatch.setattr(packed_weights, "STAGED", 1 << 10)
+    split = LoopsDecoder(gpt, weights=weights, threads=threads)
+    assert max(map(len, split.decoding.preparations.values())) > 3
+    for decoder in (whole, split):
+        texts(decoder, [[1, 2, 3]], 1)
+    for which, buffer in whole.decoding.builder.packed.items():
+        mine = split.decoding.builder.packed[which]
+        np.testing.assert_array_equal(
+            split.decoding.shares[0].array(mine), whole.decoding.shares[0].array(buffer), err_msg=str(which)
+        )
+    np.testing.assert_array_equal(logits_of(split), logits_of(whole))

@@ -20,16 +20,14 @@ from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, Pyt
 
 
 class Preparation(NamedTuple):
-    """A call that packs some outputs of a weight, before a plan's first run; they lie in `staging` as float32.
+    """A call that packs some rows of a weight, before a plan's first run; they lie in `staging` as float32.
 
-    name     of the parameter
-    outputs  the first, and behind the last
-    axis     of the parameter that counts outputs
+    name   of the parameter
+    first  of the rows, in the parameter
     """
 
     name: str
-    outputs: tuple[int, int]
-    axis: int
+    first: int
     staging: Buffer
     call: Call
 
@@ -178,12 +176,12 @@ class Builder:
         """Append a barrier: after it, arrays that threads wrote in parts are complete."""
         self.calls.append(barrier())
 
-    def prepare(self, name: str, outputs: tuple[int, int], axis: int, kernel: str, **operands: Operand) -> None:
+    def prepare(self, name: str, first: int, kernel: str, **operands: Operand) -> None:
         """Append a preparation; the `weight` among the operands is the staging buffer."""
         staging = operands["weight"]
         assert isinstance(staging, Buffer)
         call = Call(kernel, None, 0, operands, buffers_of(operands))
-        self.preparations.append(Preparation(name, outputs, axis, staging, call))
+        self.preparations.append(Preparation(name, first, staging, call))
 
     def emit_python(self, node: Node, flops: int, step: PythonStep, buffers: Iterable[Buffer]) -> None:
         """Append a step in Python that touches these buffers; `flops` are those of its matrix products."""

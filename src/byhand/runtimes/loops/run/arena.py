@@ -14,6 +14,8 @@ from contextlib import suppress
 import numpy as np
 
 from byhand.engine import Tensor
+from byhand.engine.graph.outline import Outline
+from byhand.files.weights import OWN_PAGES, own_pages
 from byhand.optim import Optimizer
 from byhand.runtimes.loops.program.regions import ALIGN, AVERAGE, Regions
 
@@ -25,7 +27,7 @@ class Arena:
         self, parameters: Mapping[str, Tensor], shares: int, training: bool = True, optimizer: Optimizer | None = None
     ) -> None:
         self.parameters = dict(parameters)
-        self._optimizer = optimizer
+        self._optimizer, self._training = optimizer, training
         self.regions = Regions(parameters, shares, training, optimizer)
         self._size = self.regions.workspace
         self._memory: np.ndarray | None = None
@@ -54,7 +56,7 @@ class Arena:
 
     def _make(self) -> None:
         """Make the memory, or a larger one; an interrupt leaves the old one, or one that `adopt` completes."""
-        memory = _aligned(self._size)
+        memory = _aligned(self._size, self._training)
         if self._memory is not None:
             memory[: self._memory.size] = self._memory
         views, kept = self._views_in(memory)
@@ -68,7 +70,8 @@ class Arena:
             return self._make()
         for name, tensor in self.parameters.items():
             if tensor.data is not (theta := self._views[name]):
-                theta[...] = tensor.data
+                if not isinstance(tensor.data, Outline):  # which has no numbers yet
+                    theta[...] = tensor.data
                 tensor.data = theta
         if self._optimizer:
             held = {**self._optimizer.moments, AVERAGE: self._optimizer.averages}
@@ -111,8 +114,10 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _aligned(size: int) -> np.ndarray:
-    """Return zeros that begin on a cache line."""
-    spare = np.zeros(size + ALIGN, np.float32)
+def _aligned(size: int, training: bool) -> np.ndarray:
+    """Return zeros that begin on a cache line; to generate soon, pages should be quick to get rather than large."""
+    words = size + ALIGN
+    numpys = training or 4 * words < OWN_PAGES
+    spare = np.zeros(words, np.float32) if numpys else own_pages(4 * words).view(np.float32)
     start = -spare.ctypes.data % (4 * ALIGN) // 4
     return spare[start : start + size]

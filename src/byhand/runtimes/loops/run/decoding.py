@@ -30,6 +30,7 @@ from byhand.runtimes.loops.run.generation_plans import Emitted, GenerationPlan, 
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.share import Share
+from byhand.runtimes.loops.run.taking import take_over
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Slots, Stream
@@ -38,7 +39,6 @@ LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
 TOGETHER, ALONE = 0, 1
 FIRST_RUN = 4
-ROUNDED = 1 << 18  # numbers that are rounded at once
 IDLE = -1  # position of a slot without a stream
 
 
@@ -90,7 +90,7 @@ class LoopsDecoder(Slots):
         decodes = decoding(model, self._inputs, self._caches, self.weights, self.threads)
         fill = self._emitted(fills or 1, decodes.builder)
         kept = {*decodes.parameters, *fill.parameters}
-        nothing = {n: Tensor(np.broadcast_to(np.float32(0), p.shape)) for n, p in parameters.items() if n in kept}
+        nothing = {n: Tensor(Outline(p.shape, np.float32)) for n, p in parameters.items() if n in kept}
         self.arena = Arena(nothing, self.threads, training=False)
         settings = controls.SETTINGS * slots
         self._runner = Runner(self.arena, self.threads, self.blas, settings + 3 * LONGEST_RUN * slots)
@@ -107,39 +107,12 @@ class LoopsDecoder(Slots):
         self._positions = np.full(slots, IDLE, np.int64)  # of the token that each stream reads next
         self._run_length = FIRST_RUN
 
-    def _refresh(self) -> None:
-        """Take over the model's weights, and pack them as loops read them; nobody says whether they have changed."""
-        runner, shares = self._runner, self.decoding.shares
-        runner.begin()
-        self.arena.adopt()  # an interrupt may have kept its making from it
-        for name, p in self.model.parameters().items():
-            if isinstance(p.data, Outline):
-                continue  # it was taken before
-            data = np.asarray(p.data)  # it may still be in a file
-            if name in self.arena.parameters:
-                self._put(self.arena.parameters[name].data, data)
-            for each, tables in self.decoding.preparations.get(name, ()):
-                some = data[(slice(None),) * each.axis + (slice(*each.outputs),)]
-                self._put(shares[0].array(each.staging).reshape(some.shape), some)
-                runner.run(lambda i, tables=tables: runner.replay(tables[i], [(0, 1)], shares[i]))
-            if self._moves:
-                p.data = Outline(p.shape, np.float32)
-
-    def _put(self, place: np.ndarray, data: np.ndarray) -> None:
-        """Copy a parameter, rounded if it is a matrix or a table; a megabyte at a time, as rounding makes arrays."""
-        if data.ndim == 1 or self.weights.native:
-            place[...] = data
-            return
-        rows = max(1, ROUNDED // max(1, data[:1].size))
-        for first in range(0, len(data), rows):
-            place[first : first + rows] = self.weights.rounded(data[first : first + rows])
-
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot: its context is its last seq_len tokens, at positions from 0."""
         if not any(self.streams):
             self._runner.settle()
             self._run_length = FIRST_RUN
-            self._refresh()
+            take_over(self.model, self.decoding, self._runner, self.weights, self._moves)
         sampling, allowed = stream.sampling, stream.allowed
         self._settings[slot, controls.TEMPERATURE] = 0.0 if sampling.greedy else sampling.temperature
         self._settings[slot, controls.TOP_K] = sampling.top_k or 0
@@ -206,9 +179,7 @@ class LoopsDecoder(Slots):
 
     def _load(self, *plans: GenerationPlan) -> None:
         """Load the kernels of plans; all that are not compiled yet compile together."""
-        prepared = [
-            table for plan in plans for each in plan.preparations.values() for _, tables in each for table in tables
-        ]
+        prepared = [table for plan in plans for each in plan.preparations.values() for *_, table in each]
         ready_for([*prepared, *(table for plan in plans for table in plan.tables)])
 
     def time_calls(self, fills: int, rounds: int) -> np.ndarray:

@@ -51,14 +51,14 @@ class Emitted:
 class GenerationPlan(Plan):
     """A share for each thread, and `alone`, by which a single thread does the work of all of them.
 
-    preparations  what packs parts of a parameter, by its name, each with a table for every thread
+    preparations  what packs pieces of a parameter, by its name, each with its thread and that one's table
     result        the logits, in decoding
     end           where the next plan's memory may begin, from the start of the workspace
     """
 
     builder: Builder
     alone: Share
-    preparations: dict[str, list[tuple[Preparation, list[np.ndarray]]]]
+    preparations: dict[str, list[tuple[Preparation, Share, np.ndarray]]]
     result: Buffer | None
     end: int
 
@@ -217,7 +217,7 @@ def in_turn(shares: list[Share]) -> Share:
 
 
 def placed(emitted: Emitted, arena: Arena, start: int = 0) -> GenerationPlan:
-    """Allocate every buffer from `start` on; "own" ones for each thread, and staging where the next plan begins."""
+    """Allocate every buffer from `start` on; for each thread "own" ones, and staging where the next plan begins."""
     builder, result = emitted.builder, emitted.result
     staged = [each.call for each in builder.preparations]
     inputs = (b for b in _touched([*builder.calls, *staged], "input") if b.offset < 0)
@@ -229,19 +229,19 @@ def placed(emitted: Emitted, arena: Arena, start: int = 0) -> GenerationPlan:
     own = place_in_order(_touched(builder.calls, "own"))
     regions = arena.regions
     base, parts = regions.workspace, regions.shares
-    starts = {"parameter": 0, "constant": base, "input": base, "value": base, "staging": base}
-    whole = end + parts * own
-    for buffer in (staging := _touched(staged, "staging")):
-        buffer.offset = whole
-    arena.reserve(whole + max((buffer.words for buffer in staging), default=0))
+    starts = {"parameter": 0, "constant": base, "input": base, "value": base}
+    whole, staging = end + parts * own, max((place_in_order([b]) for b in _touched(staged, "staging")), default=0)
+    arena.reserve(whole + parts * staging)
     shares = []
     for i, each in enumerate(emitted.calls):
-        encoder = RowEncoder(i, starts | {"own": base + end + i * own}, regions.place, parts)
+        of_thread = {"own": base + end + i * own, "staging": base + whole + i * staging}
+        encoder = RowEncoder(i, starts | of_thread, regions.place, parts)
         shares.append(Share(0, each, builder.inputs, arena, encoder, [encoder.table(each)]))
-    preparations: dict[str, list[tuple[Preparation, list[np.ndarray]]]] = {}
+    preparations: dict[str, list[tuple[Preparation, Share, np.ndarray]]] = {}
     for each in builder.preparations:
-        tables = [share.encoder.table([each.call]) for share in shares]
-        preparations.setdefault(each.name, []).append((each, tables))
+        of_name = preparations.setdefault(each.name, [])
+        share = shares[len(of_name) % parts]
+        of_name.append((each, share, share.encoder.table([each.call])))
     return GenerationPlan(
         shares, list(builder.constants.values()), builder=builder, alone=in_turn(shares),
         preparations=preparations, result=result, end=whole,

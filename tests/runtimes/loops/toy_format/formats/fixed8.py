@@ -10,7 +10,7 @@ from byhand.runtimes.loops.machine.views import float_of_bits
 
 SCALE = np.float32(1 / 512)
 BITS = SCALE.view(np.int32)
-INVERSE, BYTE, BYTE_BITS = np.float32(512), np.int32(255), np.int32(8)
+INVERSE, MOST, BYTE, BYTE_BITS = np.float32(512), np.float32(127), np.int32(255), np.int32(8)
 
 
 def pack(x):
@@ -36,8 +36,8 @@ def put(row, i, inner, words, at, across, down, count):
     for j in range(i, min(i + 3, inner)):
         word = np.int32(0)
         for k in range(count):
-            x = float_of_bits(words[at + (j - i) * down + k * across])
-            word |= (np.int32(x * INVERSE) & BYTE) << np.int32(BYTE_BITS * k)
+            x = np.rint(float_of_bits(words[at + (j - i) * down + k * across]) * INVERSE)
+            word |= (np.int32(min(max(x, -MOST), MOST)) & BYTE) << np.int32(BYTE_BITS * k)
         row[j] = word
     row[inner] = BITS
 

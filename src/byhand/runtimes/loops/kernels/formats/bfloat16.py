@@ -11,7 +11,7 @@ from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, PACKED, Ope
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix_of
 
-HALF, LOWER, UPPER, NONE = np.int32(16), np.int32(0xFFFF), np.int32(-0x10000), np.int32(0)
+HALF, UPPER, NONE = np.int32(16), np.int32(-0x10000), np.int32(0)
 U, NAN = np.uint32, np.uint16(0x7FC0)
 
 
@@ -28,17 +28,17 @@ def upper(row, i, inner):
 
 
 @compiled
-def put(row, i, inner, words, at, across, down, count):
-    """Join the upper halves of two columns; a last column without a second shares its word with 0."""
-    second = words[at + across] if count > 1 else NONE
-    row[i] = ((words[at] >> HALF) & LOWER) | (second & UPPER)
-
-
-@compiled
 def rounded(bits):
     """Return a float32's bits rounded to the nearest bfloat16's, ties to even; NaN stays NaN."""
     nearest = np.uint16((bits + U(0x7FFF) + ((bits >> U(16)) & U(1))) >> U(16))
     return NAN if bits & U(0x7FFFFFFF) > U(0x7F800000) else nearest
+
+
+@compiled
+def put(row, i, inner, words, at, across, down, count):
+    """Join the numbers of two columns, rounded; a last column without a second shares its word with 0."""
+    second = np.int32(rounded(U(words[at + across]))) if count > 1 else NONE
+    row[i] = np.int32(rounded(U(words[at]))) | second << HALF
 
 
 BFLOAT16 = FORMATS["bfloat16"]

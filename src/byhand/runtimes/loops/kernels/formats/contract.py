@@ -28,7 +28,7 @@ class Packed:
 
     loads   for each column of a group (1, 2 or 4) a function (row, i, inner) -> its number i as float32
     put     (row, i, inner, words, at, across, down, count): write number i of `count` columns, and what follows it up
-            to i + step; the first lies at `at`, as float32 that the format holds exactly, the next number `down`
+            to i + step, rounded as `Format.rounded` does; the first lies at `at`, as float32, the next number `down`
             behind it, the next column `across`
     length  inner -> words of a row
     step    how many numbers `put` writes of a column

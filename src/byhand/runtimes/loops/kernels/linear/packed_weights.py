@@ -3,6 +3,7 @@
 A weight is packed as [out, in], so that each result is one dot product, and an embedding is a token's row.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from byhand.formats.registry import Format
@@ -12,9 +13,9 @@ from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
+from byhand.runtimes.loops.program.calls import Buffer
 
-STAGED = 1 << 22  # float32 of a weight that are packed at once
+STAGED = 1 << 19  # float32 of a weight that a thread packs at once: they stay in its caches
 
 
 def pack_of(format: Format, kind: Packed) -> None:
@@ -22,16 +23,15 @@ def pack_of(format: Format, kind: Packed) -> None:
     shared, step, length, put = len(kind.loads), kind.step, kind.length, kind.put
 
     @kernel(name=kernel_of("pack", format))
-    def pack(words, weight, packed, inner, width, transposed, part, parts):
-        """packed[c,i] = weight[i,c], this thread's columns; sixteen columns, a cache line, in a pass."""
-        low, high = columns_of(part, parts, width)
+    def pack(words, weight, packed, inner, width, transposed, begin, end):
+        """packed[c,i] = weight[i - begin,c], i from begin to end; sixteen columns, a cache line, in a pass."""
         across, down = (inner, 1) if transposed else (1, width)
         size = length(inner)
-        for first in range(low, high, 16):
-            for i in range(0, inner, step):
-                for c in range(first, min(first + 16, high), shared):
+        for first in range(0, width, 16):
+            for i in range(begin, end, step):
+                for c in range(first, min(first + 16, width), shared):
                     row = vector(words, packed + c // shared * size, size)
-                    at, count = weight + c * across + i * down, min(shared, width - c)
+                    at, count = weight + c * across + (i - begin) * down, min(shared, width - c)
                     put(row, i, inner, words, at, across, down, count)
 
 
@@ -73,6 +73,18 @@ for format, kind in PACKED.items():
         unpack_of(format, kind)
 
 
+def pieces(rows: int, row: int, step: int = 1) -> Iterator[tuple[int, int]]:
+    """Yield the first row of each piece of a weight, and the one behind its last.
+
+    step  numbers of a column that are put at once: a piece has whole ones, and the columns that share words
+    """
+    whole = 16 * step
+    step = -(-rows // max(1, -(-rows * row // STAGED)))
+    step = -(-step // whole) * whole
+    for first in range(0, rows, step):
+        yield first, min(first + step, rows)
+
+
 def packed_weight(builder: Builder, tensor: Any, transposed: bool, inner: int, width: int) -> Buffer:
     """Return a weight as the loops read it; unless it is stored so, the plan's preparations pack it.
 
@@ -85,13 +97,13 @@ def packed_weight(builder: Builder, tensor: Any, transposed: bool, inner: int, w
         kind = PACKED[builder.weights]
         size = kind.length(inner)
         packed[which] = Buffer(f"{weight.name}:packed", (-(-width // len(kind.loads)), size), "input", "int32")
-        step = max(16, STAGED // inner // 16 * 16)
-        for first in range(0, width, step):
-            last = min(first + step, width)
+        rows, row = (width, inner) if transposed else (inner, width)
+        for first, last in pieces(rows, row, kind.step):
+            columns, numbers = ((first, last), (0, inner)) if transposed else ((0, width), (first, last))
             builder.prepare(
-                weight.name, (first, last), 0 if transposed else 1, kernel_of("pack", builder.weights),
-                weight=Buffer("staging", ((last - first) * inner,), "staging"),
-                packed=packed[which].at(first // len(kind.loads) * size), inner=inner, width=last - first,
-                transposed=int(transposed), part=PART, parts=PARTS,
+                weight.name, first, kernel_of("pack", builder.weights),
+                weight=Buffer("staging", (last - first, row), "staging"),
+                packed=packed[which].at(columns[0] // len(kind.loads) * size), inner=inner,
+                width=columns[1] - columns[0], transposed=int(transposed), begin=numbers[0], end=numbers[1],
             )  # fmt: skip
     return packed[which]
