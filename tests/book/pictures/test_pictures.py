@@ -11,7 +11,8 @@ from byhand.book.pages import filling
 from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import SIZE, WIDTH
 from byhand.book.pictures.scene import layout
-from byhand.book.pictures.scene.elements import Cells, Chart, Disc, Mark
+from byhand.book.pictures.scene.charts import Chart, Mark
+from byhand.book.pictures.scene.elements import Cells, Disc
 from byhand.book.pictures.scene.measure import ticks
 from byhand.book.words.language import say
 

@@ -25,6 +25,7 @@ from byhand.book.pictures.scene.elements import (
     Link,
     Sign,
     Space,
+    told,
 )  # fmt: skip
 from byhand.book.words.language import Said, Words
 from byhand.equations.repeat_heads import repeat_heads
@@ -126,9 +127,9 @@ def attention_windows() -> Column:
     titles = {TOKENS: Words("causal", "因果掩码"), WINDOW: Words(f"window W = {WINDOW}", f"窗口 W = {WINDOW}")}
     numbers, maps = [str(n) for n in range(TOKENS)], []
     for window, weights in masks().items():
-        seen, title = ", ".join(str(int((row > 0).sum())) for row in weights), titles[window]
+        title = titles[window]
+        says = told(title, *(str(int((row > 0).sum())) for row in weights))
         hidden = [(int(t), int(s)) for t, s in np.argwhere(weights == 0)]
-        says = Words(f"{title.en}: {seen}", f"{title.zh}：{seen}")
         maps.append(Cells(weights.tolist(), HEAT, ONE, numbers, numbers, hidden, cell=(25, 25), shown=False,
                           title=title, says=says))  # fmt: skip
     words = Words("not seen; rows are queries, columns keys", "看不到；行是查询，列是键")

@@ -11,7 +11,7 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import TINY
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import HEAT, Across, Arrow, Caption, Cells, Column, Frame, Space
+from byhand.book.pictures.scene.elements import HEAT, Across, Arrow, Caption, Cells, Column, Frame, Space, told
 from byhand.book.words.language import Words
 from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
@@ -36,8 +36,7 @@ def bars_through_the_network() -> Column:
     for n, pattern in enumerate(array(WEIGHTS["W_1"]).T):
         unit = Words(f"hidden unit {n}", f"隐藏单元 {n}")
         cells = Cells(pattern.reshape(2, 2).tolist(), HEAT, cell=(34, 30), says="")
-        numbers = ", ".join(decimal(float(w)) for w in pattern)
-        says = Words(f"{unit.en}: {numbers}", f"{unit.zh}：{numbers}")
+        says = told(unit, *(decimal(float(w)) for w in pattern))
         patterns.append(Across([cells, Caption(unit, size=TINY)], gap=2, says=says))
     titles = Words("pixels X", "像素 X"), Words("units h", "单元 h"), Words("probabilities p", "概率 p")
     names = [Caption(words, bold=True, at="middle") for words in titles]

@@ -7,7 +7,7 @@ import numpy as np
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Chart, Mark, Polyline
+from byhand.book.pictures.scene.charts import Chart, Mark, Polyline
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.cross_entropy import cross_entropy
@@ -33,7 +33,7 @@ def cross_entropy_curve() -> Chart:
     return Chart(
         (0, 1), (0, 6), [Polyline(ps, [loss(p) for p in ps]), *marks], 210, (0, 0.25, 0.5, 0.75, 1), range(0, 7, 2),
         Words("p: probability that the model gave the target", "p：模型给目标的概率"),
-        title=Words("loss in nats: −ln p", "损失（奈特）：−ln p"), says=None,
+        title=Words("loss in nats: −ln p", "损失（奈特）：−ln p"),
     )  # fmt: skip
 
 

@@ -7,8 +7,8 @@ from itertools import product
 
 from byhand.book.pictures.canvas import COLOURS, GAP, SIZE
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Holders, Space, heading
-from byhand.book.words.language import Said, Words, say
+from byhand.book.pictures.scene.elements import Across, Caption, Column, Holders, Space, heading, told
+from byhand.book.words.language import Said, Words
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
@@ -64,9 +64,9 @@ def who_holds_what() -> Column:
     lines = [Across([_parameter(*each) for each in line.items()], gap=GAP, top=True, widths=[None] * len(line))
              for line in _lines(found)]  # fmt: skip
     said = Words("rows of the batch", "批次的行")
-    told = _told(Words("data | fsdp | tensor", "data | fsdp | tensor"), list(map(_held, grid.values())))
+    places = _told(Words("data | fsdp | tensor", "data | fsdp | tensor"), list(map(_held, grid.values())))
     return Column([
-        heading(DEVICES), Column([axes, head, *devices], gap=0, says=told), heading(ROWS),
+        heading(DEVICES), Column([axes, head, *devices], gap=0, says=places), heading(ROWS),
         Column(rows, gap=0, join=" | ", says=_told(said, rows)), heading(PARAMETERS), *lines,
     ], gap=GAP - 4)  # fmt: skip
 
@@ -90,8 +90,7 @@ def _held(numbers: Sequence[int]) -> Holders:
 
 def _told(name: Said, parts: Sequence[Holders]) -> Words:
     """Say who holds each part of something."""
-    said = " | ".join(" ".join(words for words, _ in part.parts) for part in parts)
-    return Words(f"{say(name, 'en')}: {said}", f"{say(name, 'zh')}：{said}")
+    return told(name, " | ".join(" ".join(words for words, _ in part.parts) for part in parts))
 
 
 def _parameter(name: str, parameter: Parameter) -> Column:

@@ -10,19 +10,8 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SIZE, VIOLET
 from byhand.book.pictures.passes import TOKENS, next_token, pass_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import (
-    Across,
-    Arrow,
-    Bars,
-    Box,
-    Caption,
-    Chart,
-    Column,
-    Figure,
-    Link,
-    Space,
-    heading,
-)
+from byhand.book.pictures.scene.charts import Bars, Chart
+from byhand.book.pictures.scene.elements import Across, Arrow, Box, Caption, Column, Figure, Link, Space, heading
 from byhand.book.pictures.scene.words import parts
 from byhand.book.words.language import Said, Words, say
 

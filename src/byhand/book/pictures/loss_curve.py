@@ -11,7 +11,8 @@ from typing import Any
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Caption, Chart, Column, Disc, Figure, Level, Mark, Polyline
+from byhand.book.pictures.scene.charts import Chart, Level, Mark, Polyline
+from byhand.book.pictures.scene.elements import Across, Caption, Column, Disc, Figure
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from byhand.book.lessons.examples.bpe import FIRST, MERGES, TEXT
 from byhand.book.pictures.canvas import BLUE, SIZE
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Column
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, told
 from byhand.book.words.language import Words
 from byhand.tokenizers.plain import joined, learn
 from byhand.tokenizers.splitting import words
@@ -35,9 +35,8 @@ def merges() -> Column:
         label = Words(f"after merge {k}", f"第 {k} 次合并后") if k else Words("bytes", "字节")
         new = [bool(before) and token not in before for token in tokens]
         boxes = [Box(token, BLUE * fresh, high=26, size=SIZE) for token, fresh in zip(tokens, new, strict=True)]
-        said = " ".join(tokens)
         widths = 110, *(len(token) * CELL - 2 for token in tokens)
-        says = Words(f"{label.en}: {said}", f"{label.zh}：{said}")
+        says = told(label, " ".join(tokens))
         row = Across([Caption(label, at="end"), *boxes], gap=2, widths=widths, says=says)
         before = tokens
         lines.append(row)

@@ -10,19 +10,8 @@ from byhand.book.lessons.examples.sampling import LOGITS, TAU, K
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import (
-    Across,
-    Bars,
-    Caption,
-    Chart,
-    Column,
-    Key,
-    Level,
-    Mark,
-    Polyline,
-    Sign,
-    heading,
-)
+from byhand.book.pictures.scene.charts import Bars, Chart, Level, Mark, Polyline
+from byhand.book.pictures.scene.elements import Across, Caption, Column, Key, Sign, heading
 from byhand.book.words.language import Said, Words
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
@@ -64,7 +53,7 @@ def _panels(settings: Sequence[Setting], remarks: Sequence[Said]) -> list[Column
     """Return the settings side by side, each with a remark below it."""
     plots = [
         Chart((-0.5, len(p) - 0.5), (0, 1), [Bars(p, words=[_short(float(x)) for x in p])], 110, UNDER, (), remark,
-             title=words, at="middle", says=None)
+             title=words, at="middle")
         for (words, p), remark in zip(settings, remarks, strict=True)
     ]  # fmt: skip
     below = Words("Below each bar: the logit of the token", "柱下是该词元的 logit")

@@ -14,18 +14,8 @@ from byhand.book.numbers.arithmetic import decimal, expression
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import (
-    HEAT,
-    Across,
-    Bars,
-    Caption,
-    Cells,
-    Chart,
-    Column,
-    Frame,
-    Link,
-    Space,
-)  # fmt: skip
+from byhand.book.pictures.scene.charts import Bars, Chart
+from byhand.book.pictures.scene.elements import HEAT, Across, Caption, Cells, Column, Frame, Link, Space
 from byhand.book.words.language import Said, Words
 from byhand.engine import Tensor
 from byhand.equations.linear import linear

@@ -12,18 +12,8 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import BLUE, GREEN, GREY, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import (
-    Across,
-    Caption,
-    Chart,
-    Circle,
-    Column,
-    Key,
-    Mark,
-    Polyline,
-    Sign,
-    Vector,
-)
+from byhand.book.pictures.scene.charts import Chart, Circle, Mark, Polyline, Vector
+from byhand.book.pictures.scene.elements import Across, Caption, Column, Key, Sign
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
@@ -141,8 +131,9 @@ def clipping() -> Column:
         Words("derivative with respect to weight 1", "对权重 1 的导数"), wide=206, says="", zero=False,
     )  # fmt: skip
     short, long = f"({decimal(x, 4)}, {decimal(y, 4)})", f"({decimal(gx)}, {decimal(gy)})"
+    root = f"√(3² + 4²) = {decimal(before, 4)}"
     lines = (
-        Words(f"before: {long}", f"裁剪前：{long}"), f"√(3² + 4²) = {decimal(before, 4)}",
+        Words(f"before: {long}", f"裁剪前：{long}"), Words(f"norm {root}", f"范数 {root}"),
         Words(f"after: {short}", f"裁剪后：{short}"), Words(f"norm {decimal(after, 4)}", f"范数 {decimal(after, 4)}"),
         Words(f"the cap: norm {decimal(CAP)}", f"上限：范数 {decimal(CAP)}"),
     )  # fmt: skip

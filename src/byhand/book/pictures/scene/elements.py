@@ -6,14 +6,12 @@ An element declares what it shows, with its numbers, and never a place: `layout`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from byhand.book.pictures.canvas import BLUE, GREY, SIZE, SMALL, TINY, Point
-from byhand.book.words.language import Said, Words
+from byhand.book.words.language import Said, Words, say
 
 HEAT = "heat"  # a cell's colour by its number: blue above 0, rust below
 ONE = 1.0  # the number that has the deepest colour among weights and probabilities
@@ -183,100 +181,6 @@ class Key(Figure):
 
 
 @dataclass(frozen=True)
-class Polyline:
-    """A line through points, broken at NaN, whose name the plot's key explains. `numbers` are said in words."""
-
-    xs: Any
-    ys: Any
-    colour: str = BLUE
-    words: Said = ""
-    numbers: Numbers = ()
-    dashed: bool = False
-
-
-@dataclass(frozen=True)
-class Bars:
-    """Bars from 0 to each value, at 0, 1, 2, ..., with numbers beyond their ends or the given words."""
-
-    values: Numbers
-    colour: str = BLUE
-    digits: int = 3
-    words: Sequence[Said] | None = None
-    part: float = 0.55  # of the room for each
-    most: float = 50  # pixels
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A dot at a number with words beside it: right, left, above, below, or two of them such as `above right`."""
-
-    x: float
-    y: float
-    words: Said = ""
-    place: str = "right"
-    colour: str = BLUE
-    says: Said | None = None
-    number: str = ""  # within the dot
-
-
-@dataclass(frozen=True)
-class Level:
-    """A line from edge to edge, with words beside it or below its right end."""
-
-    y: float
-    words: Said = ""
-    colour: str = GREY
-    dashed: bool = False
-    beside: bool = False
-
-
-@dataclass(frozen=True)
-class Dots:
-    """Points of a cloud, spread over a few heights so that they can be told apart."""
-
-    xs: Numbers
-    colour: str = BLUE
-
-
-@dataclass(frozen=True)
-class Vector:
-    """An arrow from the origin to a point."""
-
-    tip: Point
-    colour: str = BLUE
-    thick: float = 2
-
-
-@dataclass(frozen=True)
-class Circle:
-    """A dashed circle around the origin."""
-
-    radius: float
-    colour: str = BLUE
-
-
-OnPlot = Polyline | Bars | Mark | Level | Dots | Vector | Circle
-Ticks = Sequence[float] | Mapping[int, Said] | Mapping[int, str] | Mapping[int, Words]
-Numbers = Sequence[float] | np.ndarray
-
-
-@dataclass(frozen=True)
-class Chart(Figure):
-    """Curves, bars and points over two scales; `high` pixels from the lowest to the highest number."""
-
-    xs: tuple[float, float]
-    ys: tuple[float, float]
-    marks: Sequence[OnPlot]
-    high: float
-    x_ticks: Ticks = ()
-    y_ticks: Ticks = ()
-    x_words: Said = ""
-    wide: float = 0
-    lines: bool = True  # faint ones across the plot at each tick of x
-    zero: bool = True  # the line at height 0
-
-
-@dataclass(frozen=True)
 class Link:
     """An arrow between two elements by their names, which leaves one side of the first and enters one of the other.
 
@@ -332,6 +236,12 @@ def heading(words: Said, remark: Said = "") -> Figure:
     """Return a bold line at the left, with a remark at the right."""
     line = Caption(words, bold=True, size=SIZE)
     return Across([line, Caption(remark, at="end")]) if remark else line
+
+
+def told(name: Said, *said: str) -> Words:
+    """Return a name and what is said of it."""
+    listed = ", ".join(said)
+    return Words(f"{say(name, 'en')}: {listed}", f"{say(name, 'zh')}：{listed}")
 
 
 def flow(*elements: Figure, gap: float = 2) -> Column:

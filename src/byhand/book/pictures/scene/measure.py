@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import LINE, SMALL, TINY, text_width
+from byhand.book.pictures.scene.charts import Bars, Chart, Level, Polyline, Ticks
 from byhand.book.pictures.scene.elements import (
     HEAT,
     Across,
     Areas,
     Arrow,
-    Bars,
     Box,
     Caption,
     Cells,
-    Chart,
     Column,
     Dial,
     Disc,
@@ -24,11 +23,8 @@ from byhand.book.pictures.scene.elements import (
     Holders,
     Key,
     Length,
-    Level,
-    Polyline,
     Sign,
     Space,
-    Ticks,
 )  # fmt: skip
 from byhand.book.words.language import Said, Words, say
 
@@ -77,7 +73,8 @@ def height(e: Figure, width: float, lang: str) -> float:
         case Space() | Holders() | Areas():
             return e.high
         case Box():
-            return max(e.high, LINE * len(box_lines(e)) + 6)
+            lines = len(box_lines(e))
+            return max(e.high, LINE * lines + (6 if lines > 1 else 1))
         case Cells():
             return len(e.values) * cell_of(e, lang)[1] + (LINE if e.columns else 0)
         case Dial() | Disc():
@@ -91,7 +88,7 @@ def height(e: Figure, width: float, lang: str) -> float:
         case Key():
             return LINE * (sign_places(e, width, lang)[-1][2] + 1) + 4
         case Chart():
-            return plot_area(e, width, lang)[1] + e.high + _under(e)
+            return chart_area(e, width, lang)[1] + e.high + _under(e)
         case _:
             return 0
 
@@ -170,7 +167,7 @@ def keyed(e: Chart) -> Key | None:
     return Key([Sign(c.words, c.colour, "dashed" if c.dashed else "line") for c in curves]) if curves else None
 
 
-def plot_area(e: Chart, width: float, lang: str) -> tuple[float, float, float]:
+def chart_area(e: Chart, width: float, lang: str) -> tuple[float, float, float]:
     """Return the room at the left of a plot's scales, above them, and at their right."""
 
     def room(words: Said) -> float:

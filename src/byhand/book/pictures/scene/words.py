@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.scene.elements import (
-    Across,
-    Bars,
-    Box,
-    Caption,
-    Cells,
-    Chart,
-    Column,
-    Figure,
-    Holders,
-    Polyline,
-)
+from byhand.book.pictures.scene.charts import Bars, Chart, Polyline
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Holders
 from byhand.book.pictures.scene.measure import bar_words, box_lines
 from byhand.book.words.language import COLON, COMMA, SEMICOLON, Said, Words, say
 

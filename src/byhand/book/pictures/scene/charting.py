@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import isnan
 
 from byhand.book.pictures.canvas import TINY, WHITE, Canvas, text_width
-from byhand.book.pictures.scene.elements import Bars, Chart, Circle, Dots, Key, Level, Mark, Polyline, Vector
+from byhand.book.pictures.scene.charts import Bars, Chart, Circle, Dots, Level, Mark, Polyline, Vector
+from byhand.book.pictures.scene.elements import Key
 from byhand.book.pictures.scene.layout import Placed
-from byhand.book.pictures.scene.measure import bar_words, keyed, plot_area, ticks
+from byhand.book.pictures.scene.measure import bar_words, chart_area, keyed, ticks
 
 PLACES = {  # of words beside a dot: the end at which they are held, and their distance from it
     "right": ("start", 8, 4), "left": ("end", -8, 4), "above": ("middle", 0, -9), "below": ("middle", 0, 18),
@@ -16,9 +17,9 @@ PLACES = {  # of words beside a dot: the end at which they are held, and their d
 }  # fmt: skip
 
 
-def draw_plot(canvas: Canvas, p: Placed, e: Chart) -> tuple[Key | None, float]:
+def draw_chart(canvas: Canvas, p: Placed, e: Chart) -> tuple[Key | None, float]:
     """Draw a plot; return the key that stands above it, and the room at its left."""
-    left, above, right = plot_area(e, p.width, canvas.lang)
+    left, above, right = chart_area(e, p.width, canvas.lang)
     _Drawing(canvas, e, p.x + left, p.y + above, p.width - left - right).draw()
     return keyed(e), left
 
