@@ -8,7 +8,7 @@ from byhand.book.pictures.canvas import SIZE, text_width
 
 Box = tuple[float, float, float, float]
 SVG = "{http://www.w3.org/2000/svg}"
-NUMBER = re.compile(r"(?<![\w.])−?\d+(?:\.\d+)?(?:e[−-]\d+)?(?![\w.])")
+NUMBER = re.compile(r"(?<![\w.])−?\d+(?:\.\d+)?(?:e[−-]\d+)?(?!\w|\.\d)")
 
 
 def picture(name, lang="en"):

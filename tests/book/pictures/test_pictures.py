@@ -1,14 +1,20 @@
 """Every picture is fresh, whole and readable: its words lie within it, and no two of them lie on each other."""
 
+import json
 from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
 
-from book.pictures.drawn import SVG, box_of, overlap
+from book.pictures.drawn import SVG, box_of, numbers, overlap, texts
 from byhand.book.pages import filling
 from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import SIZE, WIDTH
+from byhand.book.pictures.scene import layout
+from byhand.book.pictures.scene.charts import Chart, Mark
+from byhand.book.pictures.scene.elements import Cells, Disc
+from byhand.book.pictures.scene.measure import ticks
+from byhand.book.words.language import say
 
 SMALLEST = 10  # of letters: nine pixels on a phone of 360
 DRAWN = [(name, lang) for name in PICTURES for lang in ("en", "zh")]
@@ -59,3 +65,33 @@ def test_its_words_are_in_its_language(name, lang):
     assert len(words) > 20
     chinese = any("\u4e00" <= letter <= "\u9fff" for letter in words)
     assert chinese == (lang == "zh")
+
+
+@pytest.mark.parametrize(("name", "lang"), DRAWN)
+def test_its_description_has_every_number_that_it_shows(name, lang):
+    picture = PICTURES[name]
+    told = numbers(f"{picture.title.said(lang)} {picture.alt(lang)}")
+    missing = [n for words in texts(name, lang) if words not in names(name, lang) for n in numbers(words)]
+    assert not {*missing} - {*told}
+
+
+def names(name, lang):
+    """Return the words of scales, and the names of rows and columns, that only say where numbers stand."""
+    found = set()
+    for placed in layout.placed(PICTURES[name].scene(), WIDTH, lang)[0]:
+        match placed.element:
+            case Chart() as e:
+                scales = [say(words, lang) for several in (e.x_ticks, e.y_ticks) for words in ticks(several).values()]
+                found |= {*scales, say(e.x_words, lang), *(mark.number for mark in e.marks if isinstance(mark, Mark))}
+            case Disc() as e:
+                found.add(e.words)
+            case Cells() as e:
+                found |= {say(words, lang) for words in (*e.rows, *e.columns)}
+                found |= {str(n) for row in e.values for n in row} if e.counted else set()
+    return found
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_it_is_plain_values_too(name):
+    told = json.loads(json.dumps(PICTURES[name].as_json(), allow_nan=False))
+    assert told["scene"]["kind"] in ("column", "across", "chart")

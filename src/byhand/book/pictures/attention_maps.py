@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.examples.paper_gpt import VOCABULARY
-from byhand.book.pictures.canvas import SMALL, TINY, Canvas
-from byhand.book.pictures.heat import crossed, heat, mask, scale
 from byhand.book.pictures.passes import TOKENS, attention_of, pass_of
-from byhand.book.pictures.picture import picture, row, sentence
-from byhand.book.words.language import COMMA, Said, Words
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import HEAT, ONE, Across, Arrow, Caption, Cells, Column, Key, Sign, heading
+from byhand.book.words.language import Said, Words, say
 
-CELL, SIDE = (44, 32), 3 * 44
-KEY, QUERY = Words("key {of}", "键 {of}"), Words("query {of}", "查询 {of}")
-HIDDEN = Words("hidden by the mask: the key comes later", "被掩码遮住：键在查询之后")
-SCORES, WEIGHTS = Words("scores S", "分数 S"), Words("weights P, rows sum to 1", "权重 P，每行之和为 1")
-ONE = Words("one head, D = 4", "一个头，D = 4")
+CELL = (44, 32)
 
 
 def of_paper_gpt() -> dict[str, np.ndarray]:
@@ -37,103 +32,54 @@ def settled(x: Any) -> np.ndarray:
     return np.round(np.asarray(x, dtype=float), 6) + 0.0
 
 
-def _words(lang: str) -> list[str]:
-    return [VOCABULARY[token].said(lang) for token in TOKENS]
+def _map(found: np.ndarray, of: Sequence[Said], title: Said, queries: bool = True, mask: bool = True) -> Cells:
+    """Return a map with its keys, and with its queries at the left; weights have what the mask hides crossed out."""
+    later = [(int(t), int(s)) for t, s in zip(*np.triu_indices(len(found), 1), strict=True)]
+    rows = [Words(f"query {say(n, 'en')}", f"查询 {say(n, 'zh')}") for n in of]
+    names = [Words(f"key {n}", f"键 {n}") if isinstance(n, str) else n for n in of]
+    return Cells(found.tolist(), HEAT, ONE if mask else 0, rows if queries else (), names, later if mask else (),
+                 title=title, cell=CELL)  # fmt: skip
 
 
-def _rows(weights: np.ndarray, of: Sequence[object], lang: str) -> list[str]:
-    """Say each row of weights up to the diagonal."""
-    return [
-        row(lang, QUERY.said(lang, of=n), found[: t + 1])
-        for t, (n, found) in enumerate(zip(of, weights, strict=True))
-    ]
+KEY = Key(
+    [Sign(Words("hidden by the mask: the key comes later", "被掩码遮住：键在查询之后"), kind="hidden"),
+     Sign(Words("weight", "权重"), kind="scale")], at="middle",
+)  # fmt: skip
 
 
-def one_in_words(lang: str) -> str:
-    """Say the weights of the paper GPT."""
-    start = Words(
-        "Attention weights of the paper GPT for its three words; later keys are masked. ",
-        "纸上的 GPT 对三个词的注意力权重；之后的键被掩码遮住。",
-    )
-    return sentence(lang, start, _rows(of_paper_gpt()["weights"], _words(lang), lang))
-
-
-def two_in_words(lang: str) -> str:
-    """Say the weights of one head and of two."""
-    start = Words(
-        "The same three positions through one head and through two, as attention weights. ",
-        "同样三个位置经过一个头与两个头的注意力权重。",
-    )
-    heads = [(Words("one head", "一个头"), of_heads(1)[0])]
-    heads += [(Words(f"head {h} of two", f"两个头中的头 {h}"), weights) for h, weights in enumerate(of_heads(2))]
-    rows = (
-        f"{words.said(lang)}{COMMA.said(lang)}{said}"
-        for words, weights in heads
-        for said in _rows(weights, (0, 1, 2), lang)
-    )
-    return sentence(lang, start, rows)
-
-
-def _map(
-    canvas: Canvas, x: float, title: Said, rows: np.ndarray, of: Sequence[object], *, queries: bool = True,
-    weights: bool = True,
-) -> float:  # fmt: skip
-    """Draw a map with its title above it and its keys, and with its queries at the left; return its lower edge."""
-    canvas.text(x + SIDE / 2, canvas.y + 13, title, at="middle", size=SMALL, bold=True)
-    return heat(
-        canvas,
-        x,
-        canvas.y + 38,
-        rows.tolist(),
-        cell=CELL,
-        largest=1.0 if weights else 0.0,
-        rows_said=[QUERY.said(canvas.lang, of=n) for n in of] if queries else (),
-        columns_said=[n if isinstance(n, str) else KEY.said(canvas.lang, of=n) for n in of],
-        hidden=mask if weights else None,
-    )
-
-
-def _key(canvas: Canvas) -> None:
-    """Explain crossed cells and the colours of weights."""
-    crossed(canvas, 56, canvas.y, 24, 16)
-    canvas.text(86, canvas.y + 12, HIDDEN, size=SMALL)
-    scale(canvas, 72, canvas.y + 26, 0.0, 1.0)
-    canvas.text(228, canvas.y + 36, Words("weight", "权重"), size=SMALL)
-    canvas.y += 44
-
-
-@picture(Words("One head: scores, mask, weights", "一个头：分数、掩码、权重"), one_in_words)
-def attention_one_head(canvas: Canvas) -> None:
+@scene(
+    Words("One head: scores, mask, weights", "一个头：分数、掩码、权重"),
+    Words("Attention of the paper GPT's one head to its three words; the mask hides later keys. ",
+          "纸上的 GPT 唯一的头对三个词的注意力；掩码遮住之后的键。"),
+)  # fmt: skip
+def attention_one_head() -> Column:
     """Scores and weights of the paper GPT's tokens side by side, masked cells crossed out."""
-    found = of_paper_gpt()
-    canvas.heading(Words("The three words of the paper GPT", "纸上的 GPT：三个词"))
-    words = _words(canvas.lang)
-    left, right = 72, 247
-    bottom = _map(canvas, left, SCORES, found["scores"], words, weights=False)
-    _map(canvas, right, WEIGHTS, found["weights"], words, queries=False)
-    middle = canvas.y + 38 + 1.5 * CELL[1]
-    canvas.arrow([(left + SIDE + 8, middle), (right - 8, middle)])
-    canvas.text((left + SIDE + right) / 2, middle - 8, Words("mask", "掩码"), at="middle", size=TINY)
-    canvas.text((left + SIDE + right) / 2, middle + 16, "softmax", at="middle", size=TINY)
-    canvas.y = bottom + 14
-    _key(canvas)
-
-
-@picture(Words("The same input through one head and through two", "同一输入经过一个头与两个头"), two_in_words)
-def attention_two_heads(canvas: Canvas) -> None:
-    """Weights of the lesson `multi-head`: a single head above, two heads below."""
-    bottom = _map(canvas, 56, ONE, of_heads(1)[0], (0, 1, 2))
-    lines = (
-        Words("One head makes one", "一个头对全部四列"),
-        Words("pattern of weights", "使用同一组权重。"),
-        Words("for all four columns.", ""),
-        Words("Two heads make one", "两个头各对两列"),
-        Words("for each two columns.", "使用一组权重。"),
+    found, words = of_paper_gpt(), [VOCABULARY[token] for token in TOKENS]
+    maps = [
+        _map(found["scores"], words, Words("scores S", "分数 S"), mask=False),
+        Arrow(Words("mask", "掩码"), "softmax", right=True),
+        _map(found["weights"], words, Words("weights P, rows sum to 1", "权重 P，每行之和为 1"), queries=False),
+    ]
+    return Column(
+        [heading(Words("The three words of the paper GPT", "纸上的 GPT：三个词")), Across(maps, gap=0), KEY]
     )
-    canvas.text_lines(216, canvas.y + 48, lines, 17, SMALL)
-    canvas.y = bottom + 12
-    for h, weights in enumerate(of_heads(2)):
-        title = Words(f"head {h}, D = 2", f"头 {h}，D = 2")
-        bottom = _map(canvas, (56, 250)[h], title, weights, (0, 1, 2), queries=h == 0)
-    canvas.y = bottom + 14
-    _key(canvas)
+
+
+@scene(
+    Words("The same input through one head and through two", "同一输入经过一个头与两个头"),
+    Words("The same three positions through one head and through two, as attention weights. ",
+          "同样三个位置经过一个头与两个头的注意力权重。"),
+)  # fmt: skip
+def attention_two_heads() -> Column:
+    """Weights of the lesson `multi-head`: a single head above, two heads below."""
+    of = ("0", "1", "2")
+    words = Words(
+        "One head makes one pattern of weights for all four columns. Two heads make one for each two columns.",
+        "一个头对全部四列使用同一组权重。两个头各对两列使用一组权重。",
+    )
+    one = _map(of_heads(1)[0], of, Words("one head, D = 4", "一个头，D = 4"))
+    two = [
+        _map(weights, of, Words(f"head {h}, D = 2", f"头 {h}，D = 2"), queries=h == 0)
+        for h, weights in enumerate(of_heads(2))
+    ]
+    return Column([Across([one, Caption(words)], widths=(200, None)), Across(two), KEY])

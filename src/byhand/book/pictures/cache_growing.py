@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from byhand.book.pictures.canvas import BLUE, RUST, SMALL, TINY, Canvas
+from byhand.book.pictures.canvas import BLUE, RUST, SIZE
 from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, paper_model, rows_of
-from byhand.book.pictures.picture import picture
-from byhand.book.words.language import SEMICOLON, Words
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Sign, Space
+from byhand.book.words.language import Words
 
-CELL, HEAD = (44.0, 20.0), 0
+CELL, HEAD = (44.0, 18.0), 0
 SHOWN = 2  # columns; the others of the lesson's keys and values are 0
-KEYS, VALUES, SCORES, WITHOUT = 4.0, 98.0, 192.0, 334.0  # left edges
+WIDTHS = (88, 88, 132, 72)  # pixels: keys, values, scores, rows without a cache
 
 
 @dataclass(frozen=True)
@@ -40,61 +41,41 @@ def rows_without(count: int) -> int:
     return sum(range(1, count + 1))
 
 
-def in_words(lang: str) -> str:
-    """Say each step's rows."""
-    said = []
-    for step in decoded():
-        new = len(step.keys)
-        row = f"k = ({', '.join(step.keys[-1])}), v = ({', '.join(step.values[-1])})"
-        scores = f"({', '.join(step.scores)})"
-        words = Words(
-            f"step {new}: new row {row}, {new - 1} kept, scores {scores}",
-            f"第 {new} 个词元：新的一行 {row}，保留 {new - 1} 行，分数 {scores}",
-        )
-        said.append(words.said(lang))
-    return SEMICOLON.said(lang).join(said) + Words(". ", "。").said(lang) + _total().said(lang)
-
-
-def _total() -> Words:
-    count = len(TOKENS)
-    return Words(
+@scene(
+    Words("A KV cache growing by one row per token", "键值缓存：每个词元增加一行"),
+    Words("Three tokens decoded one by one. ", "逐个解码三个词元。"),
+)
+def cache_growing() -> Column:
+    """Rows kept in one colour, rows computed in the other; at the right the rows of a pass without a cache."""
+    width, count = paper_model().config.head_width, len(TOKENS)
+    key = Key([Sign(Words("kept", "保留"), BLUE), Sign(Words("computed now", "本步计算"), RUST)])
+    shown = Words(f"{SHOWN} of {width} columns, rest 0", f"{width} 列中的前 {SHOWN} 列，其余为 0")
+    names = "K", "V", Words("scores", "分数"), Words("no cache", "没有缓存")
+    steps = [_step(token, step) for token, step in zip(TOKENS, decoded(), strict=True)]
+    total = Words(
         f"Rows computed: {count} with the cache, {rows_without(count)} without.",
         f"计算的行数：有缓存 {count} 行，没有缓存 {rows_without(count)} 行。",
     )
+    head = Across([Caption(words, bold=True, size=SIZE) for words in names], gap=4, widths=WIDTHS)
+    return Column([Across([key, Caption(shown, at="end")]), head, *steps, Caption(total, bold=True, size=SIZE)])
 
 
-@picture(Words("A KV cache growing by one row per token", "键值缓存：每个词元增加一行"), in_words)
-def cache_growing(canvas: Canvas) -> None:
-    """Rows kept in one colour, rows computed in the other; at the right the rows of a pass without a cache."""
-    canvas.swatch(KEYS, 14, Words("kept", "保留"), BLUE)
-    canvas.swatch(VALUES, 14, Words("computed now", "本步计算"), RUST)
-    width = paper_model().config.head_width
-    words = Words(f"{SHOWN} of {width} columns; rest 0", f"{width} 列中的前 {SHOWN} 列，其余为 0")
-    canvas.text(396, 14, words, at="end", size=SMALL)
-    canvas.y = 24
-    for x, words in ((KEYS, "K"), (VALUES, "V"), (SCORES, Words("scores", "分数"))):
-        canvas.text(x, canvas.y + 12, words, bold=True)
-    canvas.text(396, canvas.y + 12, Words("no cache", "没有缓存"), at="end", bold=True)
-    canvas.y += 20
-    for token, step in zip(TOKENS, decoded(), strict=True):
-        _step(canvas, token, step)
-    canvas.text(4, canvas.y + 12, _total(), bold=True)
-    canvas.y += 18
-
-
-def _step(canvas: Canvas, token: int, step: Decoded) -> None:
-    """Draw the cache after a token, and the rows computed for it."""
-    new = len(step.keys) - 1
-    canvas.text(4, canvas.y + 12, Words(f"token {token} at position {new}", f"位置 {new}，词元 {token}"), size=SMALL)
-    canvas.y += 18
+def _step(token: int, step: Decoded) -> Column:
+    """Return the cache after a token, and the rows computed for it."""
+    new, lines = len(step.keys) - 1, []
     for row in range(len(TOKENS)):
-        y, fill = canvas.y + row * CELL[1], RUST if row == new else BLUE
-        for x, rows in ((KEYS, step.keys), (VALUES, step.values)):
-            if row <= new:
-                canvas.matrix(x, y, [rows[row]], fill, cell=(CELL[0], CELL[1] - 2), size=TINY)
-            else:
-                canvas.box(x, y, 2 * CELL[0], CELL[1] - 2, dashed=True)
+        fill, empty = RUST if row == new else BLUE, Box("", dashed=True, high=18, wide=2 * CELL[0])
+        cells: list[Figure] = [empty, empty, Space(), Space()]
         if row <= new:
-            canvas.box(WITHOUT, y, 62, CELL[1] - 2, Words(f"row {row}", f"第 {row} 行"), fill=RUST, size=SMALL)
-    canvas.matrix(SCORES, canvas.y + new * CELL[1], [step.scores], RUST, cell=(CELL[0], CELL[1] - 2), size=TINY)
-    canvas.y += len(TOKENS) * CELL[1] + 8
+            cells[:2] = [Cells([found[row]], fill, cell=CELL) for found in (step.keys, step.values)]
+            cells[3] = Box(Words(f"row {row}", f"第 {row} 行"), RUST, high=18, wide=72)
+        if row == new:
+            cells[2] = Cells([step.scores], RUST, cell=CELL, at="start")
+        lines.append(Across(cells, gap=4, widths=WIDTHS))
+    name = Words(f"token {token} at position {new}", f"位置 {new}，词元 {token}")
+    k, v, scores = (f"({', '.join(found)})" for found in (step.keys[-1], step.values[-1], step.scores))
+    says = Words(
+        f"{name.en}: new row k = {k}, v = {v}, {new} kept, scores {scores}",
+        f"{name.zh}：新的一行 k = {k}、v = {v}，保留 {new} 行，分数 {scores}",
+    )
+    return Column([Caption(name), *lines], gap=2, says=says)

@@ -15,10 +15,13 @@ GREY = "#797979"  # equal contrast on white and on a dark page
 COLOURS = ("#1f6fb2", "#b3471b", "#2e7d3e", "#7b4fb0")  # blue, rust, green, violet: white on each can be read
 BLUE, RUST, GREEN, VIOLET = COLOURS  # in pictures of structure: values, gradients, parameters, tokens
 WHITE = "#ffffff"
+AMBER, INK = "#f5a300", "#000000"  # of frames; letters on pale colours
 WIDTH, GAP = 400, 16  # a phone of 360 pixels scales the picture by nine tenths
 SIZE, LINE = 13, 16  # of letters, and from one line of them to the next
 SMALL, TINY = 12, 11  # of letters in cells and of remarks; of those on scales and bars
+FAINT = 0.3  # opacity of the lines behind curves
 FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
+MONOSPACE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 WIDE, NARROW = 1.0, 0.6  # of a Chinese and of a Latin letter, at most, as parts of its size
 
 Point = tuple[float, float]
@@ -30,7 +33,7 @@ def text_width(words: str, size: float = SIZE) -> float:
 
 
 class Canvas:
-    """SVG elements; `y` is the top of the next one, for pictures that are filled from top to bottom."""
+    """SVG elements down to `y`."""
 
     width = WIDTH
 
@@ -38,30 +41,9 @@ class Canvas:
         self.y, self.lang = 0.0, lang
         self._elements: list[str] = []
 
-    def heading(self, words: Said) -> None:
-        """Write a bold line at the left, and move below it."""
-        self.text(4, self.y + LINE, words, bold=True)
-        self.y += LINE + 10
-
-    def label(self, words: Said, remark: Said = "", left: float = 4, right: float = WIDTH - 4) -> None:
-        """Write a bold line at the left with a remark at the right, and move below it."""
-        self.text(left, self.y + 14, words, bold=True)
-        self.text(right, self.y + 14, remark, at="end", size=SMALL)
-        self.y += 22
-
-    def text_lines(self, x: float, y: float, lines: Iterable[Said], apart: float, size: float = SIZE) -> None:
-        """Write lines below each other, the first of which stands on y."""
-        for i, words in enumerate(lines):
-            self.text(x, y + i * apart, words, size=size)
-
-    def swatch(self, x: float, y: float, words: Said, fill: str) -> None:
-        """Write the meaning of a colour behind a square of it; the words stand on y."""
-        self.box(x, y - 10, 12, 12, fill=fill)
-        self.text(x + 18, y, words, size=SMALL)
-
     def text(
         self, x: float, y: float, words: Said, *, colour: str = GREY, at: str = "start", size: float = SIZE,
-        bold: bool = False,
+        bold: bool = False, mono: bool = False,
     ) -> None:  # fmt: skip
         """Write one line whose letters stand on y; x is its `start`, `middle` or `end`. Empty words draw nothing."""
         line = say(words, self.lang)
@@ -72,23 +54,21 @@ class Canvas:
                 f' text-anchor="{at}"' if at != "start" else "",
                 f' font-size="{_n(size)}"' if size != SIZE else "",
                 ' font-weight="600"' if bold else "",
+                f' font-family="{MONOSPACE}"' if mono else "",
             ]
         )
         self.add(f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}"{styled}>{escape(line)}</text>')
 
     def box(
-        self, x: float, y: float, width: float, height: float, words: Said = "", *, fill: str = "none",
-        line: str = GREY, round_by: float = 4, dashed: bool = False, size: float = SIZE, bold: bool = False,
+        self, x: float, y: float, width: float, height: float, *, fill: str = "none", line: str = GREY,
+        round_by: float = 4, dashed: bool = False,
     ) -> None:  # fmt: skip
-        """Draw a rectangle with a line of text in its middle: white on a colour, grey on none."""
+        """Draw a rectangle, filled or as an outline."""
         edge = f' stroke="{line}"{_dashes(dashed)}' if fill == "none" else ""
         self.add(
             f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(round_by)}" '
             f'fill="{fill}"{edge}/>'
         )
-        colour = GREY if fill == "none" else WHITE
-        middle = y + height / 2 + size * 0.35
-        self.text(x + width / 2, middle, words, colour=colour, at="middle", size=size, bold=bold)
 
     def frame(self, x: float, y: float, width: float, height: float, colour: str, thick: float) -> None:
         """Draw a thick rectangle around something."""
@@ -101,12 +81,19 @@ class Canvas:
         stroke = f'stroke="{colour}" stroke-width="{_n(thick)}"{_dashes(dashed)}'
         self.add(f'<polyline points="{path}" fill="none" {stroke}/>')
 
-    def arrow(self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1) -> None:
+    def faint(self, start: Point, end: Point) -> None:
+        """Draw a line that stays behind the others."""
+        place = " ".join(f'{k}="{_n(v)}"' for k, v in zip(("x1", "y1", "x2", "y2"), (*start, *end), strict=True))
+        self.add(f'<line {place} stroke="{GREY}" stroke-opacity="{FAINT}"/>')
+
+    def arrow(
+        self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False
+    ) -> None:  # fmt: skip
         """Draw lines that end in an arrow's head."""
         (ax, ay), (bx, by) = points[-2:]
         length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
         ux, uy = (bx - ax) / length, (by - ay) / length
-        self.line([*points[:-1], (bx - 5 * ux, by - 5 * uy)], colour=colour, thick=thick)
+        self.line([*points[:-1], (bx - 5 * ux, by - 5 * uy)], colour=colour, thick=thick, dashed=dashed)
         back_x, back_y = bx - 8 * ux, by - 8 * uy
         self.area([(bx, by), (back_x + 4 * uy, back_y - 4 * ux), (back_x - 4 * uy, back_y + 4 * ux)], colour)
 
@@ -121,28 +108,12 @@ class Canvas:
         self.add(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{fill}"{seen}/>')
 
     def ring(
-        self, x: float, y: float, radius: float, words: str = "", *, line: str = GREY, thick: float = 1,
-        dashed: bool = False,
-    ) -> None:  # fmt: skip
-        """Draw a circle with a sign in its middle, such as + where two arrays are added."""
+        self, x: float, y: float, radius: float, *, line: str = GREY, thick: float = 1, dashed: bool = False
+    ) -> None:
+        """Draw a circle."""
         wide = f' stroke-width="{_n(thick)}"' if thick != 1 else ""
         circle = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
         self.add(f'<circle {circle} fill="none" stroke="{line}"{wide}{_dashes(dashed)}/>')
-        self.text(x, y + SIZE * 0.35, words, at="middle", bold=True)
-
-    def matrix(
-        self, x: float, y: float, rows: Sequence[Sequence[Said]], fill: str, *, cell: tuple[float, float],
-        size: float = SMALL, dashed: bool = False,
-    ) -> float:  # fmt: skip
-        """Draw rows of numbers, white on a colour or grey on none; return the lower edge."""
-        width, height = len(rows[0]) * cell[0], len(rows) * cell[1]
-        self.box(x, y, width, height, fill=fill, dashed=dashed)
-        colour = GREY if fill == "none" else WHITE
-        for i, row in enumerate(rows):
-            for j, words in enumerate(row):
-                middle = y + i * cell[1] + cell[1] / 2 + size * 0.35
-                self.text(x + (j + 0.5) * cell[0], middle, words, colour=colour, at="middle", size=size)
-        return y + height
 
     def add(self, element: str) -> None:
         """Add an element as it is written."""

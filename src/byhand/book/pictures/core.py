@@ -2,104 +2,93 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
-from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, Canvas
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL
 from byhand.book.pictures.passes import in_line, pass_of, rows_of
-from byhand.book.pictures.picture import picture
-from byhand.book.words.language import SEMICOLON, Words
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Link, Sign, Space
+from byhand.book.words.language import Words
 
-CELL = 54.0, 18.0
-WIDE, PILL = 2 * CELL[0], 22.0
-LEFT, MIDDLE, RIGHT, BETWEEN = 58.0, 200.0, 342.0, 129.0  # middles of columns
-PLACES = {  # of each array: the middle of its column and the top of its numbers; its equation stands above
-    "X": (MIDDLE, 16), "W_Q": (LEFT, 88), "W_K": (MIDDLE, 88), "W_V": (RIGHT, 88), "Q": (LEFT, 172),
-    "K": (MIDDLE, 172), "V": (RIGHT, 172), "S": (BETWEEN, 264), "P": (BETWEEN, 342), "O": (BETWEEN, 420),
-    "z": (RIGHT, 486), "loss": (RIGHT, 546),
-}  # fmt: skip
 WIDER = {"S": 164, "loss": 164}  # equations with long names
-BESIDE = {"e_0": (RIGHT, 436, "middle"), "targets": (208, 537, "end")}  # inputs that are written as text
-GAP_LEFT, GAP_RIGHT = 129.0, 271.0
-ROUTES = {  # of each edge, from an input to the equation that reads it
-    ("X", "Q"): ((146, 34), (GAP_LEFT, 34), (GAP_LEFT, 159), (112, 159)),
-    ("X", "K"): ((146, 34), (GAP_LEFT, 34), (GAP_LEFT, 159), (146, 159)),
-    ("X", "V"): ((254, 34), (GAP_RIGHT, 34), (GAP_RIGHT, 159), (288, 159)),
-    ("W_Q", "Q"): ((LEFT, 126), (LEFT, 148)), ("W_K", "K"): ((MIDDLE, 126), (MIDDLE, 148)),
-    ("W_V", "V"): ((RIGHT, 126), (RIGHT, 148)), ("Q", "S"): ((LEFT, 210), (LEFT, 224), (92, 224), (92, 240)),
-    ("K", "S"): ((MIDDLE, 210), (MIDDLE, 224), (166, 224), (166, 240)), ("S", "P"): ((BETWEEN, 302), (BETWEEN, 318)),
-    ("P", "O"): ((BETWEEN, 380), (BETWEEN, 396)), ("V", "O"): ((RIGHT, 210), (RIGHT, 407), (185, 407)),
-    ("O", "z"): ((BETWEEN, 458), (BETWEEN, 473), (288, 473)), ("e_0", "z"): ((RIGHT, 442), (RIGHT, 462)),
-    ("z", "loss"): ((RIGHT, 506), (RIGHT, 522)), ("targets", "loss"): ((212, 533), (232, 533)),
+SIDES = {  # of an input that an edge leaves, and of the equation that it enters, where these are not bottom and top
+    ("X", "Q"): ("left", "right"), ("X", "K"): ("left", "left"), ("X", "V"): ("right", "left"),
+    ("V", "O"): ("bottom", "right"), ("O", "z"): ("bottom", "left"), ("targets", "loss"): ("right", "left"),
 }  # fmt: skip
 
 
-def arrays(back: bool) -> dict[str, Any]:
-    """Return the core's values by name, or their gradients."""
-    gradients = pass_of("matrix-core")
-    return gradients.by_name if back else gradients.trace.values
+def graph(back: bool) -> Column:
+    """Return every array in its place, and every edge as the recorded graph has it, forward or back."""
 
+    def node(name: str) -> Figure:
+        return _array(name, back)
 
-def in_words(back: bool, lang: str) -> str:
-    """Say each array."""
-    order = [name for name in reversed(PLACES) if name != "X"] if back else PLACES
-    mark = "∂" if back else ""
-    said = SEMICOLON.said(lang).join(f"{mark}{name} = {in_line(arrays(back)[name])}" for name in order)
+    attention = Column([Across([_given("W_Q", "Q", back), _given("W_K", "K", back)]), *map(node, "SPO")], gap=22)
+    middle = Across([attention, _given("W_V", "V", back)], widths=(264, None), gap=0, top=True)
+    chosen = Column([_text("e_0"), node("z")], gap=18)
+    cost = Across([Space(), _text("targets", "end"), node("loss")], widths=(40, None, 172), gap=20)
     if back:
-        start = Words("Gradients of the 2 × 2 core, from the loss back. ", "2 × 2 矩阵核心中从损失反向传回的梯度。")
+        signs = [Sign(Words("∂S is short for d loss / d S", "∂S 即损失对 S 的导数"), RUST)]
     else:
-        start = Words("Values of the 2 × 2 core, from X to the loss. ", "2 × 2 矩阵核心中从 X 到损失的各个值。")
-    return start.said(lang) + said
+        signs = [Sign(Words("values", "值"), BLUE), Sign(Words("learned weights", "可学习的权重"), GREEN)]
+    parts = [node("X"), middle, Across([Space(), chosen], widths=(264, None), gap=0), cost, Key(signs, at="start")]
+    return Column(parts, gap=22, links=_links(back))
 
 
-def draw_graph(canvas: Canvas, back: bool) -> None:
-    """Draw every array in its place, and every edge as the recorded graph has it, forward or back."""
-    trace = pass_of("matrix-core").trace
+def _links(back: bool) -> list[Link]:
+    trace, links = pass_of("matrix-core").trace, []
     for application in trace.applications:
         (result,) = application.result_names()
         for tensor in application.inputs:
-            name = trace.name(tensor)
-            route = ROUTES[name, result]
-            if tensor.requires_grad or not back:
-                canvas.arrow(route[::-1] if back else route)
-            else:
-                canvas.line(route, dashed=True)
-            if name in BESIDE:
-                x, y, at = BESIDE[name]
-                canvas.text(x, y, f"{name} = [{', '.join(rows_of(tensor.data)[0])}]", at=at, size=SMALL)
-    for name, (x, y) in PLACES.items():
-        label = f"∂{name}" if back else name
-        if name in trace.made:
-            equation = trace.made[name][0].equation.name
-            words, width = f"{label} {'↑' if back else '='} {equation}", WIDER.get(name, WIDE)
-            left = min(x - width / 2, canvas.width - 4 - width)
-            canvas.box(left, y - 24, width, PILL, words, round_by=11, size=SMALL)
-        elif not back or name != "X":
-            canvas.text(x - WIDE / 2, y - 4, label, bold=True)
-        _numbers(canvas, name, x, y, back)
-    canvas.y = PLACES["loss"][1] + CELL[1] + 6
+            name, passed = trace.name(tensor), tensor.requires_grad or not back
+            leave, enter = SIDES.get((name, result), ("bottom", "top"))
+            links.append(Link(name, f"{result} =", leave, enter, dashed=not passed, head=passed, back=back))
+    return links
 
 
-def _numbers(canvas: Canvas, name: str, x: float, y: float, back: bool) -> None:
+def _array(name: str, back: bool) -> Figure:
+    """Return an array below its equation, or below its name where it is given."""
+    gradients = pass_of("matrix-core")
     if back and name == "X":
-        canvas.box(x - WIDE / 2, y, WIDE, 36, Words("X: no gradient", "X：无需梯度"), dashed=True, size=SMALL)
-        return
-    rows = rows_of(arrays(back)[name])
+        return Box(Words("X: no gradient", "X：无需梯度"), dashed=True, wide=108, high=36, name=name, says="")
+    array = (gradients.by_name if back else gradients.trace.values)[name]
+    label, made = f"∂{name}" if back else name, gradients.trace.made.get(name)
     fill = RUST if back else GREEN if name.startswith("W") else BLUE
-    canvas.matrix(x - len(rows[0]) * CELL[0] / 2, y, rows, fill, cell=CELL)
+    cells = Cells(rows_of(array), fill, cell=(54, 18), size=SMALL)
+    wide = WIDER.get(name, 108)
+    head = (
+        Box(f"{label} {'↑' if back else '='} {made[0].equation.name}", round_by=11, wide=wide, name=f"{name} =")
+        if made
+        else Caption(label, bold=True)
+    )
+    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array)}")
 
 
-@picture(Words("Forward graph of the 2 × 2 core", "2 × 2 矩阵核心的前向计算图"), partial(in_words, False))
-def core_forward(canvas: Canvas) -> None:
+def _given(weight: str, name: str, back: bool) -> Column:
+    return Column([_array(weight, back), _array(name, back)], gap=22)
+
+
+def _text(name: str, at: str = "middle") -> Caption:
+    """Return an input that is written as text."""
+    (tensor,) = (
+        t for a in pass_of("matrix-core").trace.applications for t in a.inputs
+        if pass_of("matrix-core").trace.name(t) == name
+    )  # fmt: skip
+    return Caption(f"{name} = [{', '.join(rows_of(tensor.data)[0])}]", name=name, at=at, says="")
+
+
+@scene(
+    Words("Forward graph of the 2 × 2 core", "2 × 2 矩阵核心的前向计算图"),
+    Words("Values of the 2 × 2 core, from X to the loss. ", "2 × 2 矩阵核心中从 X 到损失的各个值。"),
+)
+def core_forward() -> Column:
     """Every equation as it is recorded, with its result."""
-    draw_graph(canvas, back=False)
-    canvas.swatch(4, 502, Words("values", "值"), BLUE)
-    canvas.swatch(4, 520, Words("learned weights", "可学习的权重"), GREEN)
+    return graph(back=False)
 
 
-@picture(Words("Backward graph of the 2 × 2 core", "2 × 2 矩阵核心的反向计算图"), partial(in_words, True))
-def core_backward(canvas: Canvas) -> None:
+@scene(
+    Words("Backward graph of the 2 × 2 core", "2 × 2 矩阵核心的反向计算图"),
+    Words("Gradients of the 2 × 2 core; arrows run from the loss back. ",
+          "2 × 2 矩阵核心中的梯度；箭头从损失反向传回。"),
+)  # fmt: skip
+def core_backward() -> Column:
     """The same graph from the loss back, with the derivative of the loss with respect to each array."""
-    draw_graph(canvas, back=True)
-    canvas.swatch(4, 502, Words("∂S is short for", "∂S 即损失"), RUST)
-    canvas.text(22, 520, Words("d loss / d S", "对 S 的导数"), size=SMALL)
+    return graph(back=True)

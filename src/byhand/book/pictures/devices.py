@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from byhand.book.pictures.canvas import COLOURS, GAP, WHITE, Canvas
-from byhand.book.pictures.picture import picture
-from byhand.book.words.language import COLON, SEMICOLON, Words
+from byhand.book.pictures.canvas import COLOURS, GAP, SIZE
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import Across, Caption, Column, Holders, Space, heading, told
+from byhand.book.words.language import Said, Words
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
@@ -16,7 +17,6 @@ from byhand.runtimes.xla.placing import Spec, spec_of
 
 EIGHT = Mesh(data=2, fsdp=2, tensor=2)
 SMALL = ModelConfig(vocab_size=16, seq_len=8, d_model=8, n_layers=2, n_heads=2)
-CELL, SLANT = 26, 4
 DEVICES, ROWS, PARAMETERS = (
     Words("Eight devices, by their numbers", "八台设备及其编号"),
     Words("The rows of a batch", "一个批次的各行"),
@@ -41,44 +41,34 @@ def axes_shown(parameter: Parameter, mesh: Mesh) -> str:
     return " × ".join(f"{name}/{axis}" if axis else name for name, axis in zip(parameter.axes, spec, strict=True))
 
 
-def in_words(lang: str) -> str:
-    """Say which devices hold the rows and two of the parameters."""
-    found = declared(SMALL)
-    said = [(Words("rows of the batch", "批次的行"), holders(("data", "fsdp"), EIGHT))]
-    for short in ("w_fc", "b_out"):
-        said.append((Words(short, short), holders(spec_of(found[f"{BLOCKS}.0.mlp.{short}"], EIGHT), EIGHT)))
-    words = SEMICOLON.said(lang).join(
-        words.said(lang) + COLON.said(lang) + " | ".join(" ".join(map(str, n)) for n in parts.values())
-        for words, parts in said
-    )
-    return Words("Which of eight devices hold which part. ", "八台设备中，哪几台持有哪一部分。").said(lang) + words
-
-
-@picture(Words("Who holds what on eight devices", "八台设备各持有什么"), in_words)
-def who_holds_what(canvas: Canvas) -> None:
+@scene(
+    Words("Who holds what on eight devices", "八台设备各持有什么"),
+    Words("Which of eight devices hold which part. ", "八台设备中，哪几台持有哪一部分。"),
+)
+def who_holds_what() -> Column:
     """The devices of a mesh, the rows of a batch, and each parameter of a block and around it, cut into parts."""
-    canvas.heading(DEVICES)
-    grid = holders(("data", "fsdp", "tensor"), EIGHT)
-    for (d, f, t), numbers in grid.items():
-        x, y = 62 + d * 172 + t * 74, canvas.y + 34 + f * CELL
-        _cell(canvas, x, y, 74, CELL, numbers)
-        if (f, t) == (0, 0):
-            canvas.text(x, canvas.y + 12, f"data {d}", bold=True)
-        if f == 0:
-            canvas.text(x, canvas.y + 28, f"tensor {t}")
-        if (d, t) == (0, 0):
-            canvas.text(4, y + 18, f"fsdp {f}")
-    canvas.y += 34 + 2 * CELL + GAP
-    canvas.heading(ROWS)
-    for place, numbers in enumerate(holders(("data", "fsdp"), EIGHT).values()):
-        _cell(canvas, 4, canvas.y + place * CELL, canvas.width - 8, CELL, numbers)
-    canvas.y += EIGHT.rows * CELL + GAP
-    canvas.heading(PARAMETERS)
+    data, fsdp, tensor = (range(EIGHT.axes[axis]) for axis in ("data", "fsdp", "tensor"))
+    grid, widths = holders(("data", "fsdp", "tensor"), EIGHT), (50, 74, 74, 12, 74, 74)
+    devices = []
+    for f in fsdp:
+        cells = [[_held(grid[d, f, t]) for t in tensor] for d in data]
+        devices.append(Across([Caption(f"fsdp {f}", size=SIZE), *cells[0], Space(), *cells[1]], gap=0, widths=widths))
+    names = [[Caption(f"tensor {t}", size=SIZE) for t in tensor] for _ in data]
+    axes = Across(
+        [Space(), Caption("data 0", True, SIZE), Caption("data 1", True, SIZE)], gap=0, widths=(50, 160, 148)
+    )
+    head = Across([Space(), *names[0], Space(), *names[1]], gap=0, widths=widths, says="")
+    rows = [_held(numbers) for numbers in holders(("data", "fsdp"), EIGHT).values()]
     inside = f"{BLOCKS}.0."
-    for names in _lines(
-        {n: p for n, p in declared(SMALL).items() if not n.startswith(BLOCKS) or n.startswith(inside)}
-    ):
-        _parameters(canvas, names)
+    found = {n: p for n, p in declared(SMALL).items() if not n.startswith(BLOCKS) or n.startswith(inside)}
+    lines = [Across([_parameter(*each) for each in line.items()], gap=GAP, top=True, widths=[None] * len(line))
+             for line in _lines(found)]  # fmt: skip
+    said = Words("rows of the batch", "批次的行")
+    places = _told(Words("data | fsdp | tensor", "data | fsdp | tensor"), list(map(_held, grid.values())))
+    return Column([
+        heading(DEVICES), Column([axes, head, *devices], gap=0, says=places), heading(ROWS),
+        Column(rows, gap=0, join=" | ", says=_told(said, rows)), heading(PARAMETERS), *lines,
+    ], gap=GAP - 4)  # fmt: skip
 
 
 def _lines(found: dict[str, Parameter]) -> list[dict[str, Parameter]]:
@@ -92,34 +82,24 @@ def _lines(found: dict[str, Parameter]) -> list[dict[str, Parameter]]:
     return lines
 
 
-def _cell(canvas: Canvas, x: float, y: float, width: float, height: float, numbers: Sequence[int]) -> None:
-    """Draw a part in the colours of the devices that hold it, cut aslant, with their numbers."""
-    colours = sorted({number % len(COLOURS) for number in numbers})
-    each, top, bottom = (width - 2) / len(colours), y + 1, y + height - 1
-    for i, colour in enumerate(colours):
-        left, right = x + 1 + i * each, x + 1 + (i + 1) * each
-        before, after = (SLANT if i else 0), (SLANT if i + 1 < len(colours) else 0)
-        corners = (left + before, top), (right + after, top), (right - after, bottom), (left - before, bottom)
-        own = " ".join(str(number) for number in numbers if number % len(COLOURS) == colour)
-        canvas.area(corners, COLOURS[colour])
-        canvas.text(left + each / 2, y + height / 2 + 4.5, own, colour=WHITE, at="middle", bold=True)
+def _held(numbers: Sequence[int]) -> Holders:
+    """Return a part in the colours of the devices that hold it, with their numbers."""
+    own = {colour: [n for n in numbers if n % len(COLOURS) == colour] for colour in range(len(COLOURS))}
+    return Holders([(" ".join(map(str, several)), COLOURS[colour]) for colour, several in own.items() if several])
 
 
-def _parameters(canvas: Canvas, line: dict[str, Parameter]) -> None:
-    """Draw parameters side by side: the first axis from top to bottom, the last from left to right."""
-    width, most = (canvas.width - 8 - (len(line) - 1) * GAP) / len(line), 1
-    for i, (name, parameter) in enumerate(line.items()):
-        x, spec = 4 + i * (width + GAP), spec_of(parameter, EIGHT)
-        canvas.text(x, canvas.y + 12, name.removeprefix(f"{BLOCKS}.0."), bold=True)
-        canvas.text(x, canvas.y + 28, axes_shown(parameter, EIGHT))
-        parts = holders(spec, EIGHT)
-        outer = EIGHT.axes[spec[0]] if len(parameter.shape) > 1 and spec[0] else 1
-        across = len(parts) // outer
-        for place, numbers in parts.items():
-            row = place[0] if len(parameter.shape) > 1 else 0
-            for packed in range(parameter.packed):
-                column = packed * across + place[-1]
-                each = width / (across * parameter.packed)
-                _cell(canvas, x + column * each, canvas.y + 34 + row * CELL, each, CELL, numbers)
-        most = max(most, outer)
-    canvas.y += 34 + most * CELL + GAP
+def _told(name: Said, parts: Sequence[Holders]) -> Words:
+    """Say who holds each part of something."""
+    return told(name, " | ".join(" ".join(words for words, _ in part.parts) for part in parts))
+
+
+def _parameter(name: str, parameter: Parameter) -> Column:
+    """Return a parameter's parts: the first axis from top to bottom, the last from left to right."""
+    spec, short = spec_of(parameter, EIGHT), name.removeprefix(f"{BLOCKS}.0.")
+    parts = [_held(numbers) for _, numbers in sorted(holders(spec, EIGHT).items())]
+    outer = EIGHT.axes[spec[0]] if len(parameter.shape) > 1 and spec[0] else 1
+    across = len(parts) // outer
+    rows = [Across(parts[i * across : (i + 1) * across] * parameter.packed, gap=0) for i in range(outer)]
+    axes = axes_shown(parameter, EIGHT)
+    return Column([Caption(short, bold=True, size=SIZE), Caption(axes), Space(2), *rows], gap=0,
+                  says=_told(f"{short} ({axes})", parts))  # fmt: skip

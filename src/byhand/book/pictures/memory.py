@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from math import prod
 from operator import itemgetter
 
 import numpy as np
@@ -12,14 +10,13 @@ import numpy as np
 from byhand.book.lessons.examples.attention_index import PLACE, SHAPE
 from byhand.book.lessons.examples.memory_layout import STREAM, offset
 from byhand.book.numbers.arithmetic import expression
-from byhand.book.pictures.canvas import COLOURS, GREY, SIZE, SMALL, WHITE, Canvas, Point
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.canvas import COLOURS, SIZE, SMALL
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import Across, Caption, Cells, Column, Key, Sign, heading
 from byhand.book.words.language import Said, Words
 from byhand.engine.terms import element_name
 
 Index = tuple[int, ...]
-STRIP, HIGH = 16.25, 22.0  # a cell of a strip of 24
-BIG = 40.0, 24.0  # a cell of a table
 IN_ROWS, IN_BATCH = (1, 2, 3), (1, 1, 1)  # the elements that are marked
 HEADS = SHAPE[1]
 PACKED = (*STREAM[:2], 3 * STREAM[2])
@@ -42,41 +39,28 @@ def merged() -> Index:
     return b, t, h * SHAPE[3] + d
 
 
-def strip(canvas: Canvas, shape: Sequence[int], colour: Callable[[Index], int], marked: int) -> None:
-    """Draw an array's memory, 24 cells a line, each with its offset; the marked one is hollow."""
-    for place, index in enumerate(np.ndindex(*shape)):
-        line, column = divmod(place, 24)
-        x, y = 5 + column * STRIP, canvas.y + line * (HIGH + 4)
-        _cell(canvas, (x, y), STRIP - 1, place, COLOURS[colour(index)], hollow=place == marked, small=True)
-    canvas.y += -(-prod(shape) // 24) * (HIGH + 4)
+def _strip(shape: Sequence[int], colour: Callable[[Index], int], marked: Index) -> Cells:
+    """Return an array's memory, 24 cells a line, each with its offset; the marked one is hollow."""
+    cells = list(np.ndindex(*shape))
+    fill = [COLOURS[colour(index)] for index in cells]
+    place = divmod(flat(marked, shape), 24)
+    lines = range(0, len(cells), 24)
+    return Cells(
+        [[str(n) for n in range(i, i + 24)] for i in lines], [fill[i : i + 24] for i in lines], hollow=[place],
+        cell=(16.25, 24), size=10, counted=True,
+    )  # fmt: skip
 
 
-def table(canvas: Canvas, colour: Callable[[Index], int], marked: int) -> None:
-    """Draw [B,T,C] as a table for each batch element, each cell with its offset."""
-    width = STREAM[2] * BIG[0]
-    canvas.y += 36
-    for place, (b, t, c) in enumerate(np.ndindex(*STREAM)):
-        x, y = 24 + b * (width + 36) + c * BIG[0], canvas.y + 2 + t * BIG[1]
-        _cell(canvas, (x, y), BIG[0] - 2, place, COLOURS[colour((b, t, c))], hollow=place == marked)
-        if (t, c) == (0, 0):
-            canvas.text(x, canvas.y - 20, f"b = {b}", bold=True)
-        if c == 0 and b == 0:
-            canvas.text(x - 6, y + 16, f"t{t}", at="end", size=SMALL)
-        if t == 0:
-            canvas.text(x + BIG[0] / 2 - 1, canvas.y - 6, f"c{c}", at="middle", size=SMALL)
-    canvas.y += STREAM[1] * BIG[1] + 8
-
-
-def _cell(
-    canvas: Canvas, corner: Point, width: float, number: int, fill: str, *, hollow: bool, small: bool = False
-) -> None:
-    """Draw a cell with its offset; a hollow one has two edges."""
-    (x, y), (letters, base, round_by) = corner, (10, 15, 1) if small else (SIZE, 16, 2)
-    canvas.box(x, y, width, HIGH, fill="none" if hollow else fill, line=fill, round_by=round_by)
-    if hollow:
-        canvas.box(x + 1, y + 1, width - 2, HIGH - 2, line=fill, round_by=round_by)
-    colour = GREY if hollow else WHITE
-    canvas.text(x + width / 2, y + base, str(number), at="middle", size=letters, colour=colour, bold=hollow)
+def _table(b: int, colour: Callable[[Index], int], marked: Index) -> Cells:
+    """Return one batch element of [B,T,C], each cell with its offset."""
+    _, rows, columns = STREAM
+    return Cells(
+        [[str(flat((b, t, c), STREAM)) for c in range(columns)] for t in range(rows)],
+        [[COLOURS[colour((b, t, c))] for c in range(columns)] for t in range(rows)],
+        rows=[f"t{t}" for t in range(rows)], columns=[f"c{c}" for c in range(columns)],
+        hollow=[(marked[1], marked[2])] if marked[0] == b else (), cell=(40, 24), size=SMALL,
+        title=f"b = {b}", counted=True,
+    )  # fmt: skip
 
 
 by_batch, by_row = itemgetter(0), itemgetter(1)  # colours of [b,t,c]
@@ -118,75 +102,51 @@ def heads_worked() -> tuple[str, str, str]:
     return worked("qkv", merged(), PACKED), worked("q", QUERY, SHAPE), worked("y", merged(), STREAM)
 
 
-def in_words(start: Words, lines: Callable[[], Sequence[Said]], lang: str) -> str:
-    """Say the meaning of the colours, and the arithmetic."""
-    said = " · ".join(words.said(lang) if isinstance(words, Words) else words for words in lines())
-    return f"{start.said(lang)} {said}"
-
-
-@picture(
+@scene(
     Words("Row-major memory by rows", "行主序内存：按行着色"),
-    partial(in_words, Words("24 numbers of [B,T,C]; the four of a row are adjacent.",
-                            "[B,T,C] 的 24 个数，每行四个相邻。"), rows_worked),
-)  # fmt: skip
-def memory_rows(canvas: Canvas) -> None:
+    Words("24 numbers of [B,T,C]; the four of a row are adjacent. ", "[B,T,C] 的 24 个数，每行四个相邻。"),
+)
+def memory_rows() -> Column:
     """Each row of C numbers is contiguous."""
-    _stream(canvas, Words("coloured by row t", "按行 t 着色"), by_row, IN_ROWS, rows_worked())
+    return _stream(Words("coloured by row t", "按行 t 着色"), by_row, IN_ROWS, rows_worked())
 
 
-@picture(
+@scene(
     Words("Row-major memory by batch elements", "行主序内存：按批次元素着色"),
-    partial(in_words, Words("24 numbers of [B,T,C]; the twelve of a batch element are adjacent.",
-                            "[B,T,C] 的 24 个数，每个批次元素十二个相邻。"), batch_worked),
+    Words("24 numbers of [B,T,C]; the twelve of a batch element are adjacent. ",
+          "[B,T,C] 的 24 个数，每个批次元素十二个相邻。"),
 )  # fmt: skip
-def memory_batch(canvas: Canvas) -> None:
+def memory_batch() -> Column:
     """Each batch element of T C numbers is contiguous."""
-    _stream(canvas, Words("coloured by batch element b", "按批次元素 b 着色"), by_batch, IN_BATCH, batch_worked())
+    return _stream(Words("coloured by batch element b", "按批次元素 b 着色"), by_batch, IN_BATCH, batch_worked())
 
 
-def _stream(
-    canvas: Canvas, colours: Words, colour: Callable[[Index], int], marked: Index, worked: Sequence[Said]
-) -> None:
-    """Draw x [B,T,C] as tables and as memory, with the arithmetic of the marked element's offset below."""
-    canvas.label(SIZES, colours, 5, 395)
-    table(canvas, colour, flat(marked, STREAM))
-    canvas.text(5, canvas.y + 12, ONE_AFTER_ANOTHER, size=SMALL)
-    canvas.y += 18
-    strip(canvas, STREAM, colour, flat(marked, STREAM))
-    canvas.text_lines(5, canvas.y + 14, worked, 20)
-    canvas.y += 20 * len(worked) + 4
+def _stream(colours: Words, colour: Callable[[Index], int], marked: Index, worked: Sequence[Said]) -> Column:
+    """Return x [B,T,C] as tables and as memory, with the arithmetic of the marked element's offset below."""
+    tables = [_table(b, colour, marked) for b in range(STREAM[0])]
+    lines = [Caption(words, size=SIZE) for words in worked]
+    return Column([heading(SIZES, colours), Across(tables), Caption(ONE_AFTER_ANOTHER, says=""),
+                   _strip(STREAM, colour, marked), *lines])  # fmt: skip
 
 
-@picture(
+@scene(
     Words("Memory by heads", "内存：按注意力头着色"),
-    partial(in_words, Words("The same element in three layouts, two heads.",
-                            "同一个元素在三种布局中的位置，两个头。"), heads_worked),
-)  # fmt: skip
-def memory_heads(canvas: Canvas) -> None:
+    Words("The same element in three layouts, two heads. ", "同一个元素在三种布局中的位置，两个头。"),
+)
+def memory_heads() -> Column:
     """The columns of a head lie apart in [B,T,C] and in packed [B,T,3C], together in [B,H,T,D]."""
-    for head in range(HEADS):
-        canvas.swatch(5 + head * 70, 14, Words(f"head {head}", f"头 {head}"), COLOURS[head])
-    b, h, t, d = QUERY
-    element = f"b = {b}, h = {h}, t = {t}, d = {d}"
-    canvas.text(395, 14, Words(f"hollow: {element}", f"空心：{element}"), at="end", size=SMALL)
-    canvas.y = 26
-    packed, split, columns = heads_worked()
-    _layout(canvas, f"qkv [B,T,3C] = {list(PACKED)}", PACKED, by_head, merged(), packed, packed=True)
-    _layout(canvas, f"q [B,H,T,D] = {list(SHAPE)}", SHAPE, of_head, QUERY, split)
-    _layout(canvas, f"y [B,T,C] = {list(STREAM)}", STREAM, by_head, merged(), columns)
-
-
-def _layout(
-    canvas: Canvas, name: str, shape: Sequence[int], colour: Callable[[Index], int], marked: Index, said: str,
-    packed: bool = False,
-) -> None:  # fmt: skip
-    canvas.text(5, canvas.y + 14, name, bold=True)
-    canvas.y += 20
-    if packed:
-        for part in range(2 * 3):
-            x = 5 + (part + 0.5) * STREAM[2] * STRIP
-            canvas.text(x, canvas.y + 12, "qkv"[part % 3], at="middle", size=SMALL)
-        canvas.y += 18
-    strip(canvas, shape, colour, flat(marked, shape))
-    canvas.text(5, canvas.y + 12, said)
-    canvas.y += 26
+    key = Key([Sign(Words(f"head {head}", f"头 {head}"), COLOURS[head]) for head in range(HEADS)])
+    element = "b = {}, h = {}, t = {}, d = {}".format(*QUERY)
+    marked = Caption(Words(f"hollow: {element}", f"空心：{element}"), at="end")
+    parts = Across([Caption(part, at="middle") for part in "qkvqkv"], gap=0, shares=[1] * 6)
+    worked = heads_worked()
+    layouts = (
+        (f"qkv [B,T,3C] = {list(PACKED)}", _strip(PACKED, by_head, merged())),
+        (f"q [B,H,T,D] = {list(SHAPE)}", _strip(SHAPE, of_head, QUERY)),
+        (f"y [B,T,C] = {list(STREAM)}", _strip(STREAM, by_head, merged())),
+    )
+    lines = [
+        [heading(name), *([parts] if cells.values[2:] else []), cells, Caption(said, size=SIZE)]
+        for (name, cells), said in zip(layouts, worked, strict=True)
+    ]
+    return Column([Across([key, marked]), *(e for several in lines for e in several)])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from byhand.book.lessons.examples.bpe import FIRST, MERGES, TEXT
-from byhand.book.pictures.canvas import BLUE, SMALL, Canvas
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.canvas import BLUE, SIZE
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, told
 from byhand.book.words.language import Words
 from byhand.tokenizers.plain import joined, learn
 from byhand.tokenizers.splitting import words
 
-CELL, HIGH, LEFT = 34.0, 26.0, 118.0
+CELL = 34.0
 
 
 def stages() -> list[list[str]]:
@@ -25,26 +26,18 @@ def stages() -> list[list[str]]:
     return found
 
 
-def in_words(lang: str) -> str:
-    """Say the tokens after each merge."""
-    said = " → ".join(" ".join(tokens) for tokens in stages())
-    return Words(f"The last word of the text, merge by merge: {said}.", f"文本的最后一个词，逐次合并：{said}。").said(
-        lang
-    )
-
-
-@picture(Words("A word, merge by merge", "一个词的逐次合并"), in_words)
-def merges(canvas: Canvas) -> None:
+@scene(Words("A word, merge by merge", "一个词的逐次合并"),
+       Words("The last word of the text, merge by merge. ", "文本的最后一个词，逐次合并。"))  # fmt: skip
+def merges() -> Column:
     """The tokens of a word as boxes, as wide as they have bytes; new ones are filled."""
-    before: list[str] = []
-    canvas.y += 4
+    before, lines = [], []
     for k, tokens in enumerate(stages()):
         label = Words(f"after merge {k}", f"第 {k} 次合并后") if k else Words("bytes", "字节")
-        canvas.text(LEFT - 10, canvas.y + HIGH * 0.68, label, at="end", size=SMALL)
-        x = LEFT
-        for token in tokens:
-            new = bool(before) and token not in before
-            canvas.box(x + 1, canvas.y, len(token) * CELL - 2, HIGH, token, fill=BLUE if new else "none")
-            x += len(token) * CELL
+        new = [bool(before) and token not in before for token in tokens]
+        boxes = [Box(token, BLUE * fresh, high=26, size=SIZE) for token, fresh in zip(tokens, new, strict=True)]
+        widths = 110, *(len(token) * CELL - 2 for token in tokens)
+        says = told(label, " ".join(tokens))
+        row = Across([Caption(label, at="end"), *boxes], gap=2, widths=widths, says=says)
         before = tokens
-        canvas.y += HIGH + 8
+        lines.append(row)
+    return Column(lines)

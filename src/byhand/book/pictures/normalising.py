@@ -7,9 +7,10 @@ import numpy as np
 from byhand.book.entries.layer_norm import entry
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
-from byhand.book.pictures.axes import Axes
-from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, TINY, VIOLET, Canvas
-from byhand.book.pictures.picture import picture, row, sentence
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, VIOLET
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.charts import Bars, Chart
+from byhand.book.pictures.scene.elements import Column
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.layer_norm import layer_norm
@@ -17,7 +18,6 @@ from byhand.tracing.trace import Trace
 
 X, D_Y = array(entry.inputs["x"]), array(entry.d_result)
 HIGH = 88  # pixels of one
-LEFT, WIDE = 30, 340  # of the plots
 ROWS = (
     (Words("h: the upstream gradient", "h：上游传来的梯度"), BLUE),
     (Words("− its mean: a shift of x changes nothing", "− 均值：x 整体平移不改变结果"), RUST),
@@ -39,27 +39,17 @@ def parts() -> dict[str, np.ndarray]:
     return dict(zip(("h", "mean", "along", "left", "d_x"), np.array(found).T, strict=True))
 
 
-def in_words(lang: str) -> str:
-    """Say the numbers of every row."""
-    start = Words("The backward pass of LayerNorm for 1, 7, 9, 15. ", "1、7、9、15 的层归一化，反向传播。")
-    return sentence(lang, start, (row(lang, words, x) for (words, _), x in zip(ROWS, parts().values(), strict=True)))
-
-
-@picture(Words("What LayerNorm's derivative removes", "层归一化的导数去掉了什么"), in_words)
-def layer_norm_removes(canvas: Canvas) -> None:
+@scene(
+    Words("What LayerNorm's derivative removes", "层归一化的导数去掉了什么"),
+    Words("The backward pass of LayerNorm for 1, 7, 9, 15. ", "1、7、9、15 的层归一化，反向传播。"),
+)
+def layer_norm_removes() -> Column:
     """The gradient of four columns, the two parts that are removed, and the remainder, one below the other."""
-    canvas.y += 2
-    for k, ((words, colour), numbers) in enumerate(zip(ROWS, parts().values(), strict=True)):
-        top = max(0.0, float(numbers.max())) * HIGH + TINY + 6
-        below = max(0.0, -float(numbers.min())) * HIGH + (TINY + 6 if numbers.min() < 0 else 4)
-        canvas.text(4, canvas.y + 14, words, size=SMALL, bold=True)
-        canvas.y += 20
-        axes = Axes(canvas, LEFT, canvas.y, WIDE, top + below, (-0.5, len(numbers) - 0.5), (-below, top))
-        for c, value in enumerate(numbers):
-            axes.bar(c, float(value) * HIGH, 50, decimal(round(float(value), 4)), colour)
-        axes.zero()
-        canvas.y = axes.bottom + (10 if k < len(ROWS) - 1 else 4)
-    each = WIDE / X.shape[-1]
-    for c, value in enumerate(X[0]):
-        canvas.text(LEFT + (c + 0.5) * each, canvas.y + 12, f"x = {decimal(float(value))}", at="middle", size=TINY)
-    canvas.y += 20
+    plots = []
+    for (words, colour), numbers in zip(ROWS, parts().values(), strict=True):
+        low, high = min(0.0, float(numbers.min())), max(0.0, float(numbers.max()))
+        under = {c: f"x = {decimal(float(x))}" for c, x in enumerate(X[0])} if colour == VIOLET else ()
+        bars = Bars(np.round(numbers, 9), colour, 4)
+        xs = -0.5, len(numbers) - 0.5
+        plots.append(Chart(xs, (low, high), [bars], HIGH * (high - low), under, title=words))
+    return Column(plots)

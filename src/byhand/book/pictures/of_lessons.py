@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from byhand.book.pictures.canvas import GAP, Canvas
+from byhand.book.pictures.canvas import GAP, LINE, Canvas
 from byhand.book.pictures.picture import PICTURES, Picture
 from byhand.book.words.language import Words
 
@@ -43,9 +43,8 @@ def svg(lesson: str, title: Words, lang: str) -> str:
     """Return the pictures of a lesson as one, each below its title."""
     whole = Canvas(lang)
     for picture in pictures(lesson):
-        whole.heading(picture.title)
-        canvas = Canvas(lang)
-        picture.draw(canvas)
-        whole.put(canvas, 0, whole.y)
-        whole.y += canvas.y + GAP
+        whole.text(4, whole.y + LINE, picture.title, bold=True)
+        canvas = picture.drawn(lang)
+        whole.put(canvas, 0, whole.y + LINE + 10)
+        whole.y += LINE + 10 + canvas.y + GAP
     return whole.svg(title)

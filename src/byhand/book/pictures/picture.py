@@ -1,58 +1,63 @@
-"""A picture of the pages: a function that draws it, its title, and its description."""
+"""A picture of the pages: what it shows, declared as a scene, with its title and the first words about it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import Canvas
-from byhand.book.words.language import COLON, COMMA, PAGE, SEMICOLON, Said, Words, say
-
-Draw = Callable[[Canvas], None]
+from byhand.book.pictures.scene.data import as_json
+from byhand.book.pictures.scene.drawing import draw
+from byhand.book.pictures.scene.elements import Figure
+from byhand.book.pictures.scene.words import alternative
+from byhand.book.words.language import PAGE, Words
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture by its name: `alt` describes it, numbers included."""
+    """A picture by its name; `start` is the first sentence of its description."""
 
     name: str
     title: Words
-    alt: Callable[[str], str]
-    draw: Draw
+    start: Words
+    scene: Callable[[], Figure]
 
-    def svg(self, lang: str) -> str:
+    def drawn(self, lang: str) -> Canvas:
         """Draw it in `en` or `zh`."""
         canvas = Canvas(lang)
-        self.draw(canvas)
-        return canvas.svg(self.title)
+        draw(canvas, self.scene())
+        return canvas
+
+    def svg(self, lang: str) -> str:
+        """Return it as SVG."""
+        return self.drawn(lang).svg(self.title)
+
+    def alt(self, lang: str) -> str:
+        """Describe it, numbers included."""
+        return alternative(self.start, self.scene(), lang)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what it shows as plain values, in both languages."""
+        return {"name": self.name, "title": as_json(self.title), "scene": as_json(self.scene())}
 
     def path(self, docs: Path, lang: str) -> Path:
         """Return its file below the folder of the pages."""
         return docs / "images" / f"{self.name}{PAGE.said(lang).removesuffix('.md')}.svg"
 
 
+Declare = Callable[[], Figure]
 PICTURES: dict[str, Picture] = {}
 
 
-def picture(title: Words, alt: Words | Callable[[str], str]) -> Callable[[Draw], Draw]:
-    """Register a function as a picture, by its name: `who_holds_what` draws who-holds-what.svg."""
+def scene(title: Words, start: Words) -> Callable[[Declare], Declare]:
+    """Register a function that declares a picture, by its name: `who_holds_what` is who-holds-what.svg."""
 
-    def register(draw: Draw) -> Draw:
-        name = draw.__name__.replace("_", "-")
-        PICTURES[name] = Picture(name, title, alt.said if isinstance(alt, Words) else alt, draw)
-        return draw
+    def register(declare: Declare) -> Declare:
+        name, declared = declare.__name__.replace("_", "-"), cache(declare)
+        PICTURES[name] = Picture(name, title, start, declared)
+        return declared
 
     return register
-
-
-def sentence(lang: str, start: Words, parts: Iterable[str]) -> str:
-    """Return the subject of a picture, then its parts, up to a full stop."""
-    return start.said(lang) + SEMICOLON.said(lang).join(parts) + Words(".", "。").said(lang)
-
-
-def row(lang: str, name: Said, values: Iterable[float], digits: int = 3) -> str:
-    """Return a name and its numbers; a colon within the name becomes a comma."""
-    said = say(name, lang).replace("：", "，").replace(": ", ", ")
-    return said + COLON.said(lang) + COMMA.said(lang).join(decimal(float(x), digits) for x in values)

@@ -8,10 +8,11 @@ from random import Random
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.axes import Axes
-from byhand.book.pictures.canvas import BLUE, GREY, RUST, SMALL, TINY, Canvas
-from byhand.book.pictures.picture import picture, sentence
-from byhand.book.words.language import Words
+from byhand.book.pictures.canvas import BLUE, RUST, TINY
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.charts import Bars, Chart, Dots
+from byhand.book.pictures.scene.elements import Across, Caption, Column, heading
+from byhand.book.words.language import COMMA, Words
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.matmul import matmul
 from byhand.equations.softmax import softmax
@@ -41,56 +42,46 @@ def spread(width: int) -> float:
     return float(np.sqrt(np.mean(scores(width)[0] ** 2)))
 
 
-def in_words(lang: str) -> str:
-    """Say the spreads, and the largest weights."""
-    said = [
-        Words("D = {d}: spread {s}, √D = {root}", "D = {d}：标准差 {s}，√D = {root}").said(
-            lang, d=d, s=decimal(spread(d), 3), root=decimal(d**0.5)
-        )
-        for d in WIDTHS
-    ]
-    bare, scaled = (decimal(float(w.max()), 3) for w in weights(WIDTHS[-1]))
-    said.append(
-        Words(
-            "for D = {d} the largest of {n} weights is {bare} without the scale and {scaled} with it",
-            "D = {d} 时，{n} 个权重中最大的一个，不缩放为 {bare}，缩放后为 {scaled}",
-        ).said(lang, d=WIDTHS[-1], n=FEW, bare=bare, scaled=scaled)
-    )
-    return sentence(lang, Words("Dot products of random vectors. ", "随机向量的点积。"), said)
-
-
-@picture(Words("Why scores are divided by √D", "分数为什么除以 √D"), in_words)
-def scale_by_root_d(canvas: Canvas) -> None:
+@scene(
+    Words("Why scores are divided by √D", "分数为什么除以 √D"),
+    Words("Dot products of random vectors. ", "随机向量的点积。"),
+)
+def scale_by_root_d() -> Column:
     """Dot products for three widths as dots, then softmax of five of them with and without the scale."""
-    canvas.heading(Words("q · k of random vectors, variance 1", "方差为 1 的随机向量的点积 q · k"))
-    low, high = -100.0, 100.0
-    for d in WIDTHS:
-        axes = Axes(canvas, 84, canvas.y, 302, 40, (low, high), (-1, 1))
-        canvas.text(4, canvas.y + 14, f"D = {d}", size=SMALL, bold=True)
-        measured = decimal(spread(d), 3)
-        canvas.text(4, canvas.y + 28, f"√D = {decimal(d**0.5)}", size=TINY)
-        canvas.text(4, canvas.y + 41, Words(f"spread {measured}", f"标准差 {measured}"), size=TINY)
-        axes.level(0, thick=0.6)
-        for i, x in enumerate(scores(d)[0]):
-            canvas.dot(axes.x(float(x)), axes.y((i % 5 - 2) * 0.3), 2.5, BLUE, opacity=0.6)
-        canvas.y += 50
-    axes = Axes(canvas, 84, canvas.y - 10, 302, 1, (low, high), (0, 1))
-    axes.x_ticks((-100, -50, 0, 50, 100), lines=False)
-    canvas.y += 26
-    for row, words in enumerate(
-        (
-            Words("softmax of five of them, not scaled", "其中五个的 softmax，不缩放"),
-            Words("the same, divided by √D first", "同样五个，先除以 √D"),
-        )
-    ):
-        canvas.text(4, canvas.y + 14, words, size=SMALL, bold=True)
-        canvas.y += 38
-        for i, d in enumerate(WIDTHS):
-            axes = Axes(canvas, 4 + i * 132, canvas.y, 126, 64, (-0.5, FEW - 0.5), (0, 1))
-            found = weights(d)[row]
-            for key, weight in enumerate(found):
-                said = decimal(round(float(weight), 2)) if weight == found.max() else ""
-                axes.bar(key, float(weight), 16, said, (RUST, BLUE)[row])
-            axes.zero()
-            canvas.text(axes.left + 63, axes.bottom + 15, f"D = {d}", at="middle", size=TINY, colour=GREY)
-        canvas.y += 88
+    clouds = [_cloud(d) for d in WIDTHS]
+    titles = (
+        Words("softmax of five of them, not scaled", "其中五个的 softmax，不缩放"),
+        Words("the same, divided by √D first", "同样五个，先除以 √D"),
+    )
+    soft = [
+        Across([_softmax(d, weights(d)[i], colour) for d in WIDTHS], gap=6, title=words, at="start")
+        for i, (words, colour) in enumerate(zip(titles, (RUST, BLUE), strict=True))
+    ]
+    return Column(
+        [heading(Words("q · k of random vectors, variance 1", "方差为 1 的随机向量的点积 q · k")), *clouds, *soft]
+    )
+
+
+def _cloud(d: int) -> Across:
+    """Return the dots of one width, with the spread that they should have and have."""
+    measured = decimal(spread(d), 3)
+    name = Column(
+        [
+            Caption(f"D = {d}", bold=True),
+            Caption(f"√D = {decimal(d**0.5)}", size=TINY),
+            Caption(Words(f"spread {measured}", f"标准差 {measured}"), size=TINY),
+        ],
+        gap=-2, join=COMMA,
+    )  # fmt: skip
+    last = d == WIDTHS[-1]
+    ticks = (-100, -50, 0, 50, 100) if last else {-100: "", 100: ""}
+    return Across(
+        [name, Chart((-100.0, 100.0), (-1, 1), [Dots(scores(d)[0])], 40, ticks, lines=False)], widths=(80, None)
+    )
+
+
+def _softmax(d: int, found: np.ndarray, colour: str) -> Chart:
+    said = [decimal(round(float(w), 2)) if w == found.max() else "" for w in found]
+    largest = Words(f"D = {d}, largest {max(said)}", f"D = {d}，最大的为 {max(said)}")
+    bars = Bars(found, colour, words=said)
+    return Chart((-0.5, FEW - 0.5), (0, 1), [bars], 64, (), (), f"D = {d}", says=largest)

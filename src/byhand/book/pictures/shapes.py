@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from textwrap import wrap
 
-from byhand.book.pictures.canvas import BLUE, GREEN, SMALL, VIOLET, Canvas, text_width
+from byhand.book.pictures.canvas import BLUE, GREEN, SIZE, SMALL, VIOLET, text_width
 from byhand.book.pictures.passes import BLOCK, pass_through
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import Across, Areas, Arrow, Box, Caption, Column, Disc, Figure, Space
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig, TrainConfig
 from byhand.tracing.tracer import Application
@@ -17,7 +17,7 @@ DISTINCT = ModelConfig(vocab_size=101, seq_len=7, d_model=22, n_heads=2)  # no t
 BATCH, LENGTH = 5, 7
 LETTERS = {5: "B", 7: "T", 22: "C", 66: "3C", 2: "H", 11: "D", 88: "4C", 101: "V"}
 SCALE = 0.32  # pixels for one element of an axis
-PLACE, SHAPE = 100, 214
+WIDTHS = (92, 106, 76, None)  # pixels of columns
 
 
 @dataclass(frozen=True)
@@ -63,53 +63,36 @@ def _weights(application: Application) -> tuple[str, ...]:
     )
 
 
-def in_words(lang: str) -> str:
-    """Say the shapes in order."""
-    way = " → ".join(f"{', '.join(s.names)} [{','.join(s.letters)}] = {list(s.lengths)}" for s in stages())
-    return Words("The shapes of a batch on its way through the model: ", "一个批次的形状变化：").said(lang) + way
-
-
-@picture(Words("The shapes of a batch on its way through the model", "一个批次的形状变化"), in_words)
-def shapes(canvas: Canvas) -> None:
+@scene(
+    Words("The shapes of a batch on its way through the model", "一个批次的形状变化"),
+    Words("The shapes of a batch on its way through the model: ", "一个批次的形状变化："),
+)
+def shapes() -> Column:
     """A rectangle for each stage, and between two of them the equation that leads from one to the next."""
-    canvas.text(4, 14, Words("Array", "数组"), bold=True)
-    canvas.text(PLACE, 14, Words("last two axes", "最后两轴"), bold=True)
-    canvas.text(SHAPE, 14, Words("shape", "形状"), bold=True)
-    canvas.y = 26
+    titles = Words("Array", "数组"), Words("last two axes", "最后两轴"), Words("shape", "形状"), ""
+    lines: list[Figure] = [Across([Caption(words, bold=True, size=SIZE) for words in titles], widths=WIDTHS)]
     for stage in stages():
         if stage.equation:
-            _step(canvas, stage)
-        lines = wrap(", ".join(stage.names), 13)
-        height = max((stage.lengths[-2] if len(stage.lengths) > 1 else 1) * SCALE, 12, 15 * len(lines))
-        for i, names in enumerate(lines):
-            canvas.text(4, canvas.y + height / 2 + 4 + 15 * (i - (len(lines) - 1) / 2), names, size=SMALL)
-        _rectangle(canvas, stage, height)
-        middle = canvas.y + height / 2 + 4
-        canvas.text(SHAPE, middle, f"[{','.join(stage.letters)}]", bold=True)
-        canvas.text(396, middle, f"[{','.join(map(str, stage.lengths))}]", at="end", size=SMALL)
-        canvas.y += height + 2
-    canvas.y += 6
+            weights = stage.weights[:1]
+            box = Box(weights[0], GREEN, high=17) if weights else Space()
+            room = text_width(weights[0], SMALL) + 6 if weights else 0
+            lines.append(
+                Across([Space(), Arrow(), Caption(stage.equation), box], widths=(88, 20, None, room), says="")
+            )
+        letters, lengths = f"[{','.join(stage.letters)}]", f"[{','.join(map(str, stage.lengths))}]"
+        names = Caption(", ".join(stage.names))
+        numbers = Caption(lengths, at="end")
+        row = Across([names, _rectangle(stage), Caption(letters, bold=True, size=SIZE), numbers], widths=WIDTHS,
+                  says=f"{', '.join(stage.names)} {letters} = {list(stage.lengths)}")  # fmt: skip
+        lines.append(row)
+    return Column(lines, gap=3, join=" → ")
 
 
-def _step(canvas: Canvas, stage: Stage) -> None:
-    """Write the equation that makes the stage, at an arrow down."""
-    x = PLACE + 10
-    canvas.arrow([(x, canvas.y + 2), (x, canvas.y + 18)])
-    canvas.text(x + 14, canvas.y + 14, stage.equation, size=SMALL)
-    if stage.weights:
-        width = text_width(stage.weights[0], SMALL) + 4
-        canvas.box(396 - width, canvas.y + 1, width, 17, stage.weights[0], fill=GREEN, size=SMALL)
-    canvas.y += 22
-
-
-def _rectangle(canvas: Canvas, stage: Stage, height: float) -> None:
-    """Draw the last two axes, once for each result of the stage's first application; a dot for a single number."""
-    count = 3 if stage.equation == "split_qkv" else 1
+def _rectangle(stage: Stage) -> Figure:
+    """Return the last two axes, once for each result of the stage's first application; a dot for a single number."""
     fill = VIOLET if len(stage.letters) == 4 else BLUE
-    if not stage.lengths:
-        canvas.dot(PLACE + 10, canvas.y + height / 2, 4, fill)
-        return
-    across = stage.lengths[-1] * SCALE
-    down = stage.lengths[-2] * SCALE if len(stage.lengths) > 2 else 4
-    for i in range(count):
-        canvas.box(PLACE + i * (across + 5), canvas.y + (height - down) / 2, across, down, fill=fill, round_by=1)
+    lengths = [*stage.lengths]
+    if not lengths:
+        return Disc(radius=4, fill=fill, at="start")
+    down = lengths[-2] * SCALE if len(lengths) > 2 else 4
+    return Areas(lengths[-1] * SCALE, down, fill, 3 if stage.equation == "split_qkv" else 1, at="start")

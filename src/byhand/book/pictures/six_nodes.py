@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 from byhand.book.lessons.examples import numbers
 from byhand.book.lessons.examples.nudges import GRAPH, START, graph
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, RUST, TINY, Canvas
-from byhand.book.pictures.picture import picture
-from byhand.book.words.language import SEMICOLON, Words
+from byhand.book.pictures.canvas import BLUE, RUST, TINY
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import Across, Caption, Cells, Column, Key, Link, Sign
+from byhand.book.words.language import Words
 from byhand.tracing.gradients import Gradients
 
-CELL = (62.0, 22.0)
-APART = 80.0  # from one column of nodes to the next
-TITLES = {"a": "a", "b": "b", "c": "c = a × b", "d": "d = c + a", "e": f"e = d − {START['goal']}", "L": "L = e × e"}
-PLACES = {"a": (6, 30), "b": (6, 120), **{name: (6 + APART * k, 75) for k, name in enumerate("cdeL", 1)}}
+CELL = (62, 22)
+MADE = dict(zip(GRAPH, ("", "", "a × b", "c + a", f"d − {START['goal']}", "{0} × {0}"), strict=True))
+LINKS = (
+    Link("a", "c", "right", "left"), Link("b", "c", "right", "left"), Link("a", "d", "right", "top"),
+    *(Link(one, other, "right", "left") for one, other in pairwise(GRAPH[2:])),
+)  # fmt: skip
 
 
 @cache
@@ -23,38 +27,24 @@ def _walked() -> Gradients:
     return graph(numbers(exact=False))
 
 
-def _pairs() -> dict[str, tuple[str, str]]:
-    found = _walked()
-    return {
-        name: (decimal(float(found.trace.values[name][0])), decimal(float(found.by_name[name][0]))) for name in GRAPH
-    }
+def _node(name: str) -> Column:
+    """Return a number's equation above its value and its gradient."""
+    found, made = _walked(), MADE[name].format(GRAPH[-2])
+    value, slope = (decimal(float(of[name][0])) for of in (found.trace.values, found.by_name))
+    equation = f"{name} = {made}" if made else name
+    cells = [Cells([[number]], fill, cell=CELL) for number, fill in ((value, BLUE), (slope, RUST))]
+    head = Caption(equation, bold=True, size=TINY, at="middle")
+    return Column([head, *cells], gap=0, name=name, says=f"{equation} = {value}, ∂{name} = {slope}")
 
 
-def six_nodes_in_words(lang: str) -> str:
-    """Say each node's equation, value and gradient."""
-    start = Words("Six numbers with value and gradient. ", "六个数及其值与梯度。")
-    said = (
-        f"{TITLES[name]} = {value}{Words(', ', '，').said(lang)}∂{name} = {slope}"
-        for name, (value, slope) in _pairs().items()
-    )
-    return start.said(lang) + SEMICOLON.said(lang).join(said) + Words(".", "。").said(lang)
-
-
-@picture(Words("Six numbers with value and gradient", "六个数的值与梯度"), six_nodes_in_words)
-def six_nodes(canvas: Canvas) -> None:
-    """Every node's equation above its value and its gradient; arrows run forward."""
-    for name, (x, y) in PLACES.items():
-        value, slope = _pairs()[name]
-        canvas.text(x + CELL[0] / 2, y - 6, TITLES[name], at="middle", size=TINY, bold=True)
-        canvas.matrix(x, y, [[value]], BLUE, cell=CELL)
-        canvas.matrix(x, y + CELL[1], [[slope]], RUST, cell=CELL)
-    right, middle = {name: x + CELL[0] for name, (x, _) in PLACES.items()}, 75 + CELL[1]
-    for one, other in (("c", "d"), ("d", "e"), ("e", "L")):
-        canvas.arrow([(right[one] + 2, middle), (PLACES[other][0] - 2, middle)])
-    canvas.arrow([(right["a"] + 2, 60), (PLACES["c"][0] - 2, middle - 8)])
-    canvas.arrow([(right["b"] + 2, 130), (PLACES["c"][0] - 2, middle + 8)])
-    above = PLACES["d"][0] + CELL[0] / 2
-    canvas.arrow([(right["a"] + 2, 38), (above, 38), (above, 56)])
-    canvas.swatch(6, 190, Words("value", "值"), BLUE)
-    canvas.swatch(96, 190, Words("gradient: change of L per change", "梯度：L 与此数的变化之比"), RUST)
-    canvas.y = 200
+@scene(
+    Words("Six numbers with value and gradient", "六个数的值与梯度"),
+    Words("Six numbers with value and gradient. ", "六个数及其值与梯度。"),
+)
+def six_nodes() -> Column:
+    """Arrows run forward."""
+    given = Column([_node(name) for name in GRAPH[:2]], gap=22)
+    nodes = Across([given, *(_node(name) for name in GRAPH[2:])], widths=(CELL[0],) * 5, gap=18)
+    slope = Words("gradient: change of L per change", "梯度：L 对此数的变化率")
+    key = Key([Sign(Words("value", "值"), BLUE), Sign(slope, RUST)], at="start")
+    return Column([Column([nodes], links=LINKS, pad=0), key], gap=16)
