@@ -23,7 +23,7 @@ from byhand.book.numbers import closed_form
 from byhand.errors import ByhandError
 
 BLOCK = re.compile(r"(<!-- generated: (lesson|given) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-STEP = re.compile(r"^\*\*(\d+)\.\*\* ", re.MULTILINE)
+STEP = re.compile(r"^\*\*([A-Z]?)(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
 LINES = re.compile(r" \\\\\[4pt\]\n")
@@ -77,11 +77,11 @@ def _section(body: str, name: str, step: int = 0) -> str:
 def _steps(found: LessonGraph, body: str, brief: bool, name: str) -> str:
     """Mark each step of a lesson's block."""
     pieces = STEP.split(body)
-    if len(pieces) < 3:
+    if len(pieces) < 4:
         raise ByhandError(f"a block of the lesson {name} has no numbered step. Correct STEP in {__name__}.")
     marked = []
-    for number, content in zip(map(int, pieces[1::2]), pieces[2::2], strict=True):
-        marked.append(_section(f"**{number}.** " + _step(found, number, content, brief), name, number))
+    for letter, number, content in zip(pieces[1::3], map(int, pieces[2::3]), pieces[3::3], strict=True):
+        marked.append(_section(f"**{letter}{number}.** " + _step(found, number, content, brief), name, number))
     return pieces[0] + "".join(marked)
 
 

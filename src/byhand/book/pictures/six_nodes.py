@@ -14,8 +14,8 @@ from byhand.tracing.gradients import Gradients
 
 CELL = (62.0, 22.0)
 APART = 80.0  # from one column of nodes to the next
-TITLES = {"a": "a", "b": "b", "c": "c = a × b", "d": "d = c + a", "e": f"e = d − {START['goal']}", "L": "L = e × e"}
-PLACES = {"a": (6, 30), "b": (6, 120), **{name: (6 + APART * k, 75) for k, name in enumerate("cdeL", 1)}}
+TITLES = {"a": "a", "b": "b", "c": "c = a × b", "d": "d = c + a", "r": f"r = d − {START['goal']}", "L": "L = r × r"}
+PLACES = {"a": (6, 30), "b": (6, 120), **{name: (6 + APART * k, 75) for k, name in enumerate("cdrL", 1)}}
 
 
 @cache
@@ -49,7 +49,7 @@ def six_nodes(canvas: Canvas) -> None:
         canvas.matrix(x, y, [[value]], BLUE, cell=CELL)
         canvas.matrix(x, y + CELL[1], [[slope]], RUST, cell=CELL)
     right, middle = {name: x + CELL[0] for name, (x, _) in PLACES.items()}, 75 + CELL[1]
-    for one, other in (("c", "d"), ("d", "e"), ("e", "L")):
+    for one, other in (("c", "d"), ("d", "r"), ("r", "L")):
         canvas.arrow([(right[one] + 2, middle), (PLACES[other][0] - 2, middle)])
     canvas.arrow([(right["a"] + 2, 60), (PLACES["c"][0] - 2, middle - 8)])
     canvas.arrow([(right["b"] + 2, 130), (PLACES["c"][0] - 2, middle + 8)])
