@@ -37,7 +37,7 @@ def test_a_nudged_score_moves_the_weights_and_the_loss_by_its_gradient():
     rows = BLOCKS["nudged_score"](PAGE, "en", "0", "1").splitlines()[2:]
     changes = [float(row.split("|")[3].strip(" `").replace("−", "-")) for row in rows]
     assert sum(changes[:2]) == pytest.approx(0, abs=1e-9)
-    gradient = [n.value for s in make("matrix-core").steps for n in s.numbers if n.label == "∂S[0,1]"][0]
+    gradient = next(n.value for s in make("matrix-core").steps for n in s.numbers if n.label == "∂S[0,1]")
     assert changes[-1] == pytest.approx(gradient, rel=1e-5)
 
 

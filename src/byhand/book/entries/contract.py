@@ -50,8 +50,8 @@ class Entry:
     note               one sentence about the point of the example; `note_zh` in Chinese
     goal               the purpose of a lesson's step that applies the equation; `why` gives the reason for its form,
                        `why_back` that for its derivative
-    why_back_of        instead of `why_back` the reason for each input's derivative, by symbol name; a step gives those
-                       of what it makes; `why_back_of_row` the same where the first input is a single row
+    why_back_of        instead of `why_back` the reason for each input's derivative, by symbol name; a step gives
+                       those of what it makes; `why_back_of_row` the same where the first input is a single row
     on_paper           its formula and its derivative in LaTeX for one sequence, heads as (h)
     one_head           the same for a single head, if simpler
     without            replacements in its formulas if optional inputs are left out: LaTeX, new LaTeX

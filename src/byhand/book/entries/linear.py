@@ -40,7 +40,8 @@ entry = Entry(
     ),
     why_back_of={
         "x": Words(
-            "x[t,i] is multiplied by W[i,j] in every result j of its row, so ∂x[t,i] adds up ∂y[t,j] × W[i,j] over j.",
+            "x[t,i] is multiplied by W[i,j] in every result j of its row, so ∂x[t,i] adds up ∂y[t,j] × W[i,j] "
+            "over j.",
             "x[t,i] 在所在行的每个结果 j 中都与 W[i,j] 相乘，所以 ∂x[t,i] 是 ∂y[t,j] × W[i,j] 对 j 求和。",
         ),
         "weight": Words(

@@ -40,14 +40,14 @@ entry = Entry(
     ),
     why_back_of={
         "a": Words(
-            "A[m,k] is multiplied by B[k,n] in every Y[m,n] of its row, so ∂A[m,k] adds up ∂Y[m,n] × B[k,n] over n: a "
-            "row of ∂Y times a row of B, which is a column of B transposed.",
+            "A[m,k] is multiplied by B[k,n] in every Y[m,n] of its row, so ∂A[m,k] adds up ∂Y[m,n] × B[k,n] over n: "
+            "a row of ∂Y times a row of B, which is a column of B transposed.",
             "A[m,k] 在所在行的每个 Y[m,n] 中都与 B[k,n] 相乘，所以 ∂A[m,k] 是 ∂Y[m,n] × B[k,n] 对 n 求和：∂Y 的一行"
             "乘以 B 的一行，也就是 B 转置后的一列。",
         ),
         "b": Words(
-            "B[k,n] is multiplied by A[m,k] in every Y[m,n] of its column, so ∂B[k,n] adds up A[m,k] × ∂Y[m,n] over m: "
-            "a column of A, which is a row of A transposed, times a column of ∂Y.",
+            "B[k,n] is multiplied by A[m,k] in every Y[m,n] of its column, so ∂B[k,n] adds up A[m,k] × ∂Y[m,n] over "
+            "m: a column of A, which is a row of A transposed, times a column of ∂Y.",
             "B[k,n] 在所在列的每个 Y[m,n] 中都与 A[m,k] 相乘，所以 ∂B[k,n] 是 A[m,k] × ∂Y[m,n] 对 m 求和：A 的一列，"
             "也就是 A 转置后的一行，乘以 ∂Y 的一列。",
         ),

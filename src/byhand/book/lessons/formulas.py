@@ -63,8 +63,9 @@ class StepFormula:
             return None
         spelled = {label(symbol): label(letter) for symbol, letter in self.letters.items() if label(letter)}
         symbols = "|".join(sorted(map(re.escape, spelled), key=len, reverse=True))
+        word = r"(?<!of )[aAI]\b(?! [的与])"
         whole = re.compile(
-            rf"(?<![\w'’])(?:(?<=∂)(?:{symbols})|(?:{symbols})(?=\[)|(?!(?<!of )[aAI]\b(?! [的与]))(?:{symbols}))(?![\w\u0302'’])"
+            rf"(?<![\w'’])(?:(?<=∂)(?:{symbols})|(?:{symbols})(?=\[)|(?!{word})(?:{symbols}))(?![\w\u0302'’])"
         )
         return Words(*(whole.sub(lambda found: spelled[found[0]], text) for text in (words.en, words.zh)))
 

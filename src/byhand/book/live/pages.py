@@ -198,7 +198,7 @@ def _plain(latex: str) -> str:
     power = re.fullmatch(r"(?:(.+) × )?10\^\((−\d+)\)", written.replace("inf", "∞"))
     if power:
         return f"{power[1] or 1}e{power[2]}"
-    return re.sub(r"\((\w+)\)", r"\1", written.replace("inf", "∞"))
+    return re.sub(r"\((\w+)\)", r"\1", written.replace("inf", "∞").replace("log(", "ln("))
 
 
 def _written(latex: str) -> str:
