@@ -85,7 +85,7 @@ def test_no_worked_file_is_left_over():
         (-2, -2.0, "-2"),
         ("1/(1+exp(-1))", 1 / (1 + math.exp(-1)), r"\frac{1}{1 + e^{-1}}"),
         ("-(1-sqrt(2))/2", (math.sqrt(2) - 1) / 2, r"-\frac{1 - \sqrt{2}}{2}"),
-        ("log(8/5)", math.log(1.6), r"\log\left(\frac{8}{5}\right)"),
+        ("log(8/5)", math.log(1.6), r"\ln\left(\frac{8}{5}\right)"),
         ("2*(1+3)**2", 32.0, r"2 \cdot \left(1 + 3\right)^{2}"),
         ("-inf", -math.inf, r"-\infty"),
     ],
@@ -156,4 +156,4 @@ def test_fractions_that_grow_long_go_on_as_floats():
 
 def test_matrices_in_latex():
     assert matrix([[["1/2", 1]]]) == r"\begin{bmatrix}\frac{1}{2} & 1\end{bmatrix}"
-    assert matrix("log(2)") == r"\log 2"
+    assert matrix("log(2)") == r"\ln 2"

@@ -144,8 +144,14 @@ def test_a_step_says_what_it_is_for_and_why(name):
 
 def test_a_reason_is_told_once():
     said = text(make("paper-gpt"))
-    assert said.count("     Why: X_norm[i] is multiplied by W_lm[i,j] in every result j") == 1
+    assert said.count("     Why: X_norm[t,i] is multiplied by W_lm[i,j] in every result j") == 1
     assert said.count("Derivative: Linear layer") == 5
+
+
+def test_a_reason_is_about_what_the_step_makes():
+    said = [step.why.en for step in make("matrix-core").steps if step.is_derivative and step.why]
+    assert "O[k,n] is multiplied by e_0[k] in z[n], so ∂O[k,n] = e_0[k] × ∂z[n]." in said
+    assert not [words for words in said if "∂X" in words or "∂e_0" in words or "bias" in words]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,12 @@ def test_it_gives_the_numbers_of_other_given_ones(name):
     assert any(not math.isclose(a, float(b)) for a, b in zip(expected, data["values"], strict=True))
 
 
+def test_parts_are_called_as_in_the_tables():
+    labels = {label for form in exported("paper-gpt")["forms"] for label in form[3].values()}
+    assert {"μ", "σ²"} <= labels
+    assert not {"mean", "var", "xhat", "beta1"} & labels
+
+
 def test_a_loss_falls_as_its_gradient_foretells():
     data = exported("matrix-core")
     numbers = list(map(float, data["values"]))

@@ -43,6 +43,13 @@ def test_every_matrix_of_a_lesson_is_its_graphs(page):
     assert rows <= labels
 
 
+def test_a_lesson_s_steps_may_have_a_letter_before_their_numbers():
+    marked = hooked((DOCS / "guides" / "matrix-core.md").read_text(encoding="utf-8"), "en")
+    begun = re.findall(r'data-lesson="([\w-]+)" data-step="(\d+)">\n\n\*\*(\w+)\.\*\* ', marked)
+    assert {letters for name, number, letters in begun if name == "nudges"} == {f"N{n}" for n in range(1, 13)}
+    assert all(letters in (number, f"N{number}") for _, number, letters in begun)
+
+
 def test_a_page_without_a_lesson_stays_as_it_is():
     text = (DOCS / "guides" / "glossary.md").read_text(encoding="utf-8")
     assert hooked(text, "en") == text

@@ -33,6 +33,21 @@ def test_slopes_of_the_curves():
     assert "| 2 | 1 | 0.5 | 0.25 |" in BLOCKS["slopes"](PAGE, "en", "ln", "1/2", "1", "2", "4")
 
 
+def test_a_nudged_score_moves_the_weights_and_the_loss_by_its_gradient():
+    rows = BLOCKS["nudged_score"](PAGE, "en", "0", "1").splitlines()[2:]
+    changes = [float(row.split("|")[3].strip(" `").replace("−", "-")) for row in rows]
+    assert sum(changes[:2]) == pytest.approx(0, abs=1e-9)
+    gradient = next(n.value for s in make("matrix-core").steps for n in s.numbers if n.label == "∂S[0,1]")
+    assert changes[-1] == pytest.approx(gradient, rel=1e-5)
+
+
+def test_a_folded_table_leaves_out_what_takes_no_arithmetic():
+    text = (docs() / "guides" / "backward-by-hand.md").read_text(encoding="utf-8")
+    for body in re.findall(r"(?s)<summary>The \d+ numbers.*?</details>", text):
+        assert not re.findall(r"\| `0` \| `0` \||\+ 0` \|", body)
+    assert "<summary>The 29 numbers" in text
+
+
 def test_the_exercises_go_the_way_that_their_answers_say():
     plain, after = loss(), loss(label="L'")
     assert loss("W_K=W_Q") < plain

@@ -50,6 +50,8 @@ class Entry:
     note               one sentence about the point of the example; `note_zh` in Chinese
     goal               the purpose of a lesson's step that applies the equation; `why` gives the reason for its form,
                        `why_back` that for its derivative
+    why_back_of        instead of `why_back` the reason for each input's derivative, by symbol name; a step gives
+                       those of what it makes; `why_back_of_row` the same where the first input is a single row
     on_paper           its formula and its derivative in LaTeX for one sequence, heads as (h)
     one_head           the same for a single head, if simpler
     without            replacements in its formulas if optional inputs are left out: LaTeX, new LaTeX
@@ -80,6 +82,8 @@ class Entry:
     goal: Words | None = None
     why: Words | None = None
     why_back: Words | None = None
+    why_back_of: Mapping[str, Words] = field(default_factory=dict)
+    why_back_of_row: Mapping[str, Words] = field(default_factory=dict)
     static: dict[str, Any] = field(default_factory=dict)
     place: tuple[str, int] = ("other", 100)
     labels_zh: Mapping[str, str] = field(default_factory=dict)

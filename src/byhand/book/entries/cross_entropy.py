@@ -44,9 +44,9 @@ entry = Entry(
         "衡量模型对实际出现的下一个词元预测得有多差。",
     ),
     why=Words(
-        "−log p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. The mean makes "
+        "−ln p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. The mean makes "
         "batches of different sizes comparable.",
-        "p = 1 时 −log p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取平均后，不同大小的批次"
+        "p = 1 时 −ln p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取平均后，不同大小的批次"
         "可以比较。",
     ),
     why_back=Words(

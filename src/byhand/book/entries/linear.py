@@ -38,12 +38,34 @@ entry = Entry(
         "directions. All tokens share W.",
         "每个结果都是该行与 W 的一列的点积，两者方向越接近，结果越大。所有词元共用同一个 W。",
     ),
-    why_back=Words(
-        "x[i] is multiplied by W[i,j] in every result j, so ∂x[i] adds up over j. Every row uses the same weights "
-        "and biases, so their gradients add up over the rows.",
-        "x[i] 在每个结果 j 中都与 W[i,j] 相乘，所以 ∂x[i] 对 j 求和。每一行都用同样的权重与偏置，"
-        "所以它们的梯度对各行求和。",
-    ),
+    why_back_of={
+        "x": Words(
+            "x[t,i] is multiplied by W[i,j] in every result j of its row, so ∂x[t,i] adds up ∂y[t,j] × W[i,j] "
+            "over j.",
+            "x[t,i] 在所在行的每个结果 j 中都与 W[i,j] 相乘，所以 ∂x[t,i] 是 ∂y[t,j] × W[i,j] 对 j 求和。",
+        ),
+        "weight": Words(
+            "Every row t uses the same W[i,j], times x[t,i], so ∂W[i,j] adds up x[t,i] × ∂y[t,j] over the rows.",
+            "每一行 t 都用同一个 W[i,j] 去乘 x[t,i]，所以 ∂W[i,j] 是 x[t,i] × ∂y[t,j] 对各行求和。",
+        ),
+        "bias": Words(
+            "Every row adds the same b[j], so ∂b[j] adds up ∂y[t,j] over the rows.",
+            "每一行都加上同一个 b[j]，所以 ∂b[j] 是 ∂y[t,j] 对各行求和。",
+        ),
+    },
+    why_back_of_row={
+        "x": Words(
+            "x[i] is multiplied by W[i,j] in every result j, so ∂x[i] adds up ∂y[j] × W[i,j] over j.",
+            "x[i] 在每个结果 j 中都与 W[i,j] 相乘，所以 ∂x[i] 是 ∂y[j] × W[i,j] 对 j 求和。",
+        ),
+        "weight": Words(
+            "W[i,j] is multiplied by x[i] in y[j], so ∂W[i,j] = x[i] × ∂y[j].",
+            "在 y[j] 中，W[i,j] 与 x[i] 相乘，所以 ∂W[i,j] = x[i] × ∂y[j]。",
+        ),
+        "bias": Words(
+            "b[j] is added once in y[j], so ∂b[j] = ∂y[j].", "b[j] 在 y[j] 中加了一次，所以 ∂b[j] = ∂y[j]。"
+        ),
+    },
     without=((" + b", ""),),
     place=("stream", 3),
     asked=(

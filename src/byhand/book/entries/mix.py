@@ -27,9 +27,9 @@ entry = Entry(
         "用这些权重对值求加权平均。",
     ),
     why=Words(
-        "Each token collects values in proportion to its weights. This is the only step in which information moves "
-        "between tokens.",
-        "每个词元按权重收集各词元的值。只有这一步让信息在词元之间传递。",
+        "Each token collects values in proportion to its weights. The scores decided how much; here the content "
+        "itself moves from token to token.",
+        "每个词元按权重收集各词元的值。分数只决定取多少；到了这一步，内容本身才从一个词元传到另一个词元。",
     ),
     why_back=Words(
         "V[s] contributes to Y[t] with the factor P[t,s], and P[t,s] with the factor V[s]: two matrix products "

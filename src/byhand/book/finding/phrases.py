@@ -70,7 +70,7 @@ def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:
         yield words.en, TOLD
         yield words.zh, TOLD
     if entry := ENTRIES.get(finding.name):
-        for words in filter(None, (entry.goal, entry.why, entry.why_back)):
+        for words in filter(None, (entry.goal, entry.why, entry.why_back, *entry.why_back_of.values())):
             yield words.en, TOLD
             yield words.zh, TOLD
     if finding.kind == "guide":

@@ -85,8 +85,7 @@ class _ApplicationBack:
 
     def step(self) -> Step:
         """Return it as a step."""
-        made = tuple(self.made.values())
-        read = self._read()
+        made, read, why = tuple(self.made.values()), self._read(), self._why()
         known, wanted = (list(dict.fromkeys(array.label for array in arrays)) for arrays in (self.known, made))
         return Step(
             Words(f"Derivative: {self.finding.title.en}", f"导数：{self.finding.title.zh}"),
@@ -102,12 +101,21 @@ class _ApplicationBack:
                 "numbers.",
                 f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即这些数变化时损失变化多少。",
             ),
-            why=self.formula.in_words(self.entry.why_back),
-            reason=self.entry.why_back,
+            why=self.formula.in_words(why),
+            reason=why,
             inputs=(*self.known, *read),
             arrays=made,
             origin=(self.gradients, self.back),
         )
+
+    def _why(self) -> Words | None:
+        """Return the reasons for the derivatives that the step makes."""
+        of_each = self.entry.why_back_of
+        if self.inputs[0].data.ndim == 1:
+            of_each = self.entry.why_back_of_row or of_each
+        names = [self.equation.inputs[slot].name for slot in self.made]
+        said = [of_each[name] for name in names if name in of_each]
+        return Words(" ".join(x.en for x in said), "".join(x.zh for x in said)) if said else self.entry.why_back
 
     def _read(self) -> tuple[Array, ...]:
         """Return the arrays of the forward pass and the settings whose letters stand in the derivative's formula."""

@@ -58,13 +58,14 @@ class StepFormula:
         return in_letters(self.on_paper(latex), self.letters)
 
     def in_words(self, words: Words | None) -> Words | None:
-        """Return a reason in the letters of the step: x[i], ∂x and, if it is no word, x."""
+        """Return a goal or a reason in the letters of the step: x[i], ∂x and, if it is no word, x; "of A" is none."""
         if words is None:
             return None
         spelled = {label(symbol): label(letter) for symbol, letter in self.letters.items() if label(letter)}
         symbols = "|".join(sorted(map(re.escape, spelled), key=len, reverse=True))
+        word = r"(?<!of )[aAI]\b(?! [的与])"
         whole = re.compile(
-            rf"(?<![\w'’])(?:(?<=∂)(?:{symbols})|(?:{symbols})(?=\[)|(?![aAI]\b)(?:{symbols}))(?![\w\u0302'’])"
+            rf"(?<![\w'’])(?:(?<=∂)(?:{symbols})|(?:{symbols})(?=\[)|(?!{word})(?:{symbols}))(?![\w\u0302'’])"
         )
         return Words(*(whole.sub(lambda found: spelled[found[0]], text) for text in (words.en, words.zh)))
 

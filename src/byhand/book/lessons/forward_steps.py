@@ -142,7 +142,7 @@ def _step(
         rows_of(results),
         latex=latex,
         stem=equation.name,
-        goal=here.goal if here else entry.goal,
+        goal=here.goal if here else formula.in_words(entry.goal),
         why=(here.why if here else None) or formula.in_words(entry.why),
         reason=(here.why if here else None) or entry.why,
         inputs=(*inputs, *known),

@@ -35,16 +35,16 @@ MODEL: Roles = {
     ("layer_norm", "ln_1"): Role(
         Words("before attention", "注意力之前"),
         Words(
-            "Bring each token's vector to mean 0 and variance 1 before attention reads it.",
-            "在注意力读取之前，把每个词元的向量调整为均值 0、方差 1。",
+            "Bring each token's vector to mean μ = 0 and variance σ² = 1 before attention reads it.",
+            "在注意力读取之前，把每个词元的向量调整为均值 μ = 0、方差 σ² = 1。",
         ),
         ONE_SCALE,
     ),
     ("layer_norm", "ln_2"): Role(
         Words("before the MLP", "前馈网络之前"),
         Words(
-            "Bring each token's vector to mean 0 and variance 1 before the MLP reads it.",
-            "在前馈网络读取之前，把每个词元的向量调整为均值 0、方差 1。",
+            "Bring each token's vector to mean μ = 0 and variance σ² = 1 before the MLP reads it.",
+            "在前馈网络读取之前，把每个词元的向量调整为均值 μ = 0、方差 σ² = 1。",
         ),
         ONE_SCALE,
     ),
@@ -59,16 +59,16 @@ MODEL: Roles = {
     ("layer_norm", "ln_1", "alone"): Role(
         Words("after attention", "注意力之后"),
         Words(
-            "Bring each token's vector back to mean 0 and variance 1 after attention was added to it.",
-            "加上注意力的结果之后，把每个词元的向量重新调整为均值 0、方差 1。",
+            "Bring each token's vector back to mean μ = 0 and variance σ² = 1 after attention was added to it.",
+            "加上注意力的结果之后，把每个词元的向量重新调整为均值 μ = 0、方差 σ² = 1。",
         ),
         STREAM_OF_ONE_SCALE,
     ),
     ("layer_norm", "ln_2", "alone"): Role(
         Words("after the MLP", "前馈网络之后"),
         Words(
-            "Bring each token's vector back to mean 0 and variance 1 after the MLP was added to it.",
-            "加上前馈网络的结果之后，把每个词元的向量重新调整为均值 0、方差 1。",
+            "Bring each token's vector back to mean μ = 0 and variance σ² = 1 after the MLP was added to it.",
+            "加上前馈网络的结果之后，把每个词元的向量重新调整为均值 μ = 0、方差 σ² = 1。",
         ),
         STREAM_OF_ONE_SCALE,
     ),

@@ -77,10 +77,16 @@ class Working:
             if term.source is None:
                 if "/" in term.label:  # a slope without arithmetic of its own
                     return arithmetic.number(term)
-                return self.formula.in_label(arithmetic.letter(term))
+                return (
+                    self._label(term, index) if "[" in term.label else self.formula.in_label(arithmetic.letter(term))
+                )
             which, at = term.source
-            name = self.labels[which] or self.formula.in_label(term.label.partition("[")[0])
-            return place(name, at, self.data[which].shape)
+            shape = self.data[which].shape
+            if name := self.labels[which]:
+                return place(name, at, shape)
+            if len(shape) > 1 and shape[-1] == 1:  # one number for each row: rstd[0]
+                shape, at = shape[:-1], at[:-1]
+            return place(self.formula.in_label(term.label.partition("[")[0]), at, shape)
 
         return leaf
 

@@ -13,7 +13,7 @@ from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.examples import __name__ as home
 from byhand.book.lessons.lesson import Array, Lesson, Step
 from byhand.book.lessons.naming import short
-from byhand.book.live.graph import Cells, LessonGraph, Link, Loss
+from byhand.book.live.graph import LessonGraph, Loss, Numbered, StepLink
 from byhand.book.live.intermediate import intermediate, saved_term
 from byhand.book.live.program import Program
 from byhand.book.numbers import closed_form
@@ -76,9 +76,9 @@ class Collector:
         self._uses: dict[tuple[int, str], list[int]] = {}
         self._walked: list[Any] = []
         for step in lesson.steps:
-            self.graph.links.append(self._link(step, *step.origin) if step.origin else Link())
+            self.graph.links.append(self._link(step, *step.origin) if step.origin else StepLink())
 
-    def _link(self, step: Step, where: Any, what: Any) -> Link:
+    def _link(self, step: Step, where: Any, what: Any) -> StepLink:
         """Return the arrays of a step, once its pass is collected."""
         if isinstance(what, Application):
             self._pass(where)
@@ -88,17 +88,17 @@ class Collector:
             read = [self._known[id(where), where.name(t)] for t in what.inputs]
             self._label(read, step.inputs)
             self._label(made, step.arrays)
-            return Link((*read, *self._kept(what, step, read)), made)
+            return StepLink((*read, *self._kept(what, step, read)), made)
         self._way_back(where)
         if not isinstance(what, BackwardStep):
-            return Link(tuple(self._uses[id(where), what]), (self._gradient(where, what),))
+            return StepLink(tuple(self._uses[id(where), what]), (self._gradient(where, what),))
         results = where.trace.result_names(what.node)
         read = [self._gradient(where, name) for name in results]
         read += [self._known[id(where.trace), name] for name in (*map(where.trace.name, what.node.inputs), *results)]
         read += [place for key, place in self._known.items() if key[0] == id(what) and isinstance(key[1], int)]
         made = [place for key, place in self._known.items() if key[0] == id(what) and isinstance(key[1], str)]
         self._label(made, step.arrays)
-        return Link(tuple(read), tuple(made))
+        return StepLink(tuple(read), tuple(made))
 
     def _label(self, places: Iterable[int], arrays: Iterable[Array]) -> None:
         """Call arrays as the lesson's labels of their numbers do, where a step first says it."""
@@ -226,7 +226,7 @@ class Collector:
         return place
 
 
-def _reader(arrays: list[Cells]) -> Callable[[Term], int | None]:
+def _reader(arrays: list[Numbered]) -> Callable[[Term], int | None]:
     """Return the function that finds a leaf's cell; the learning rate stands in terms as a constant with its name."""
     settings = {cells.name: cells for cells in arrays if not cells.data.shape}
 
@@ -239,7 +239,7 @@ def _reader(arrays: list[Cells]) -> Callable[[Term], int | None]:
     return cell
 
 
-def _is_same(cells: Cells, name: str, data: np.ndarray) -> bool:
+def _is_same(cells: Numbered, name: str, data: np.ndarray) -> bool:
     """Return whether a given array is this earlier one: the same object, or the same numbers of the same name."""
     own = f"∂{name.removesuffix('.gradient')}" if name.endswith(".gradient") else name
     return cells.data is data or (cells.name == own and np.array_equal(cells.data, data))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from byhand.book.lessons.lesson import Number, Step
-from byhand.book.live.graph import Cells, LessonGraph, Link
+from byhand.book.lessons.letters import IN_ARITHMETIC, MEAN
+from byhand.book.live.graph import LessonGraph, Numbered, StepLink
 from byhand.book.live.program import Form
 from byhand.book.words.language import say
 from byhand.tracing.answers import finite
 
+MEAN_AND_VARIANCE = {"mean": MEAN["layer_norm"]}
 MOST_PARTS = 40  # that one element names, so that an element which is not worked is not looked for in all numbers
 
 
@@ -47,7 +50,7 @@ def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
             "title": graph.lesson.title.said(lang),
             "arrays": [[a.label or a.name, list(a.shape), a.first, _kind(a)] for a in graph.arrays],
             "values": graph.numbers,
-            "forms": [form.as_json() for form in forms],
+            "forms": [_named(form).as_json() for form in forms],
             "programs": programs,
             "steps": steps,
             "words": list(words),
@@ -56,11 +59,17 @@ def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
     )
 
 
-def _kind(array: Cells) -> str:
+def _named(form: Form) -> Form:
+    """Return a form whose labelled parts are called as the lesson's tables call them: σ², not var."""
+    own = IN_ARITHMETIC | (MEAN_AND_VARIANCE if any(label == "var" for _, label in form.labels) else {})
+    return replace(form, labels=tuple((at, own.get(label, label)) for at, label in form.labels))
+
+
+def _kind(array: Numbered) -> str:
     return "free" if array.is_free else "index" if array.data.dtype.kind in "iu" else ""
 
 
-def places(graph: LessonGraph, step: Step, link: Link) -> list[tuple[int, int]]:
+def places(graph: LessonGraph, step: Step, link: StepLink) -> list[tuple[int, int]]:
     """Return the cell and the register of each of a step's numbers; -1 for a number that no array has.
 
     Before an element come the parts that it names and no earlier one did. An element is known by its index and value.

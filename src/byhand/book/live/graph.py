@@ -18,7 +18,7 @@ from byhand.book.live.program import Program
 
 
 @dataclass
-class Cells:
+class Numbered:
     """An array of the graph, its numbers in one row, from the cell `first` on.
 
     name      as the lesson calls it; "" for one that the forward pass keeps
@@ -50,7 +50,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Link:
+class StepLink:
     """The arrays that a step of the lesson reads, with those that it keeps, and the arrays that it makes."""
 
     reads: tuple[int, ...] = ()
@@ -70,8 +70,8 @@ class LessonGraph:
     """A lesson as arrays in the order of computation, what each of its steps reads and makes, and its losses."""
 
     lesson: Lesson
-    arrays: list[Cells] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    arrays: list[Numbered] = field(default_factory=list)
+    links: list[StepLink] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
 
     @property
@@ -86,7 +86,9 @@ class LessonGraph:
 
     def add(self, name: str, data: Any) -> int:
         """Append a given array, and return its place."""
-        array = Cells(name, np.asarray(data), self.arrays[-1].first + self.arrays[-1].data.size if self.arrays else 0)
+        array = Numbered(
+            name, np.asarray(data), self.arrays[-1].first + self.arrays[-1].data.size if self.arrays else 0
+        )
         array.is_free = array.data.dtype.kind == "f" and bool(name and np.any(data))
         self.arrays.append(array)
         return len(self.arrays) - 1

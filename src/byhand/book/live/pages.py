@@ -18,12 +18,12 @@ import numpy as np
 from byhand.book.lessons.lesson import Array
 from byhand.book.live.collecting import graph
 from byhand.book.live.export import as_json
-from byhand.book.live.graph import Cells, LessonGraph
+from byhand.book.live.graph import LessonGraph, Numbered
 from byhand.book.numbers import closed_form
 from byhand.errors import ByhandError
 
 BLOCK = re.compile(r"(<!-- generated: (lesson|given) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-STEP = re.compile(r"^\*\*(\d+)\.\*\* ", re.MULTILINE)
+STEP = re.compile(r"^\*\*([A-Z]?)(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
 LINES = re.compile(r" \\\\\[4pt\]\n")
@@ -77,11 +77,11 @@ def _section(body: str, name: str, step: int = 0) -> str:
 def _steps(found: LessonGraph, body: str, brief: bool, name: str) -> str:
     """Mark each step of a lesson's block."""
     pieces = STEP.split(body)
-    if len(pieces) < 3:
+    if len(pieces) < 4:
         raise ByhandError(f"a block of the lesson {name} has no numbered step. Correct STEP in {__name__}.")
     marked = []
-    for number, content in zip(map(int, pieces[1::2]), pieces[2::2], strict=True):
-        marked.append(_section(f"**{number}.** " + _step(found, number, content, brief), name, number))
+    for letter, number, content in zip(pieces[1::3], map(int, pieces[2::3]), pieces[3::3], strict=True):
+        marked.append(_section(f"**{letter}{number}.** " + _step(found, number, content, brief), name, number))
     return pieces[0] + "".join(marked)
 
 
@@ -115,12 +115,12 @@ def _whole(found: LessonGraph, places: tuple[int, ...]) -> Iterator[Shown]:
         yield from _blocks(place, found.arrays[place])
 
 
-def _equal(cells: Cells, data: np.ndarray) -> bool:
+def _equal(cells: Numbered, data: np.ndarray) -> bool:
     own = np.asarray(cells.data, dtype=np.float64).ravel()
     return own.size == data.size and np.allclose(own, data.ravel(), rtol=1e-9, atol=1e-15)
 
 
-def _blocks(place: int, cells: Cells) -> Iterator[Shown]:
+def _blocks(place: int, cells: Numbered) -> Iterator[Shown]:
     """Yield an array's matrices, one for each place along the axes before the last two."""
     data = np.asarray(cells.data, dtype=np.float64).reshape(cells.shape)
     if data.ndim < 3:
@@ -198,7 +198,7 @@ def _plain(latex: str) -> str:
     power = re.fullmatch(r"(?:(.+) × )?10\^\((−\d+)\)", written.replace("inf", "∞"))
     if power:
         return f"{power[1] or 1}e{power[2]}"
-    return re.sub(r"\((\w+)\)", r"\1", written.replace("inf", "∞"))
+    return re.sub(r"\((\w+)\)", r"\1", written.replace("inf", "∞").replace("log(", "ln("))
 
 
 def _written(latex: str) -> str:

@@ -164,7 +164,7 @@ def _latex(node: ast.expr, tightness: int) -> str:
         case ast.Call(func=ast.Name(id="erf"), args=[inner]):
             return rf"\mathrm{{erf}}\left({_latex(inner, 0)}\right)"
         case ast.Call(func=ast.Name(id=name), args=[inner]):
-            alone = isinstance(inner, ast.Constant)
+            alone, name = isinstance(inner, ast.Constant), "ln" if name == "log" else name
             return rf"\{name} {_latex(inner, 4)}" if alone else rf"\{name}\left({_latex(inner, 0)}\right)"
     raise ByhandError(f"{ast.unparse(node)!r} is no number. {HOW}")
 

@@ -15,7 +15,9 @@ from byhand.book.words.language import Words
 from byhand.tracing.gradients import Gradients
 
 CELL = (62, 22)
-MADE = dict(zip(GRAPH, ("", "", "a × b", "c + a", f"d − {START['goal']}", "{0} × {0}"), strict=True))
+MADE: dict[str, str] = dict(
+    zip(map(str, GRAPH), ("", "", "a × b", "c + a", f"d − {START['goal']}", "{0} × {0}"), strict=True)
+)
 LINKS = (
     Link("a", "c", "right", "left"), Link("b", "c", "right", "left"), Link("a", "d", "right", "top"),
     *(Link(one, other, "right", "left") for one, other in pairwise(GRAPH[2:])),

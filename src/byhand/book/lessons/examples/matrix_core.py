@@ -63,8 +63,9 @@ ROLES: dict[tuple[str, ...], Role] = {
     ("matmul", "z"): Role(
         Words("the row of logits", "用来预测的一行"),
         Words(
-            "Take row 0 of the output as logits: a score for each of two tokens.",
-            "取输出的第 0 行作为 logits：两个词元各一个分数。",
+            "Take row 0 of the output as logits: a score for each of two tokens. Here column 0 stands for token 0 "
+            "and column 1 for token 1.",
+            "取输出的第 0 行作为 logits：两个词元各一个分数。这里第 0 列对应词元 0，第 1 列对应词元 1。",
         ),
         Words(
             "A real model has one more weight matrix here, the LM head. It turns the columns into a score for each "
@@ -81,10 +82,10 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
             f"由 W_{_letter} 的梯度得到改变量：负的学习率乘以梯度。",
         ),
         Words(
-            "The gradient points in the direction in which the loss grows fastest, so the step goes the opposite "
-            "way. The learning rate keeps it short: a gradient is accurate only near the point where it was "
-            "computed.",
-            "梯度指向损失增大最快的方向，所以权重朝反方向更新。学习率使步长保持很小：梯度只在计算它的那一点附近才准确。",
+            "The gradient points in the direction in which the loss grows fastest (take this on trust), so the step "
+            "goes the opposite way. The learning rate keeps it short: a gradient is accurate only near the point "
+            "where it was computed.",
+            "梯度指向损失增大最快的方向（这一点请先接受），所以权重朝反方向更新。学习率使步长保持很小：梯度只在计算它的那一点附近才准确。",
         ),
     )
     ROLES["add", f"W_{_letter}'"] = Role(

@@ -33,7 +33,7 @@ START: dict[str, Any] = {
     "a": 2, "b": 3, "goal": 5, "nudge": "1/100", "rate": "1/100",
     "x": [[1, 2], [3, 4]], "W": [[5, 6], [7, 8]], "∂y": [[1, -1], [2, 1]],
 }  # fmt: skip
-GRAPH = ("a", "b", "c", "d", "e", "L")
+GRAPH = ("a", "b", "c", "d", "r", "L")
 ONE_WAY = ("counted only one of the two ways", "只算了两条路中的一条")
 OTHER = ("took the number that was nudged instead of the other factor", "取了被微调的数，而不是另一个因子")
 
@@ -51,14 +51,14 @@ def lesson(array: Maker) -> Content:
 
 
 def graph(array: Maker) -> Gradients:
-    """Return the graph c = a b, d = c + a, e = d - goal, L = e e, walked back."""
+    """Return the graph c = a b, d = c + a, r = d - goal, L = r r, walked back."""
     a, b = (Tensor(array([START[name]]), requires_grad=True, name=name) for name in "ab")
     away = Tensor(-array([START["goal"]]), name="−goal")
 
     def whole() -> Tensor:
         d = add(mul(a, b, name="c"), a, name="d")
-        e = add(d, away, name="e")
-        return mul(e, e, name="L")
+        r = add(d, away, name="r")
+        return mul(r, r, name="L")
 
     return settled_backward(Trace.of(whole), array([1]))
 
@@ -147,23 +147,23 @@ def _graph_steps(n: dict[str, Any], gradients: Gradients) -> Iterator[Step]:
     t, away = number_text, number_text(n["goal"])
     v = {name: gradients.trace.values[name][0] for name in GRAPH}
     d = {name: gradients.by_name[name][0] for name in GRAPH}
-    a, b, c, e = (t(v[name]) for name in "abce")
+    a, b, c, r = (t(v[name]) for name in "abcr")
     forward = (
         _number("c", f"{a} × {b}", v["c"]),
         _number("d", f"{c} + {a}", v["d"], Mistake("added b instead of a", "加成了 b", float(v["c"] + v["b"]))),
-        _number("e", f"{t(v['d'])} − {away}", v["e"]),
-        _number("L", f"{e} × {e}", v["L"]),
+        _number("r", f"{t(v['d'])} − {away}", v["r"]),
+        _number("L", f"{r} × {r}", v["L"]),
     )
     both_ways = (Mistake(*ONE_WAY, float(x)) for x in (d["c"] * v["b"], d["d"]))
     back = (
-        _number("∂e", f"{t(d['L'])} × ({e} + {e})", d["e"], Mistake(*ONE_WAY, float(v["e"]))),
-        _number("∂d", f"{t(d['e'])} × 1", d["d"]),
+        _number("∂r", f"{t(d['L'])} × ({r} + {r})", d["r"], Mistake(*ONE_WAY, float(v["r"]))),
+        _number("∂d", f"{t(d['r'])} × 1", d["d"]),
         _number("∂c", f"{t(d['d'])} × 1", d["c"]),
         _number("∂b", f"{t(d['c'])} × {a}", d["b"], Mistake(*OTHER, float(d["c"] * v["b"]))),
         _number("∂a", f"{t(d['c'])} × {b} + {t(d['d'])} × 1", d["a"], *both_ways),
     )
-    yield _step("forward", f"c = a × b,  d = c + a,  e = d − {away},  L = e × e", forward)
-    yield _step("back", "∂e = ∂L × (e + e),  ∂d = ∂e × 1,  ∂c = ∂d × 1,  ∂b = ∂c × a,  ∂a = ∂c × b + ∂d × 1", back)
+    yield _step("forward", f"c = a × b,  d = c + a,  r = d − {away},  L = r × r", forward)
+    yield _step("back", "∂r = ∂L × (r + r),  ∂d = ∂r × 1,  ∂c = ∂d × 1,  ∂b = ∂c × a,  ∂a = ∂c × b + ∂d × 1", back)
     yield _step("check", "∂x = (L(x + 0.01) − L(x − 0.01)) / 0.02", _checks(n, v))
     against = ("went with the gradient, not against it", "顺着梯度走了")
     new = {name: v[name] - n["rate"] * d[name] for name in "ab"}
@@ -186,7 +186,7 @@ def _checks(n: dict[str, Any], v: dict[str, Any]) -> Iterator[Number]:
     t, goal, h = number_text, n["goal"], n["nudge"]
     a, b, away = t(v["a"]), t(v["b"]), t(goal)
     ways: dict[str, tuple[Callable[[Any], Any], str]] = {
-        "e": (lambda e: e * e, "({0})²"),
+        "r": (lambda r: r * r, "({0})²"),
         "d": (lambda d: (d - goal) ** 2, f"({{0}} − {away})²"),
         "c": (lambda c: (c + v["a"] - goal) ** 2, f"({{0}} + {a} − {away})²"),
         "b": (lambda b: (v["a"] * b + v["a"] - goal) ** 2, f"({a} × {{0}} + {a} − {away})²"),

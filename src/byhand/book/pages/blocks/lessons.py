@@ -6,6 +6,7 @@ other elements are folded away.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -32,16 +33,23 @@ KEPT, NEW = Words("saved by the forward pass", "前向时保留"), Words("with t
 
 @block
 def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") -> str:
-    """The steps of a worked example, such as `2-5`; in the form `brief` only their results."""
+    """The steps of a worked example, such as `2-5`; in the form `brief` only their results.
+
+    Any other form is a capital letter before their numbers, where a page works two examples: `N` makes N2 to N5.
+    """
     whole = examples.make(name)
     first, _, last = steps.partition("-")
     numbers = range(int(first or 1), int(last or first or len(whole.steps)) + 1)
-    made: dict[str, list[int]] = {}
-    for n, step in enumerate(whole.steps, 1):
-        for array in step.arrays:
-            made.setdefault(array.letter, []).append(n)
+    brief = form == "brief"
+    named = [f"{'' if brief else form}{n}" for n in range(len(whole.steps) + 1)]
+    made: dict[str, list[str]] = {}
     told: set[Words] = set()
-    shown = [_step(page, lang, n, whole.steps[n - 1], made, told, form == "brief") for n in numbers]
+    shown = []
+    for n, step in enumerate(whole.steps, 1):
+        if n in numbers:
+            shown.append(_step(page, lang, named[n], step, made, told, brief))
+        for array in step.arrays:
+            made.setdefault(array.letter, []).append(named[n])
     return "\n\n".join(shown)
 
 
@@ -79,7 +87,7 @@ def looked_up(page: Path, lang: str) -> str:
 
 
 def _step(
-    page: Path, lang: str, number: int, step: Step, made: dict[str, list[int]], told: set[Words], brief: bool
+    page: Path, lang: str, number: str, step: Step, made: dict[str, list[str]], told: set[Words], brief: bool
 ) -> str:
     title = step.title.said(lang)
     if step.stem in registry:
@@ -90,7 +98,7 @@ def _step(
         return "\n\n".join([*parts, *_results(step, lang, brief)])
     if step.goal:
         parts.append(GOAL.said(lang) + step.goal.said(lang))
-    parts += [_formula(step, lang), *_put_in(step, lang, number, made), *_kept(step, lang)]
+    parts += [_formula(step, lang), *_put_in(step, lang, made), *_kept(step, lang)]
     parts += [*_worked(step, lang), *_results(step, lang)]
     if step.why and (reason := step.reason or step.why) not in told:
         told.add(reason)
@@ -103,13 +111,13 @@ def _formula(step: Step, lang: str) -> str:
     return display(translated(step.latex, lang)) if step.latex else f"> {say(step.formula, lang)}"
 
 
-def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> Iterator[str]:
-    """Yield the inputs' letters with the steps that made them, and the arrays."""
+def _put_in(step: Step, lang: str, made: dict[str, list[str]]) -> Iterator[str]:
+    """Yield the inputs' letters with the earlier steps that made them, and the arrays."""
     if not step.inputs:
         return
     origins = []
     for array in step.inputs:
-        before = [n for n in made.get(array.letter, []) if n < number]
+        before = made.get(array.letter, [])
         missing = KEPT if not array.name and array.data.ndim else NEW if array.name.startswith("after.") else GIVEN
         if array.letter.startswith(PARTIAL) and not array.data.ndim:
             missing = ONE
@@ -126,9 +134,24 @@ def _worked(step: Step, lang: str) -> Iterator[str]:
     chosen = [n for n in worth if n.whole or n in best]
     if chosen:
         yield _table(chosen, lang)
-    if len(worth) > len(chosen):
-        summary = Words(f"All {len(step.numbers)} numbers", f"全部 {len(step.numbers)} 个数").said(lang)
-        yield f"<details><summary>{summary}</summary>\n\n{_table(step.numbers, lang)}\n\n</details>"
+    work = [n for n in worth if n in chosen or not _is_nothing(n)]
+    if len(work) > len(chosen):
+        all_of_them = Words(f"All {len(work)} numbers", f"全部 {len(work)} 个数")
+        those = Words(
+            f"The {len(work)} numbers that take arithmetic; all others are copied or 0",
+            f"需要计算的 {len(work)} 个数；其余的照抄或为 0",
+        )
+        summary = (all_of_them if len(work) == len(step.numbers) else those).said(lang)
+        yield f"<details><summary>{summary}</summary>\n\n{_table(work, lang)}\n\n</details>"
+
+
+def _is_nothing(number: Number) -> bool:
+    """Return whether a number is 0 because all that it is made of is 0, or a sum with 0 alone."""
+    text = say(number.expression, "en")
+    if re.fullmatch(r"[^ (]+ [+−] 0|0 \+ [^ (]+", text):
+        return True
+    zero = r"\(?−?0(?: [+−] 0)*\)?"
+    return number.value == 0 and bool(re.fullmatch(rf"{zero}|.* × {zero}|{zero} [×/] .*", text))
 
 
 def _kept(step: Step, lang: str) -> Iterator[str]:

@@ -79,6 +79,26 @@ def nudged(*elements: str) -> Rows:
         yield f"`{written}`", losses, decimals((more - less) / (2 * NUDGE)), decimals(gradient)
 
 
+@table_block("Number|Arithmetic|Value", "数|算式|值")
+def nudged_score(row: str, column: str) -> Rows:
+    """What a nudge of one score changes: each weight of its row, and with these the loss."""
+    i, h = int(column), decimal(NUDGE)
+    p, slopes = (np.squeeze(x[name])[int(row)] for x, name in ((_core().trace.values, "P"), (_core().by_name, "P")))
+    parts = []
+    for j, weight in enumerate(p):
+        own = f"{h} × {decimal(weight)} − " if i == j else "−"
+        change = NUDGE * float(weight) * ((i == j) - float(p[i]))
+        yield f"`ΔP[{row},{j}]`", f"`{own}{h} × {decimal(p[i])} × {decimal(weight)}`", f"`{decimal(change)}`"
+        parts.append((f"{decimal(slopes[j])} × {_held(decimal(change))}", float(slopes[j]) * change))
+    total = decimal(sum(value for _, value in parts))
+    yield "`ΔL`", f"`{' + '.join(text for text, _ in parts)}`", f"`{total}`"
+    yield "`ΔL / h`", f"`{total} / {h}`", f"`{decimal(sum(value for _, value in parts) / NUDGE)}`"
+
+
+def _held(number: str) -> str:
+    return f"({number})" if number.startswith("−") else number
+
+
 @cache
 def _core() -> Gradients:
     array = numbers(exact=False)

@@ -61,7 +61,7 @@ def loss_meaning() -> Rows:
         yield f"{nats:.4g}", f"{nats / math.log(2):.3f}", candidates, p, f"{nats / chance:.1%}", words
 
 
-@table_block("Predicted p|Target y|−Σ y log p", "预测 p|目标 y|−Σ y log p")
+@table_block("Predicted p|Target y|−Σ y ln p", "预测 p|目标 y|−Σ y ln p")
 def loss_by_probability() -> Rows:
     """The loss of one prediction for a few probabilities of the true class, from the equation cross-entropy."""
     for p in (0.99, 0.7, 0.5, 0.1, 0.01):
