@@ -45,8 +45,8 @@ entry = Entry(
         "A dot product is large when two vectors point in similar directions. A sum of D products of random numbers "
         "is typically √D times as large as one of them (take this on trust). Dividing by √D takes that back, so "
         "softmax does not give nearly everything to one key.",
-        "两个向量的方向越接近，点积越大。D 个随机数的乘积相加，通常是单个乘积的 √D 倍（这一点请先接受）；除以 √D "
-        "就抵消了这一点，softmax 才不会把几乎全部权重给一个键。",
+        "两个向量的方向越接近，点积越大。点积是 D 个乘积之和；若各数是随机的，和的大小约为单个乘积的 √D "
+        "倍（这一点请先接受）；除以 √D 就抵消了这一点，softmax 才不会把几乎全部权重给一个键。",
     ),
     why_back=Words(
         "Q[t] contributes to S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D: two matrix "

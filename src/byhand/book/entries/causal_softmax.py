@@ -84,7 +84,8 @@ entry = Entry(
     why=Words(
         "The model learns to predict the next token and must not see it, so later keys get weight 0. "
         "Subtracting the maximum m changes no weight and keeps exp from overflowing.",
-        "模型要学会预测下一个词元，因此不能看到它：后面的键权重为 0。减去最大值 m 不改变权重，只是防止 exp 溢出。",
+        "模型要学会预测下一个词元，因此不能看到它：后面的键权重为 0。减去最大值 m 不改变权重，"
+        "只是避免 exp 的结果大到计算机存不下。",
     ),
     why_back=Words(
         "The weights of a row always sum to 1, so one can gain only what the others lose: the weighted mean "

@@ -52,8 +52,8 @@ entry = Entry(
     why_back=Words(
         "Every logit raises the loss at the rate of its own probability. The target's logit also lowers it at the "
         "rate 1. Together this is prediction minus target; the mean divides it by N.",
-        "每个 logit 都以自己的概率为比率使损失增大；目标的 logit 同时又以比率 1 使损失减小。合起来就是预测减目标，"
-        "取平均时再除以 N。",
+        "任何一个 logit 增大一点，损失就增大“它的概率”那么多倍；目标的 logit 还会使损失减小 1 倍。合起来就是"
+        "预测减目标，取平均时再除以 N。",
     ),
     on_paper=(
         r"L = \frac{1}{N} \sum_n -\ln p_{n,y_n}, \quad p_{n,v} = \frac{e^{z_{n,v}}}{\sum_u e^{z_{n,u}}}",

@@ -34,7 +34,7 @@ entry = Entry(
     why_back=Words(
         "V[s] contributes to Y[t] with the factor P[t,s], and P[t,s] with the factor V[s]: two matrix products "
         "again.",
-        "V[s] 以系数 P[t,s] 影响 Y[t]，P[t,s] 以系数 V[s] 影响 Y[t]：所以两个导数都是矩阵乘法。",
+        "V[s] 乘以 P[t,s] 进入 Y[t]，所以一个的梯度乘以另一个：两个导数都是矩阵乘法。",
     ),
     place=("attention", 9),
     asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",

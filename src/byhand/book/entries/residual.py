@@ -27,7 +27,7 @@ entry = Entry(
     why_back=Words(
         "The slope of a sum is 1 for both terms, so the derivative passes back along the stream unchanged, however "
         "deep the model is.",
-        "加法对两个加数的斜率都是 1，所以无论模型多深，导数都能沿残差流原样传回。",
+        "加法对两个加数的变化率都是 1，所以无论模型多深，梯度都能沿残差流原样传回。",
     ),
     place=("stream", 2),
     asked="x = x + attn(x), shortcut connection, identity path, vanishing gradients, 捷径连接, 恒等映射, 梯度消失",

@@ -56,7 +56,7 @@ entry = Entry(
         "whole. Subtracting the maximum m divides numerator and denominator by the same number, and keeps exp from "
         "overflowing.",
         "exp 使每个分数变为正数且保持大小顺序；再除以总和，就成为各自的份额。减去最大值 m 相当于分子、分母同"
-        "除以一个数，可防止 exp 溢出。",
+        "除以一个数，可避免 exp 的结果大到计算机存不下。",
     ),
     why_back=Words(
         "The weights always sum to 1, so one can gain only what the others lose: the weighted mean of ∂p is "

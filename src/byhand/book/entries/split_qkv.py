@@ -5,7 +5,7 @@ from byhand.book.words.language import Words
 
 entry = Entry(
     stem="split_qkv",
-    title_zh="拆分查询、键、值与多头",
+    title_zh="拆分出查询、键、值与各个头",
     meanings_zh={"x": "合并投影 H W_qkv + b_qkv 的结果"},
     result_zh="每个头的查询、键、值",
     inputs={"x": [[[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]]},

@@ -99,7 +99,7 @@ class _ApplicationBack:
             goal=Words(
                 f"From {', '.join(known)} to {', '.join(wanted)}: how much the loss changes with each of these "
                 "numbers.",
-                f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即这些数变化时损失变化多少。",
+                f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即所求的数每变化一点，损失变化多少倍。",
             ),
             why=self.formula.in_words(why),
             reason=why,
@@ -222,10 +222,10 @@ def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
             inputs=shares,
             arrays=(result,),
             origin=(gradients, tensor_name),
-            goal=Words(f"Add up what each use of {of} passed back.", f"把 {of} 每次使用时传回的梯度相加。"),
+            goal=Words(f"Add up what each use of {of} passed back.", f"{of} 用在几处，就把各处传回的梯度相加。"),
             why=Words(
                 f"A change in {of} affects the loss through every use at once, and small effects add up.",
-                f"{of} 的变化同时通过每一处使用影响损失，这些影响相加。",
+                f"{of} 一变，用到它的每一处都会影响损失，这些影响要相加。",
             ),
         )
     ]

@@ -135,7 +135,7 @@ POST_TITLE = Words("A post-norm block, as in the first Transformer", "后置归�
 START = Words(
     "A block, in the order in which it computes; x_mid and x_out are sums: what the sublayer returns is added to the "
     "stream. ",
-    "一个块，按计算顺序；x_mid 与 x_out 是求和：子层的结果加到残差流上。",
+    "一个块，按计算顺序；x_mid 与 x_out 是相加的结果：子层的结果加到残差流上。",
 )
 
 

@@ -44,7 +44,7 @@ def lesson(array: Maker) -> Content:
     intro = Words(
         "A gradient is change per change. Nudge a number, watch L, and divide. Every rule of the backward pass comes "
         "from this.",
-        "梯度就是“变化之比”：把一个数微调一点，看 L 变多少，再相除。反向传播的每条规则都由此而来。",
+        "梯度就是变化率：把一个数微调一点，看 L 变多少，再相除。反向传播的每条规则都由此而来。",
     )
     steps = (*_rules(n), *_graph_steps(n, graph(array)), *_matrix_steps(array, n["nudge"]))
     return intro, steps, tuple((name, grid(numbers)) for name, numbers in n.items())

@@ -52,7 +52,7 @@ def slopes(page: Path, lang: str, name: str, *at: str) -> str:
     def slope(x: float) -> float:
         return (function(x + NUDGE) - function(x - NUDGE)) / (2 * NUDGE)
 
-    return _across(lang, at, ((inline(latex), function), (Words("change per change", "变化之比"), slope)))
+    return _across(lang, at, ((inline(latex), function), (Words("change per change", "变化率"), slope)))
 
 
 def _across(lang: str, at: tuple[str, ...], rows: tuple[tuple[object, Callable[[float], float]], ...]) -> str:

@@ -29,7 +29,7 @@ def path(page: Path, lang: str, name: str) -> str:
         Words(
             f"**To run the commands:** `{SET_UP}` once, in a copy of the project, and `{ACTIVATE}` in each new "
             f"terminal ([more]({relative(page, ROOT / 'README.md')}#two-commands))",
-            f"**要运行命令**：在项目的副本里执行一次 `{SET_UP}`，以后每开一个终端执行 `{ACTIVATE}`"
+            f"**若要运行命令**：先在下载的项目文件夹里执行一次 `{SET_UP}`，以后每打开一个终端，执行 `{ACTIVATE}`"
             f"（[详见]({relative(page, ROOT / 'README.zh-CN.md')}#两条命令)）",
         ),
     ]

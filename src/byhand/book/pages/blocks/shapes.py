@@ -68,7 +68,7 @@ def sizes() -> Rows:
     counted = {
         "B": Words("sequences in a batch", "一个批次中的序列数"),
         "T": Words("tokens in a sequence", "一条序列的词元数"),
-        "C": Words("columns of a token's vector", "每个词元的向量的列数"),
+        "C": Words("columns of a token's vector", "每个词元向量的列数"),
         "H": Words("attention heads", "注意力头数"),
         "D": Words("columns of a head, C / H", "每个头的列数，即 C / H"),
         "F": Words("features of the MLP", "前馈网络的特征数"),
