@@ -34,7 +34,6 @@ ENDINGS = re.compile(
     r"(?:ization|isation|izing|ising|ized|ised|izes|ises|ize|ise|izer|iser|ations?|ators?|ated?|ating|"
     r"ings?|ers?|ors?|ies|ied|ed|es|s|e|ly|y)$"
 )
-CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{3})")
 
 
 class Han:
