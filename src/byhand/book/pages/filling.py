@@ -4,6 +4,18 @@
     ... replaced by the result of the block `reference` for `layer_norm`, in the language of the page ...
     <!-- end -->
 
+A part of one page is a template: its words in the page's own language, its numbers expressions (`templates.py`).
+
+    <!-- generated:
+    | Text | Bytes |
+    | --- | --- |
+    {% for text in ("to be", "naïve") %}
+    | `{{ text }}` | {{ bytes_of(text)|length }} |
+    {% endfor %}
+    -->
+    ... replaced by what the template says ...
+    <!-- end -->
+
 A number inside a sentence is an expression: a lesson, an element of one of its arrays, and with how many digits.
 
     attends with <!-- = paper-gpt attn.weights[2,1] 3 -->0.695<!-- . --> of its weight
@@ -22,12 +34,15 @@ from byhand.book.finding.source import repository
 from byhand.book.finding.stored import INDEX
 from byhand.book.pages.blocks import BLOCKS
 from byhand.book.pages.blocks.arrays import value
+from byhand.book.pages.templates import rendered
 from byhand.book.pictures import PICTURES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
 COMMAND = "python -m byhand.book.pages"
-MARK = re.compile(r"(<!-- generated: (?P<block>[^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+MARK = re.compile(
+    r"(<!-- generated:(?: (?P<block>[^\n]+?) |\n(?P<template>.*?)\n)-->\n).*?(<!-- end -->)", re.DOTALL
+)
 INSIDE = re.compile(r"(<!-- = (?P<asked>[^\n]+?) -->)[^\n]*?(<!-- \. -->)")
 
 
@@ -51,19 +66,28 @@ def language(page: Path) -> str:
     return "zh" if page.name.endswith(PAGE.zh) else "en"
 
 
+def as_read(text: str) -> str:
+    """Return a page's text without its templates, as readers see it."""
+    return MARK.sub(lambda mark: mark[0] if mark["block"] else mark[0].removeprefix(mark[1]), text)
+
+
 def filled(page: Path) -> str:
     """Return the page's text with every block and number regenerated; ByhandError for an unknown one."""
+    text = page.read_text(encoding="utf-8")
 
     def fill(mark: re.Match[str]) -> str:
+        if mark["template"] is not None:
+            said = rendered(mark["template"], page, text.count("\n", 0, mark.start()) + 1, language(page))
+            return f"{mark[1]}\n{said}\n\n{mark[4]}"
         kind, *arguments = mark["block"].split()
         if kind not in BLOCKS:
             raise ByhandError(f"{page.name} asks for a block {kind!r}. Use one of {', '.join(sorted(BLOCKS))}.")
-        return f"{mark[1]}\n{BLOCKS[kind](page, language(page), *arguments)}\n\n{mark[3]}"
+        return f"{mark[1]}\n{BLOCKS[kind](page, language(page), *arguments)}\n\n{mark[4]}"
 
     def said(mark: re.Match[str]) -> str:
         return f"{mark[1]}{value(*mark['asked'].split())}{mark[3]}"
 
-    return INSIDE.sub(said, MARK.sub(fill, page.read_text(encoding="utf-8")))
+    return INSIDE.sub(said, MARK.sub(fill, text))
 
 
 def stale() -> Iterator[tuple[Path, str]]:

@@ -16,7 +16,7 @@ from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Number, Step
 from byhand.book.lessons.letters import PARAMETERS, PARTIAL, letter
 from byhand.book.lessons.text import worked
-from byhand.book.pages.blocks.arrays import called, displayed, given_lines, matrix_of, quiet
+from byhand.book.pages.blocks.arrays import called, displayed, given_lines, quiet
 from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation, table
 from byhand.book.practice.selection import telling
 from byhand.book.words.language import Words, say
@@ -72,18 +72,6 @@ def given(page: Path, lang: str, name: str) -> str:
         return lines
     names = Words(", ", "、 ").said(lang).join(named)
     return f"{lines}\n\n{Words('In the code: ', '代码中： ').said(lang)}{names}"
-
-
-@block
-def looked_up(page: Path, lang: str) -> str:
-    """The rows that the paper model's tokens and positions select, and their sums."""
-    steps = examples.make("paper-gpt").steps
-    arrays = {array.name: array.data for step in steps for array in (*step.inputs, *step.arrays)}
-    lines = []
-    for t, token in enumerate(arrays["tokens"].tolist()):
-        e, at, x = (matrix_of(row) for row in (arrays["wte"][token], arrays["wpe"][t], arrays["x"][t]))
-        lines.append(rf"X_{t} = W_{{te}}[{token}] + W_{{pe}}[{t}] = {e} + {at} = {x}")
-    return display_lines(lines)
 
 
 def _step(

@@ -19,7 +19,7 @@ from byhand.errors import ByhandError
 from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
 
-MEND = "Correct LINES or LOOP in src/byhand/book/pages/blocks/steps.py, or the model."
+MEND = "Correct LINES in src/byhand/book/pages/blocks/steps.py, or the model."
 
 # Formula, callee, name of its result in a pass, names of the tensors that it reads
 Line = tuple[str, str, str, tuple[str, ...]]
@@ -69,40 +69,6 @@ APPLIED = {
     "self.norm.apply": "layer_norm", "self.attention.apply": "causal_self_attention", "activation": "gelu",
 }  # fmt: skip
 """The equation that a layer's call applies in the default model."""
-SESSION = "runtimes/numpy/session.py:NumpySession.step"
-LOOP: tuple[tuple[str, str, str, Words], ...] = (
-    (
-        r"y_t = x_{t+1}",
-        "runs/trainer.py:Trainer.batches",
-        "self.train.sample_batch",
-        Words("tokens and targets, each [B, T]", "输入与目标，各为 [B, T]"),
-    ),
-    (
-        r"\alpha_t",
-        "runs/trainer.py:Trainer.update",
-        "learning_rate",
-        Words("the learning rate of this step", "这一步的学习率"),
-    ),
-    (
-        r"\partial \theta \leftarrow 0",
-        SESSION,
-        "self.model.zero_grad",
-        Words("no parameter has a gradient", "所有参数的梯度清零"),
-    ),
-    (r"L(\theta)", SESSION, "self.model.loss", Words("the loss, one number", "损失，一个数")),
-    (
-        r"\partial \theta \leftarrow \partial \theta + \mathrm{vjp}",
-        SESSION,
-        "loss.backward",
-        Words("a gradient for each parameter, of its shape", "每个参数的梯度，形状与参数相同"),
-    ),
-    (
-        r"\theta \leftarrow \theta'",
-        SESSION,
-        "self.optimizer.clipped_step",
-        Words("new parameters and moments; the gradient's norm", "新的参数与矩；梯度的范数"),
-    ),
-)
 SIZES = {"B": 2, "T": 3, "H": 5, "D": 7, "C": 35, "3C": 105, "F": 11, "V": 13}  # all different, so each names an axis
 
 
@@ -134,16 +100,8 @@ def steps(page: Path, lang: str, *parts: str) -> str:
 
 
 @block
-def training_steps(page: Path, lang: str) -> str:
-    """One training step of the NumPy runtime: formula, call, place in the source, result."""
-    rows = [
-        (inline(formula), " <br> ".join(_called(page, given, called)), out) for formula, given, called, out in LOOP
-    ]
-    return table(Words("Formula|Call, and its place|What comes out", "公式|调用及其位置|得到什么"), rows, lang)
-
-
-def _called(page: Path, given: str, called: str) -> tuple[str, str]:
-    """Return the only call of this name in a definition as it is written, and a link to it."""
+def call(page: Path, lang: str, given: str, called: str) -> str:
+    """The only call of this name in a definition, as it is written, and a link to it."""
     path, definition = located(given)
     inside = ast.walk(source.statement(path, definition))
     found = [node for node in inside if isinstance(node, ast.Call) and ast.unparse(node.func) == called]
@@ -153,7 +111,7 @@ def _called(page: Path, given: str, called: str) -> tuple[str, str]:
             f"{len(found)} calls of that name. {MEND}"
         )
     (call,) = found
-    return f"`{shown_call(call)}`", link(page, f"{source.shown(path)}:{call.lineno}")
+    return f"`{shown_call(call)}` <br> {link(page, f'{source.shown(path)}:{call.lineno}')}"
 
 
 @cache
