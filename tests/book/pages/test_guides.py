@@ -62,12 +62,14 @@ def test_breakpoints_are_lines_that_run(suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_breakpoints_are_reached_once_each_and_in_order(suffix, tmp_path):
+def test_breakpoints_are_reached_in_order_and_show_what_the_page_says(suffix, tmp_path):
     page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
     begin, *stops = re.findall(r"^t?break (\S+):(\d+)$", page, re.MULTILINE)
     command = re.search(r"^python (-m pdb .*) --out \S+$", page, re.MULTILINE)
     assert command is not None
-    typed = re.findall(r"^(t?break .*|continue)$", page, re.MULTILINE) + ["continue"] * len(stops) + ["quit"]
+    looked = [re.findall("`((?:p |next)[^`]*)`", line) for line in re.findall(r"^\d+\. .*", page, re.MULTILINE)]
+    begun = re.findall(r"^(t?break .*|continue)$", page, re.MULTILINE)
+    typed = begun + [command for commands in looked for command in ("continue", *commands)] + ["quit"]
     done = subprocess.run(
         [sys.executable, *command[1].split(), "--out", str(tmp_path / "look")],
         cwd=GUIDES.parents[1],
@@ -79,7 +81,11 @@ def test_breakpoints_are_reached_once_each_and_in_order(suffix, tmp_path):
         check=False,
     )
     reached = re.findall(r"> \S*?(src[/\\]byhand\S+?)\((\d+)\)", done.stdout)
-    assert [(path.replace("\\", "/"), line) for path, line in reached if "__main__" not in path] == [begin, *stops]
+    stopped = [(path.replace("\\", "/"), line) for path, line in reached if "__main__" not in path]
+    assert [place for place in stopped if place in (begin, *stops)] == [begin, *stops]
+    assert len(looked) == len(stops) and all(looked)
+    assert "***" not in done.stdout and "No help" not in done.stdout, done.stdout
+    assert "defect" not in done.stderr, done.stderr
 
 
 def lines_of_functions(code: CodeType, inside: bool = False):
