@@ -35,6 +35,18 @@ SUFFIXES = ("md", "zh-CN.md")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_program_of_the_matrix_core_prints_the_losses_of_the_page(suffix, capsys):
+    page = (GUIDES / f"matrix-core.{suffix}").read_text(encoding="utf-8")
+    program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
+    exec(program, {})
+    printed = [float(line) for line in capsys.readouterr().out.split()]
+    shown = re.findall(r"^L'? = ([\d.]+)$", page, re.MULTILINE)
+    worked = re.search(r"`L` \| `loss\[0\] / N = ([\d.]+) / 1`", page)
+    assert worked is not None
+    assert printed == [float(worked[1]), float(shown[-1])]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_the_loop_of_the_attention_guide_computes_the_scores(suffix):
     page = (GUIDES / f"attention-index.{suffix}").read_text(encoding="utf-8")
     names: dict = {}
