@@ -73,21 +73,17 @@ CHAINS: dict[str, tuple[Callable[[float], dict[str, float]], Callable[[], list[s
 
 @block
 def chained(page: Path, lang: str, name: str) -> str:
-    """A number nudged both ways, here the first of LayerNorm's row or a G of 1, and each number made from it."""
+    """A number nudged both ways, the first of LayerNorm's row or a G of 1, and each number made from it."""
     made, rules = CHAINS[name]
-    start = float(_row()[0]) if name == "layer_norm" else 1.0
-    before, more, less = (made(start + step) for step in (0, NUDGE, -NUDGE))
-    rows = (
-        (
-            f"`{label}`", f"`{decimal(before[label])}`", f"{more[label]:.8f} <br> {less[label]:.8f}".replace("-", "−"),
-            f"`{decimal((more[label] - less[label]) / (2 * NUDGE), 4)}`", f"`{rule}`",
-        )
-        for label, rule in zip(before, rules(), strict=True)
-    )  # fmt: skip
+    before, more, less = (made(1 + step) for step in (0, NUDGE, -NUDGE))
+    rows = []
+    for (label, value), rule in zip(before.items(), rules(), strict=True):
+        both = f"{more[label]:.8f} <br> {less[label]:.8f}".replace("-", "−")
+        rate = decimal((more[label] - less[label]) / (2 * NUDGE), 4)
+        rows.append((f"`{label}`", f"`{decimal(value)}`", both, f"`{rate}`", f"`{rule}`"))
     head = Words(
         f"Number|Value|With {NUDGE:g} more, and less|Difference / {2 * NUDGE:g}|By the rules",
         f"数|值|增大、减小 {NUDGE:g} 时|差 / {2 * NUDGE:g}|按规则",
     )
-    if name == "gelu":
-        return table(head, rows, lang)
-    return f"{display_lines([f'x = {matrix_of(_row())}'])}\n\n{table(head, rows, lang)}"
+    given = f"{display_lines([f'x = {matrix_of(_row())}'])}\n\n" if name == "layer_norm" else ""
+    return given + table(head, rows, lang)
