@@ -88,7 +88,8 @@ def test_breakpoints_are_reached_in_order_and_show_what_the_page_says(tmp_path):
     reached = re.findall(r"> \S*?(src[/\\]byhand\S+?)\((\d+)\)", done.stdout)
     stopped = [(path.replace("\\", "/"), line) for path, line in reached if "__main__" not in path]
     assert [place for place in stopped if place in (begin, *stops)] == [begin, *stops]
-    assert len(looked) == len(stops) and all(looked)
+    assert len(looked) == len(stops)
+    assert all(looked)
     assert "***" not in done.stdout and "No help" not in done.stdout, done.stdout
     assert "defect" not in done.stderr, done.stderr
 
