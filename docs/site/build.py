@@ -37,6 +37,7 @@ SCRIPTS = (
     "steps",
     "blanks",
     "changes",
+    "settings",
     "start",
 )  # in this order
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language

@@ -85,6 +85,12 @@ function write(part, top = false) {
       if (part.op === "sqrt") return [`√${atom}`, ATOM];
       if (part.op === "square") return [`${atom}²`, POWER];
       if (part.op === "positive") return [`max(${inside}, 0)`, ATOM];
+      if (part.op === "kept") return [live.say("kept", ...parts.map(([text]) => text)), SUM];
+      if (part.op === "draw") {
+        let sum = 0;
+        const sums = part.parts.slice(1).map((p) => live.written((sum += p.value)));
+        return [live.say("draw", parts[0][0], sums.join(live.say("list"))), SUM];
+      }
       if (part.op === "step") return [`[${inside} > 0]`, ATOM];
       return [`${part.op === "log" ? "ln" : part.op}(${inside})`, ATOM];
     }

@@ -34,6 +34,7 @@
       texts.forEach((text, k) => ((element.cells[k + 1].querySelector("code") ?? element.cells[k + 1]).textContent = text));
       element.classList.toggle("live-changed", fresh);
     }
+    live.showSettings(graph);
     tellNews(graph, isNew);
   };
 
@@ -44,7 +45,9 @@
     if (!given.length) return live.news.replaceChildren();
     const turned = (cell) => (graph.label(cell).startsWith("−") ? -1 : 1);
     const arrow = (cell) =>
-      `${graph.label(cell).replace(/^−/, "")} ${live.written(turned(cell) * graph.lesson[cell])} → ${live.written(turned(cell) * graph.values[cell])}`;
+      graph.array(cell).kind === "switch"
+        ? live.say(graph.values[cell] ? "on" : "off", graph.array(cell).setting.words)
+        : `${graph.label(cell).replace(/^−/, "")} ${live.written(turned(cell) * graph.lesson[cell])} → ${live.written(turned(cell) * graph.values[cell])}`;
     const lines = [live.say("changed", given.map(arrow).join(live.say("list"))), ...losses(graph, given, arrow)];
     lines.push(live.say("numbers", cells.length - given.length) + " " + live.say("stays"));
     live.news.replaceChildren(...lines.map((line) => live.make("p", {}, line)));
@@ -56,10 +59,12 @@
     for (const [which, pairs] of graph.losses) {
       const { name, first } = graph.arrays[which];
       const gradients = new Map(pairs.map(([array, gradient]) => [array, graph.arrays[gradient].first]));
+      const isOther = given.some((cell) => graph.array(cell).kind === "switch"); // of which a gradient knows nothing
       const moved = given.filter((cell) => gradients.has(graph.owner[cell]) && graph.owner[cell] !== which);
       const slope = (cell) => graph.lesson[gradients.get(graph.owner[cell]) + cell - graph.array(cell).first];
       const change = (cell) => graph.values[cell] - graph.lesson[cell];
-      if (moved.length) {
+      if (isOther && !same(graph.values[first], graph.lesson[first])) lines.push(arrow(first));
+      else if (moved.length) {
         const sum = moved.reduce((total, cell) => total + slope(cell) * change(cell), graph.lesson[first]);
         const factor = (x) => (x < 0 ? `(${live.written(x)})` : live.written(x));
         const products = moved.slice(0, 3).map((cell) => `${factor(slope(cell))} × ${factor(change(cell))}`);
@@ -88,14 +93,16 @@
     const finish = (keep, back) => {
       if (done) return;
       const value = live.read(input.value);
-      if (keep && input.value !== before && value === null) {
+      const why = value === null ? live.say("noNumber", input.value.slice(-40) || "—") : live.refused(graph, cell, sign * value);
+      const isWrong = keep && input.value !== before && why !== "";
+      if (isWrong) {
         input.setAttribute("aria-invalid", "true");
-        live.tell(live.say("noNumber", input.value || "—"));
+        live.tell(why);
         if (back) return;
       }
       done = true;
       element.textContent = before;
-      if (keep && value !== null && input.value !== before) live.change(graph, cell, sign * value);
+      if (keep && !isWrong && input.value !== before) live.change(graph, cell, sign * value);
       if (back) element.focus();
     };
     input.addEventListener("keydown", (event) => {
@@ -106,17 +113,6 @@
       }
     });
     input.addEventListener("blur", () => finish(true, false));
-  };
-
-  /** A slider beside a given number that stands alone, such as the learning rate. */
-  const slider = (view) => {
-    const size = Math.abs(view.graph.lesson[view.cell]) || 1;
-    const name = view.graph.label(view.cell).replace(/^−/, "");
-    const input = live.make("input", { type: "range", min: 0, max: 10 * size, step: size / 10, class: "live-slider", "aria-label": name });
-    input.value = String(view.sign * view.graph.values[view.cell]);
-    input.addEventListener("input", () => live.change(view.graph, view.cell, view.sign * Number(input.value)));
-    view.element.closest("table").after(input);
-    view.slider = input;
   };
 
   live.listenToChanges = () => {
@@ -132,7 +128,6 @@
       edit(view);
       if (event.key.length === 1) view.element.firstElementChild.value = event.key;
     });
-    live.views.filter((view) => view.element.matches?.(".live-free") && !view.graph.array(view.cell).shape.length).forEach(slider);
     reset.textContent = live.say("reset");
     reset.addEventListener("click", () => live.restore());
     live.tools.append(reset);
@@ -142,8 +137,9 @@
   live.restore = () => {
     for (const graph of live.graphs) {
       graph.values.set(graph.lesson);
+      graph.work();
+      graph.values.set(graph.lesson); // as printed, to the last bit
       refresh(graph);
     }
-    live.views.forEach((view) => view.slider && (view.slider.value = String(view.sign * view.graph.values[view.cell])));
   };
 }
