@@ -34,6 +34,7 @@ SCRIPTS = (
     "arithmetic",
     "grids",
     "bar",
+    "pictures",
     "steps",
     "blanks",
     "changes",

@@ -8,8 +8,8 @@ import pytest
 
 from book.live.working import registers, worked
 from byhand.book.lessons.examples import TITLES
-from byhand.book.live.working import graph
 from byhand.book.live.export import as_json
+from byhand.book.live.working import graph
 from byhand.book.numbers import closed_form
 
 EDITED = ("matrix-core", "matrix-core-rows", "matrix-core-exercise", "paper-gpt", "classifier", "rotary")

@@ -1,7 +1,7 @@
 "use strict";
 /** Given numbers can be changed: the page works all others again, marks what is new, and compares the loss. */
 {
-  const same = (a, b) => Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)) || a === b;
+  const same = (a, b) => Object.is(a, b) || a === b || (Number.isFinite(a) && Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)));
   const reset = live.make("button", { type: "button", hidden: "" });
 
   /**
@@ -14,6 +14,7 @@
     graph.values[cell] = value;
     graph.work();
     refresh(graph);
+    live.pointAgain();
   };
 
   /** Write every shown number of a graph again; what is as in the lesson is written as it was printed. */
@@ -29,7 +30,7 @@
       }
       if (!graph.programs[cell]) continue;
       const tree = live.tree(graph, cell, register);
-      const fresh = [...live.sources(tree)].some(isNew);
+      const fresh = (register < 0 && isNew(cell)) || [...live.sources(tree)].some(isNew);
       const texts = fresh ? [live.expression(tree), live.written(tree.value)] : [element.arithmetic, printed];
       texts.forEach((text, k) => ((element.cells[k + 1].querySelector("code") ?? element.cells[k + 1]).textContent = text));
       element.classList.toggle("live-changed", fresh);
@@ -49,7 +50,7 @@
         ? live.say(graph.values[cell] ? "on" : "off", graph.array(cell).setting.words)
         : `${graph.label(cell).replace(/^−/, "")} ${live.written(turned(cell) * graph.lesson[cell])} → ${live.written(turned(cell) * graph.values[cell])}`;
     const lines = [live.say("changed", given.map(arrow).join(live.say("list"))), ...losses(graph, given, arrow)];
-    lines.push(live.say("numbers", cells.length - given.length) + " " + live.say("stays"));
+    lines.push(live.say("numbers", cells.length - given.length));
     live.news.replaceChildren(...lines.map((line) => live.make("p", {}, line)));
   };
 

@@ -76,7 +76,7 @@
         const result = [...(section?.querySelectorAll(".live-math") ?? [])].at(-1);
         result?.before(control(graph, array.first, false));
         const lines = array.kind === "switch" && sections[0]?.dataset.step === "0" ? sections[0].querySelector(".live-lines") : null;
-        lines?.append(control(graph, array.first, true));
+        lines?.append(live.make("div", { class: "live-line" }, control(graph, array.first, true)));
       });
       live.showSettings(graph);
     }

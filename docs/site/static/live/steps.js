@@ -11,7 +11,7 @@
       const { title, makes } = facts(section);
       const names = [...new Set(makes.map((array) => section.graph.arrays[array].name).filter(Boolean))];
       const said = live.say("step", section.dataset.step, section.graph.steps.length, title);
-      const button = live.make("button", { type: "button", title: said, "aria-label": said, tabindex: -1 }, names.join(" ") || section.dataset.step);
+      const button = live.make("button", { type: "button", title: said, "aria-label": said, tabindex: -1 }, names.join(" ") || section.querySelector("strong").textContent.replace(".", ""));
       button.addEventListener("click", () => go(sections.indexOf(section)));
       map.append(live.make("li", {}, button));
       return button;
@@ -53,6 +53,7 @@
         if (k === at) node.setAttribute("aria-current", "step");
         else node.removeAttribute("aria-current");
       });
+      live.lightSpots(section.graph, facts(section));
       const node = nodes[at].parentElement;
       map.scrollLeft = node.offsetLeft - map.clientWidth / 2 + node.clientWidth / 2;
     };
@@ -75,6 +76,10 @@
     };
     live.tools.prepend(button("previous", "◀", -1), map, button("next", "▶", 1));
     nodes[0].tabIndex = 0;
+    live.placeSpots((graph, arrays) => {
+      const made = sections.findIndex((one) => one.graph === graph && facts(one).makes.some((array) => arrays.includes(array)));
+      return made < 0 ? undefined : () => go(made);
+    });
     const observer = new IntersectionObserver(
       (entries) => entries.forEach((entry) => entry.isIntersecting && show(/** @type {any} */ (entry.target))),
       { rootMargin: "-20% 0px -70% 0px" },

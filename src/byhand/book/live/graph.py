@@ -71,7 +71,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Choice:
-    """A single number that chooses between forms of the arithmetic, and for each of its values the programs of cells."""
+    """A number that chooses between forms of the arithmetic, and for each of its values the programs of cells."""
 
     array: int
     programs: dict[float, dict[int, Program | None]]

@@ -17,13 +17,15 @@ import numpy as np
 
 from byhand.book.lessons.lesson import Array
 from byhand.book.lessons.letters import label
-from byhand.book.live.working import graph
 from byhand.book.live.export import as_json
 from byhand.book.live.graph import LessonGraph, Numbered
+from byhand.book.live.spots import lesson_of, spots
+from byhand.book.live.working import graph
 from byhand.book.numbers import closed_form
 from byhand.errors import ByhandError
 
 BLOCK = re.compile(r"(<!-- generated: (lesson|given) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+PICTURE = re.compile(r"(<!-- generated: picture ([\w-]+) -->\n)\s*(.*?)\s*(<!-- end -->)", re.DOTALL)
 STEP = re.compile(r"^\*\*([A-Z]?)(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
@@ -56,9 +58,18 @@ def hooked(text: str, lang: str) -> str:
             return head + _section(_given(found, body), name) + end
         return head + _steps(found, body, "brief" in arguments, name) + end
 
-    text = BLOCK.sub(block, text)
+    def picture(mark: re.Match[str]) -> str:
+        head, name, body, end = mark.groups()
+        shown = lesson_of(name, lessons)
+        places = shown and spots(name, lessons[shown], lang)
+        if not places:
+            return mark[0]
+        facts = f'data-lesson="{shown}" data-spots="{_compact(places)}"'
+        return f'{head}\n<div class="live-picture" {facts}>\n\n{body}\n\n</div>\n\n{end}'
+
     if not lessons:
         return text
+    text = PICTURE.sub(picture, BLOCK.sub(block, text))
     data = (_compact(as_json(found, lang)).replace("</", "<\\/") for found in lessons.values())
     scripts = [f'<script type="application/json" class="live-data">{one}</script>' for one in data]
     return "\n\n".join([text, *scripts]) + "\n"
