@@ -18,8 +18,7 @@
   };
 
   /** Write every shown number of a graph again; what is as in the lesson is written as it was printed. */
-  const refresh = (graph) => {
-    const isNew = (cell) => !same(graph.values[cell], graph.lesson[cell]);
+  const refresh = (graph, isNew = (cell) => !same(graph.values[cell], graph.lesson[cell])) => {
     for (const view of live.views) {
       if (view.graph !== graph || view.cell < 0) continue;
       const { element, cell, register, printed, sign } = view;
@@ -129,6 +128,9 @@
       edit(view);
       if (event.key.length === 1) view.element.firstElementChild.value = event.key;
     });
+    const all = (isNew) => live.blanks.on || live.graphs.forEach((graph) => refresh(graph, isNew));
+    addEventListener("beforeprint", () => all(() => false)); // formulas are printed as they are written
+    addEventListener("afterprint", () => all());
     reset.textContent = live.say("reset");
     reset.addEventListener("click", () => live.restore());
     live.tools.append(reset);

@@ -49,7 +49,7 @@
    */
   live.refused = (graph, cell, value) => {
     const { setting } = graph.array(cell);
-    if (!setting?.bound) return Math.abs(value) <= graph.largest ? "" : live.say("large", live.written(graph.largest, 9));
+    if (!setting?.bound) return Math.abs(value) <= graph.largest ? "" : live.say("large", graph.largest.toLocaleString("en"));
     const fits = value >= setting.low && value <= setting.high && (setting.step !== 1 || Number.isInteger(value));
     const ends = [setting.low, setting.high].map((end) => live.written(end));
     return fits ? "" : live.say(setting.step === 1 ? "whole" : "between", graph.label(cell), ...ends);
