@@ -1,4 +1,4 @@
-"""Sliders and switches in a real browser: at each position the page has the core's numbers, by keyboard as by mouse."""
+"""Sliders and switches in a real browser: at each position the page has the core's numbers; keys move them too."""
 
 import math
 

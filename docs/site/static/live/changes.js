@@ -144,5 +144,6 @@
       graph.values.set(graph.lesson); // as printed, to the last bit
       refresh(graph);
     }
+    live.pointAgain();
   };
 }

@@ -13,7 +13,7 @@ from byhand.book.lessons.naming import short
 from byhand.book.live.graph import LessonGraph, Loss, Numbered, StepLink
 from byhand.book.live.intermediate import intermediate, saved_term
 from byhand.book.live.program import Program
-from byhand.book.live.settings import SETTINGS, setting
+from byhand.book.live.settings import SETTINGS, slider
 from byhand.engine import BackwardStep, Tensor, Term
 from byhand.engine.terms import Index, element, total
 from byhand.tracing.answers import Answer
@@ -98,7 +98,7 @@ class Collector:
     def _setting(self, application: Application, name: str) -> int:
         """Return the array of a setting of an application."""
         value = application.static[name]
-        return self.graph.add(name, float(value), setting(name, value, application.arrays[0].shape[-1]))
+        return self.graph.add(name, float(value), slider(name, value, application.arrays[0].shape[-1]))
 
     def _drawn(self, trace: Pass, answer: Answer) -> StepLink:
         """Collect a draw from the probabilities of a pass: their running sums, and the token."""

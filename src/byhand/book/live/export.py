@@ -48,9 +48,9 @@ def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
             graph.arrays[c.array].first,
             [[value, {cell: plain(p) for cell, p in own.items()}] for value, own in c.programs.items()],
         ]
-        for c in graph.choices
+        for c in graph.switches
     ]
-    switches = {choice.array for choice in graph.choices}
+    switches = {one.array for one in graph.switches}
 
     def number(n: Number, cell: int, register: int) -> list[Any]:
         slips = [[m.value, words.setdefault(m.said(lang), len(words))] for m in n.mistakes]
@@ -71,7 +71,7 @@ def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
                     list(a.shape),
                     a.first,
                     "switch" if k in switches else _kind(a),
-                    *_setting(a, lang),
+                    *_moved(a, lang),
                 ]
                 for k, a in enumerate(graph.arrays)
             ],
@@ -97,9 +97,11 @@ def _kind(array: Numbered) -> str:
     return "free" if array.is_free else "index" if array.data.dtype.kind in "iu" else ""
 
 
-def _setting(array: Numbered, lang: str) -> list[Any]:
-    found = array.setting or (None if array.programs else SWITCHES.get(array.name))
-    return [[found.words.said(lang), found.low, found.high, found.step, found.is_bound]] if found else []
+def _moved(array: Numbered, lang: str) -> list[Any]:
+    """Return how a single number is moved, if it is."""
+    if one := array.slider:
+        return [[one.words.said(lang), one.low, one.high, one.step, one.is_bound]]
+    return [[SWITCHES[array.name].said(lang), 0, 1, 1, True]] if array.name in SWITCHES else []
 
 
 def places(graph: LessonGraph, step: Step, link: StepLink) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ import numpy as np
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.naming import leading
 from byhand.book.live.program import Program
-from byhand.book.live.settings import Setting, setting
+from byhand.book.live.settings import Slider, slider
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Numbered:
     is_free   whether it is given and may be any real numbers: no token ids, and no zeros that stand for nothing yet
     programs  how its numbers are made; none for a given array
     label     as the lesson's labels of its numbers call it
-    setting   how far a single number may be moved, and what it is
+    slider    how far a single number may be moved, and what it is
     """
 
     name: str
@@ -36,7 +36,7 @@ class Numbered:
     is_free: bool = False
     programs: list[Program] = field(default_factory=list)
     label: str = ""
-    setting: Setting | None = None
+    slider: Slider | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,7 +70,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Switch:
     """A number that chooses between forms of the arithmetic, and for each of its values the programs of cells."""
 
     array: int
@@ -85,13 +85,13 @@ class Choice:
 
 @dataclass
 class LessonGraph:
-    """A lesson as arrays in the order of computation, what its steps read and make, its losses and choices."""
+    """A lesson as arrays in the order of computation, what its steps read and make, its losses and switches."""
 
     lesson: Lesson
     arrays: list[Numbered] = field(default_factory=list)
     links: list[StepLink] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
-    choices: list[Choice] = field(default_factory=list)
+    switches: list[Switch] = field(default_factory=list)
 
     @property
     def numbers(self) -> list[float]:
@@ -103,14 +103,14 @@ class LessonGraph:
         """How each of them is made."""
         return list(chain.from_iterable(array.programs or [None] * array.data.size for array in self.arrays))
 
-    def add(self, name: str, data: Any, known: Setting | None = None) -> int:
+    def add(self, name: str, data: Any, known: Slider | None = None) -> int:
         """Append a given array, and return its place."""
         first = self.arrays[-1].first + self.arrays[-1].data.size if self.arrays else 0
-        array = Numbered(name, np.asarray(data), first, setting=known)
+        array = Numbered(name, np.asarray(data), first, slider=known)
         array.is_free = array.data.dtype.kind == "f" and bool(name and np.any(data))
         if known:
             array.label = known.letter
         elif not array.data.ndim:
-            array.setting = setting(name, float(array.data))
+            array.slider = slider(name, float(array.data))
         self.arrays.append(array)
         return len(self.arrays) - 1

@@ -10,8 +10,8 @@ LARGEST = 1_000_000  # that a reader may write, as on the command line
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A single given number: what it is, its letter, and a slider's lowest and highest number and step.
+class Slider:
+    """How a single given number is moved: what it is, its letter, the lowest and highest number, and the step.
 
     is_bound  whether only the slider's numbers, and those between its steps, have a meaning
     """
@@ -25,19 +25,19 @@ class Setting:
 
 
 SETTINGS = {
-    "tau": Setting(Words("temperature", "温度"), "τ", 0.1, 5, 0.1),
-    "k": Setting(Words("tokens kept", "保留个数"), "k", 1, 0),
-    "u": Setting(Words("random number", "随机数"), "u", 0, 0.99, 0.01),
+    "tau": Slider(Words("temperature", "温度"), "τ", 0.1, 5, 0.1),
+    "k": Slider(Words("tokens kept", "保留个数"), "k", 1, 0),
+    "u": Slider(Words("random number", "随机数"), "u", 0, 0.99, 0.01),
 }
 """By name as a static setting of an equation, or in an answer; the highest k is the length of the row."""
-RATE = Setting(Words("learning rate", "学习率"), is_bound=False)
+RATE = Slider(Words("learning rate", "学习率"), is_bound=False)
 RATES = ("lr", "−rate")
-SWITCHES = {"causal": Setting(Words("causal mask", "因果掩码"))}
+SWITCHES = {"causal": Words("causal mask", "因果掩码")}
 """Choices between two forms of a lesson's arithmetic, by name in its `CHOICES`."""
 
 
-def setting(name: str, value: float, length: int = 0) -> Setting | None:
-    """Return the setting of this name; a rate goes to ten times its own `value`, a k to the row's `length`."""
+def slider(name: str, value: float, length: int = 0) -> Slider | None:
+    """Return the slider of this name; a rate goes to ten times its own `value`, a k to the row's `length`."""
     if name in RATES:
         return replace(RATE, high=round(10 * abs(value), 12), step=round(abs(value) / 10, 12))
     found = SETTINGS.get(name)

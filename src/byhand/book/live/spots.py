@@ -15,12 +15,17 @@ Spot = tuple[list[int], float, float, float, float]
 def spots(picture: str, graph: LessonGraph, lang: str) -> list[Spot]:
     """Return the arrays of the graph at each place, and its left, top, width and height in percent of the picture."""
     found, high = placed(PICTURES[picture].scene(), WIDTH, lang)
+    across, down = 100 / WIDTH, 100 / high
     return [
-        (arrays, *(round(100 * x, 2) for x in (p.x / WIDTH, p.y / high, p.width / WIDTH, p.height / high)))
+        (arrays, _n(p.x * across), _n(p.y * down), _n(p.width * across), _n(p.height * down))
         for p in found
         if isinstance(p.element, Figure) and p.element.shows
         if (arrays := [k for k, array in enumerate(graph.arrays) if array.name == p.element.shows])
     ]
+
+
+def _n(percent: float) -> float:
+    return round(percent, 2)
 
 
 def lesson_of(picture: str, lessons: dict[str, LessonGraph]) -> str | None:

@@ -13,7 +13,7 @@ from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.examples import __name__ as home
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.live.collecting import Collector
-from byhand.book.live.graph import Choice, LessonGraph
+from byhand.book.live.graph import LessonGraph, Switch
 from byhand.book.live.settings import SWITCHES
 from byhand.book.numbers import closed_form
 
@@ -38,7 +38,7 @@ def graph(name: str, array: Maker = closed_form.array, changes: Given | None = N
             if [a.data.shape for a in other.arrays] != [a.data.shape for a in general.graph.arrays]:
                 raise ValueError(f"{name} has other arrays with {switch}={value}")
             forms[float(value)] = other.programs
-        whole.choices.append(Choice.of(whole.add(switch, float(start[switch])), forms))
+        whole.switches.append(Switch.of(whole.add(switch, float(start[switch])), forms))
         whole.arrays[-1].is_free = False
     return whole
 

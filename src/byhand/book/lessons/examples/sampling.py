@@ -82,7 +82,7 @@ def _drawn(trace: Trace, answer: Answer) -> Step:
         ),
         why=Words(
             "The running sums cut the line from 0 to 1 into pieces whose lengths are the probabilities. A random "
-            "number u between 0 and 1 falls into each piece with its probability.",
+            "number u on that line falls into each piece with its probability.",
             "累计和把 0 到 1 的线段切成与各概率等长的小段；随机数 u 落入某一段的概率正好等于对应词元的概率。",
         ),
         origin=(trace, answer),
