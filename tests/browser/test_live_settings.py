@@ -132,3 +132,16 @@ def test_changed_numbers_are_not_printed_beside_unchanged_formulas(browser, site
     )
     assert browser.run(f"{printed} return found") == before
     assert browser.run(f"return {rows}") != before
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_short_steps_are_walked_one_by_one(browser, site, width):
+    read(browser, site, TRAINING, width=width, prefers_reduced_motion="reduce")
+    scrolled = "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50)))"
+    for number in range(1, 7):
+        browser.run("document.querySelectorAll('.live-tools > button')[1].click()")
+        browser.later(scrolled)  # a step is also current because it is scrolled to
+        at = (
+            "return [...document.querySelectorAll('.live-map button')].findIndex((b) => b.ariaCurrent === 'step') + 1"
+        )
+        assert browser.run(at) == number

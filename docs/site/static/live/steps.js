@@ -1,6 +1,7 @@
 "use strict";
 /** The steps of a page's lessons as a graph to walk, forward and back: what a step makes, and from what. */
 {
+  const [ABOVE, LINE] = [0.2, 0.22]; // of the window: where a step is brought to, and the line that the current one crosses
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   live.listenToSteps = () => {
@@ -25,7 +26,8 @@
       const { title, reads, makes } = facts(section);
       section.tabIndex = -1;
       section.closest("details")?.setAttribute("open", "");
-      section.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth", block: "start" });
+      const top = section.getBoundingClientRect().top + scrollY - ABOVE * innerHeight;
+      scrollTo({ top, behavior: calm.matches ? "instant" : "smooth" });
       section.focus({ preventScroll: true });
       show(section);
       live.point(undefined);
@@ -82,7 +84,7 @@
     });
     const observer = new IntersectionObserver(
       (entries) => entries.forEach((entry) => entry.isIntersecting && show(/** @type {any} */ (entry.target))),
-      { rootMargin: "-20% 0px -70% 0px" },
+      { rootMargin: `-${100 * LINE}% 0px -${100 - 100 * LINE}% 0px` },
     );
     sections.forEach((section) => observer.observe(section));
   };
