@@ -17,6 +17,8 @@ from difflib import get_close_matches
 from byhand.book.finding import formula
 from byhand.book.finding.current import current
 from byhand.book.finding.finding import Finding
+from byhand.book.finding.names import spellings
+from byhand.book.finding.shapes import by_shapes
 from byhand.book.finding.spelling import spelt
 from byhand.book.finding.stored import Index
 from byhand.book.finding.words import HAN, key
@@ -34,11 +36,8 @@ SIMILAR = 1.2  # how much the likeness of a formula counts
 CALLED = 2.5  # how much more the name of a called function counts than its arguments
 FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
 PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP is not
-CALL = re.compile(r"([A-Za-z_][\w.]*)\s*(?:\(|=(?!=))")
+CALL = re.compile(r"([A-Za-z_][\w.]*)(?:\(|\s*=(?!=))")
 DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens, which have no fraction bar
-PARAMETER = re.compile(  # prefixes and suffixes of a parameter's name in other programs
-    r"^(transformer\.|model\.)?((blocks|layers|h)\.\d+\.)?|(?<=\w)\.(weight|bias)$"
-)
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 
 
@@ -93,9 +92,9 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
     """A name, a title, a question to the letter."""
     if given in index.names:
         yield index.names[given], 3.0
-    plain = index.han.plain(given)
-    for text, score in ((plain, 2.0), (PARAMETER.sub("", plain), 1.9), ("".join(said), 1.8)):
-        for number, weight in index.by_key.get(key(text), ()):
+    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), (["".join(said)], 1.8)):
+        led = (index.by_key.get(key(index.han.plain(text)), ()) for text in texts)
+        for number, weight in next(filter(None, led), ()):
             yield number, score * weight
 
 
@@ -138,6 +137,8 @@ def _by_formula(index: Index, query: str) -> Iterator[tuple[int, float]]:
             score = 2.5 if written == compact else SIMILAR * formula.similarity(asked, other)
             if score > 0.6:
                 yield index.names[name], score
+    for name, score in by_shapes(query, _with_symbols(index)):
+        yield index.names[name], score
     for name, score in (*_by_symbol(index, query, asked), *_by_derivative(index, query, asked)):
         yield index.names[name], 2 * score
 
