@@ -55,6 +55,8 @@ def content() -> dict[str, Any]:
     """Return what the index holds, as plain values."""
     known = all_findings()
     asked = {name: split(row["asked"]) for name, row in table("questions").items()}
+    for name, said in table("plain").items():
+        asked[name] = (*asked.get(name, ()), *split(said))
     libraries = {name: split(names) for name, names in table("libraries").items()}
     characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": table("regional")}
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
