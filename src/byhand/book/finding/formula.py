@@ -37,18 +37,19 @@ _ALIASES = {
     "eps": "epsilon", "lr": "alpha", "learningrate": "alpha", "eta": "alpha", "mean": "mu", "avg": "mu",
     "sumexp": "sum", "ln": "log", "var": "variance", "penalty": "theta", "temp": "T", "temperature": "T",
 }  # fmt: skip
-_OPERATIONS = frozenset(
+OPERATIONS = frozenset(
     "exp log sqrt rsqrt sum prod max min amax maximum argmax tanh sin cos erf sigmoid softmax logsoftmax relu gelu silu "
     "swish norm topk cumsum concat cat sublayer layernorm rmsnorm ln attn attention ffn mlp phi where clip round var "
     "variance sign onehot mask tril triu = + - ^ < > <= >= 0 1 2 3 inf pi".split()
 )  # what a formula keeps when its letters change
-OPERATIONS = 2  # different ones in a formula that may be found by its structure alone
+DIFFERENT = 2  # operations at least in a formula that may be found by its structure alone
 LONGEST_FACTOR = 5  # characters: 0.95 may be any number, 0.044715 is a name
 OTHER_LETTERS = 0.6  # how much the structure counts without the letters
 
 
 def tokens(text: str) -> list[str]:
     """Return the names, operators and numbers of a formula."""
+    text = re.sub(r"(?:σ|\\sigma)\s*(?=\(|\\left)", " sigmoid ", text)
     for sign, word in _SIGNS.items():
         text = text.replace(sign, word)
     text = re.sub(r"\\[,;!: ]|\\\\|&|\$|~", " ", text)
@@ -61,6 +62,7 @@ def tokens(text: str) -> list[str]:
     text = re.sub(r"_\s*\{([^{}]*)\}", lambda m: _subscript(m[1]), text)
     text = re.sub(r"_([A-Za-z0-9]+)", lambda m: _subscript(m[1]), text)
     text = re.sub(r"\b[ABKPQSVWXY]{2,3}\b", lambda m: " ".join(m[0]), text)  # QK is a product, LN a name
+    text = re.sub(r"\b([abce-z])([A-Z]\d?)\b", r"\1 \2", text)  # xW is one too, dW a derivative
     found = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?|[A-Za-z][A-Za-z0-9]*|[<>]=|[=+\-^<>]", text)
     return [_ALIASES.get(str(t).lower(), str(t)) for t in found]
 
@@ -71,7 +73,7 @@ def similarity(query: Sequence[str], formula: Sequence[str]) -> float:
     lower = _overlap(_lower(tuple(query)), _lower(tuple(formula)))
     written = 0.4 * exact + 0.6 * lower
     of_query, of_formula = structure(tuple(query)), structure(tuple(formula))
-    if min(_operations(of_query), _operations(of_formula)) < OPERATIONS or not 0.5 < len(query) / len(formula) < 2:
+    if min(_operations(of_query), _operations(of_formula)) < DIFFERENT or not 0.5 < len(query) / len(formula) < 2:
         return written
     singles, pairs = (_dice(a, b) for a, b in zip(_counts(of_query), _counts(of_formula), strict=True))
     return max(written, 0.3 * written + OTHER_LETTERS * (0.2 * singles + 0.8 * pairs))
@@ -83,7 +85,7 @@ def structure(tokens: tuple[str, ...]) -> tuple[str, ...]:
     numbers: dict[str, str] = {}
     found: list[str] = []
     for token in tokens:
-        kept = token.lower() in _OPERATIONS or len(token) > LONGEST_FACTOR and token[0] == "0" or found[-1:] == ["^"]
+        kept = token.lower() in OPERATIONS or len(token) > LONGEST_FACTOR and token[0] == "0" or found[-1:] == ["^"]
         if not kept and found[-2:] == ["1", "-"]:
             del found[-2:]
             token = f"1-{token}"

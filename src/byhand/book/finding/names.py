@@ -20,7 +20,6 @@ WITHIN = re.compile(r"^.*?(?:里面?的?|中的|的)\s*(?=[A-Za-z_]{3})")  # con
 FLAG = re.compile(r"(?<!\S)(--?[A-Za-z][\w-]*)")
 PREFIX = re.compile(r"^(?:transformer\.|model\.|self\.)*(?:(?:blocks|layers|h)\.\d+\.)?")
 SUFFIX = re.compile(r"(?<=\w)\.(?:weight|bias)$")
-DIMENSIONS = re.compile(r"(?<=[a-z])\dd$")  # Conv1d
 ABOUT = frozenset(
     "pytorch torch tensorflow tf keras jax flax optax numpy np huggingface hugging face transformers hf peft nanogpt "
     "llama cpp gpt equivalent equivalents counterpart corresponds correspond called name alternative same project byhand "
@@ -45,7 +44,7 @@ def spellings(given: str) -> Iterator[tuple[list[str], float]]:
     if OPERATOR.search(outer):  # a formula
         return
     for name in names:
-        pieces = [DIMENSIONS.sub("", piece) for piece in BETWEEN.split(name.rstrip(CALL))]
+        pieces = BETWEEN.split(name.rstrip(CALL))
         if alone or AMONG.search(name):
             yield [".".join(pieces[at:]) for at in range(len(pieces))], WHOLE if alone else AMONG_WORDS
     keywords = KEYWORD.findall(given)

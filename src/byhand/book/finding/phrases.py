@@ -31,8 +31,7 @@ def phrases_of(
     def add(name: str, text: str, weight: float) -> None:
         plain = han.plain(text)
         number, whole = numbers[name], key(plain)
-        words = " ".join(parts(plain)) if weight != NAME_ELSEWHERE or not plain.isascii() or " " in text else ""
-        row = [number, round(weight * KINDS.get(known[name].kind, 1.0), 3), whole, words]
+        row = [number, round(weight * KINDS.get(known[name].kind, 1.0), 3), whole, _words(plain, weight)]
         if whole and (old := found.setdefault((number, whole), row))[1] < row[1]:
             found[number, whole] = row if old is not row else old
 
@@ -51,6 +50,13 @@ def phrases_of(
             for text in (concept.en, concept.zh, *concept.also):
                 add(name, text, weight)
     return list(found.values())
+
+
+def _words(plain: str, weight: float) -> str:
+    """Return the words by which a phrase is found; none if it is one name, or all but one of its words are stop words."""
+    told = parts(plain)
+    is_name = weight == NAME_ELSEWHERE and plain.isascii() and " " not in plain
+    return "" if is_name or (len(told) == 1 and plain.isascii() and plain.count(" ") > 1) else " ".join(told)
 
 
 def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:

@@ -30,6 +30,7 @@ LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
 OF_THE_QUESTION = 0.55  # the share of a phrase's score that the question's words decide; the phrase's decide the rest
 COVERED = 0.2  # how much the words count that other phrases of an answer have
+WHOLE_NAME = 0.4  # how much it tells against a technique that a question has a part of its name only
 UNKNOWN = 4.0  # the weight of a word that leads nowhere
 BESIDE = 0.75  # how much words count in a formula
 SIMILAR = 1.2  # how much the likeness of a formula counts
@@ -119,6 +120,8 @@ def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, 
         phrase = index.phrases[number]
         own = index.masses[number] + more[number]
         like = shared / (OF_THE_QUESTION * whole + (1 - OF_THE_QUESTION) * own)
+        if index.answers[phrase.answer].get("kind") == "absent":
+            like *= (shared / own) ** WHOLE_NAME
         yield phrase.answer, phrase.weight * like + COVERED * sum(covered[phrase.answer].values()) / whole
 
 
@@ -174,7 +177,7 @@ def _by_symbol(index: Index, query: str, asked: list[str]) -> Iterator[tuple[str
 def _by_derivative(index: Index, query: str, asked: list[str]) -> Iterator[tuple[str, float]]:
     r"""`∂L/∂z` or `\frac{dL}{dz}`: first the equations that read z, whose derivatives give it, then its maker."""
     of = DERIVATIVE.fullmatch(" ".join(asked))
-    if not of or not re.search(r"/|\\[td]?frac", query):
+    if not of or not re.search(r"/|\\[td]?frac", query) or of[1] in formula.OPERATIONS:
         return
     for finding in _with_symbols(index):
         own = [{symbol.name, "".join(formula.tokens(symbol.latex))} for symbol in finding.symbols]

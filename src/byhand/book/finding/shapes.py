@@ -10,6 +10,7 @@ from byhand.book.finding.finding import Finding
 
 SHAPE = re.compile(r"(?<!\w)[(\[]((?:[^()\[\]]|\([^()]*\))*)[)\]]")
 SIDES = re.compile(r"->|→|=>|⇒|\\to\b|\\rightarrow|\bto\b|\binto\b|变成|变为|得到|到|转成")
+TIMES = re.compile(r"@|×|乘|\btimes\b|\bmatmul\b|[)\]] ?[x*] ?[(\[]")
 SIZE = re.compile(r"\.\.\.|[A-Za-z]\w*|\d+")
 PRODUCT = re.compile(r"[\w\s*/+×·()]+|-1")
 LETTERS = {
@@ -30,13 +31,14 @@ def by_shapes(query: str, findings: Iterator[Finding]) -> Iterator[tuple[str, fl
     sides = [side for side in sides if side]
     if not sides or len(sides) > 2 or len(sides[0]) > 3:
         return
+    times = TIMES.search(query)
     for finding in findings:
         inputs = [_shapes(symbol.shape.en) for symbol in finding.symbols[:-1]]
-        if "@" in query:  # one side of a product may be written transposed
+        if times:  # one side of a product may be written transposed
             inputs = [[*own, *((*shape[:-2], *shape[:-3:-1]) for shape in own if len(shape) > 2)] for own in inputs]
         result = _shapes(finding.symbols[-1].shape.en)
         if len(sides) == 2 or len(sides[0]) > 1:
-            made = sides[1][:1] if len(sides) == 2 else [(*sides[0][0][:-1], sides[0][1][-1])] if "@" in query else []
+            made = sides[1][:1] if len(sides) == 2 else [(*sides[0][0][:-1], sides[0][1][-1])] if times else []
             chosen = ((*some, result) if made else some for some in permutations(inputs, len(sides[0])))
             best = max((_alike([*sides[0], *made], own) for own in chosen), default=0.0)
             if best:
