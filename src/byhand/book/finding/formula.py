@@ -18,7 +18,7 @@ _SIGNS = {
     "θ": " theta ", "λ": " lambda ", "μ": " mu ", "σ": " sigma ", "τ": " tau ", "π": " pi ", "γ": " gamma ",
     "η": " eta ", "‖": " ", "₀": "_0", "₁": "_1", "₂": "_2", "₃": "_3",
     "均方根": " sqrt x^2 ", "均方": " x^2 ", "方差": " sigma^2 ", "标准差": " sigma ", "均值": " mu ", "平均值": " mu ",
-    "增益": " gamma ", "学习率": " alpha ", "梯度": " g ", "温度": " T ", "权重": " w ", "词表大小": " V ", "的转置": "^T",
+    "增益": " gamma ", "学习率": " alpha ", "梯度": " g ", "温度": " T ", "分数": " S ", "权重": " w ", "词表大小": " V ", "的转置": "^T",
     "根号": " sqrt ", "求和": " sum ", "最大值": " max ", "的平方": "^2", "除以": " ", "乘以": " ", "加上": " + ", "减去": " - ",
 }  # fmt: skip
 LETTERS = frozenset(["alpha", "beta", "epsilon", "theta", "lambda", "mu", "sigma", "tau", "pi", "gamma", "inf"])
@@ -35,7 +35,7 @@ _LAYOUT = re.compile(
 )
 _ALIASES = {
     "eps": "epsilon", "lr": "alpha", "learningrate": "alpha", "eta": "alpha", "mean": "mu", "avg": "mu",
-    "sumexp": "sum", "ln": "log", "var": "variance", "penalty": "theta", "temp": "T", "temperature": "T",
+    "sumexp": "sum", "ln": "log", "var": "variance", "std": "sigma", "penalty": "theta", "temp": "T", "temperature": "T",
 }  # fmt: skip
 OPERATIONS = frozenset(
     "exp log sqrt rsqrt sum prod max min amax maximum argmax tanh sin cos erf sigmoid softmax logsoftmax relu gelu silu "
@@ -53,6 +53,7 @@ def tokens(text: str) -> list[str]:
     for sign, word in _SIGNS.items():
         text = text.replace(sign, word)
     text = re.sub(r"\\[,;!: ]|\\\\|&|\$|~", " ", text)
+    text = re.sub(r"(\w+)\.(mean|std|var|sum|max|exp|log|sqrt|softmax)\(", r" \2 \1 (", text)
     text = re.sub(r"\.T\b", "^T", text)
     text = re.sub(r"(?<![A-Za-z\\])e\s*\^", " exp ", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda m: " " + _command(m[1]) + " ", text)

@@ -20,6 +20,7 @@ WITHIN = re.compile(r"^.*?(?:里面?的?|中的|的)\s*(?=[A-Za-z_]{3})")  # con
 FLAG = re.compile(r"(?<!\S)(--?[A-Za-z][\w-]*)")
 PREFIX = re.compile(r"^(?:transformer\.|model\.|self\.)*(?:(?:blocks|layers|h)\.\d+\.)?")
 SUFFIX = re.compile(r"(?<=\w)\.(?:weight|bias)$")
+PROGRAMS = frozenset(["llama.cpp", "llm.c", "llama2.c", "config.json", "train.py", "model.py"])
 ABOUT = frozenset(
     "pytorch torch tensorflow tf keras jax flax optax numpy np huggingface hugging face transformers hf peft nanogpt "
     "llama cpp gpt equivalent equivalents counterpart corresponds correspond called name alternative same project byhand "
@@ -41,6 +42,7 @@ def spellings(given: str) -> Iterator[tuple[list[str], float]]:
         yield [f"{program} {flag}", *([flag] if flag.startswith("--") else [])], WHOLE
     names = [name for name in NAME.findall(outer) if ALONE.search(name)]
     alone = len(names) == 1 and not {*parts(outer.replace(names[0], " ").lower())} - ABOUT
+    names = [name for name in names if name.lower() not in PROGRAMS]
     if OPERATOR.search(outer):  # a formula
         return
     for name in names:

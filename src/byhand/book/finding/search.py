@@ -39,6 +39,7 @@ FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
 PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP is not
 CALL = re.compile(r"([A-Za-z_][\w.]*)(?:\(|\s*=(?!=))")
 DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens, which have no fraction bar
+ASPECT = re.compile(r"\b(?:shapes?|dimensions?|derivatives?|gradients?|jacobian|backward|respect)\b|的?(?:形状|维度|导数|梯度|求导|偏导)")
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 
 
@@ -93,7 +94,8 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
     """A name, a title, a question to the letter."""
     if given in index.names:
         yield index.names[given], 3.0
-    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), (["".join(said)], 1.8)):
+    rest = "" if FORMULA.search(given) else ASPECT.sub("", " ".join(said))  # shape of X: what is told about X
+    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), (["".join(said)], 1.8), ([rest], 1.7)):
         led = (index.by_key.get(key(index.han.plain(text)), ()) for text in texts)
         for number, weight in next(filter(None, led), ()):
             yield number, score * weight
