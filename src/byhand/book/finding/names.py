@@ -27,7 +27,12 @@ ABOUT = frozenset(
     "python py main command flag function method class option argument 对应 对应于 等价 叫 等于 相当于 相当 里 中 命令 函数 "
     "参数 类 方法 选项 这里 接口 写法 怎么写 用法".split()
 )  # words around a name that ask for its counterpart
-WHOLE, SETTING, AMONG_WORDS, KEYWORDS = 1.75, 1.8, 0.95, 0.9  # what a name counts that is the question, one in a sentence, an argument
+WHOLE, SETTING, AMONG_WORDS, KEYWORDS = (
+    1.75,
+    1.8,
+    0.95,
+    0.9,
+)  # what a name counts that is the question, one in a sentence, an argument
 
 
 def spellings(given: str) -> Iterator[tuple[list[str], float]]:

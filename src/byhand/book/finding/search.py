@@ -39,7 +39,9 @@ FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
 PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP is not
 CALL = re.compile(r"([A-Za-z_][\w.]*)(?:\(|\s*=(?!=))")
 DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens, which have no fraction bar
-ASPECT = re.compile(r"\b(?:shapes?|dimensions?|derivatives?|gradients?|jacobian|backward|respect)\b|的?(?:形状|维度|导数|梯度|求导|偏导)")
+ASPECT = re.compile(
+    r"\b(?:shapes?|dimensions?|derivatives?|gradients?|jacobian|backward|respect)\b|的?(?:形状|维度|导数|梯度|求导|偏导)"
+)
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 
 
