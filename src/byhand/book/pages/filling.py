@@ -40,9 +40,8 @@ from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
 COMMAND = "python -m byhand.book.pages"
-MARK = re.compile(
-    r"(<!-- generated:(?: (?P<block>[^\n]+?) |\n(?P<template>.*?)\n)-->\n).*?(<!-- end -->)", re.DOTALL
-)
+MARK = re.compile(r"(<!-- generated:(?: (?P<block>[^\n]+?) |\n(?P<template>.*?)\n)-->\n).*?(<!-- end -->)", re.DOTALL)
+SHORT = "<!-- generated: template -->\n"
 INSIDE = re.compile(r"(<!-- = (?P<asked>[^\n]+?) -->)[^\n]*?(<!-- \. -->)")
 
 
@@ -67,8 +66,13 @@ def language(page: Path) -> str:
 
 
 def as_read(text: str) -> str:
-    """Return a page's text without its templates, as readers see it."""
-    return MARK.sub(lambda mark: mark[0] if mark["block"] else mark[0].removeprefix(mark[1]), text)
+    """Return a page's text without its templates, as readers see it; a short mark is left of each."""
+    return MARK.sub(lambda mark: mark[0] if mark["block"] else f"{SHORT}{mark[0].removeprefix(mark[1])}", text)
+
+
+def templates(text: str) -> list[str]:
+    """Return the templates of a page's text."""
+    return [mark["template"] for mark in MARK.finditer(text) if mark["template"] is not None]
 
 
 def filled(page: Path) -> str:

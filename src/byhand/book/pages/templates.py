@@ -77,11 +77,13 @@ def literal(template: str) -> str:
 
 
 def _asked(node: nodes.Node, argument: bool = False) -> Iterator[str]:
-    if isinstance(node, nodes.TemplateData | nodes.Output):
-        pass
-    elif not isinstance(node, nodes.Const):
-        yield " ".join([type(node).__name__, *(f"{v}" for k, v in node.iter_fields() if k in ("name", "attr"))])
+    """Yield the nodes of a template: texts only as arguments, and the parts of a sentence in any order."""
+    if isinstance(node, nodes.Output):
+        yield from sorted(" ".join(_asked(part)) for part in node.nodes if not isinstance(part, nodes.TemplateData))
+        return
+    if not isinstance(node, nodes.Const):
+        yield " ".join([type(node).__name__, *(str(v) for k, v in node.iter_fields() if k in ("name", "attr", "op"))])
     elif argument or not isinstance(node.value, str):
         yield repr(node.value)
-    for child in node.iter_child_nodes():
-        yield from _asked(child, argument or isinstance(node, nodes.Call | nodes.Filter))
+    for field, child in ((field, child) for field in node.fields for child in node.iter_child_nodes(only=[field])):
+        yield from _asked(child, argument or (isinstance(node, nodes.Call | nodes.Filter) and field != "node"))

@@ -38,14 +38,14 @@ def steps_of(order: dict[Any, Any]) -> Iterator[list[str]]:
 
 
 @answer
-def their_keys() -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+def their_keys() -> tuple[dict[str, dict[str, str]], dict[tuple[str, ...], dict[str, str]]]:
     """Return keys by our setting: of each family's config.json, and of the metadata of a GGUF by families."""
-    groups: dict[str, dict[str, str]] = {}
+    groups: dict[tuple[str, ...], dict[str, str]] = {}
     for name, family in gguf.KNOWN.items():
         keys = {ours: f"`{key.replace(name, '*', 1)}`" for key, ours in family.keys.items()}
-        same = next((names for names, others in groups.items() if others == keys), "")
+        same = next((names for names, others in groups.items() if others == keys), ())
         groups.pop(same, None)
-        groups[f"{same}, {name}" if same else name] = keys
+        groups[(*same, name)] = keys
     return {name: _keys(family) for name, family in FAMILIES.items()}, groups
 
 

@@ -116,12 +116,6 @@ def bmatrix(lang: str, rows: Any) -> str:
 
 
 @format_of
-def inline(lang: str, latex: str) -> str:
-    """LaTeX inside a line."""
-    return markdown.inline(latex)
-
-
-@format_of
 def bytes_(lang: str, count: float) -> str:
     """A number of bytes: in MB from a million on."""
     return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count:,.0f} B"

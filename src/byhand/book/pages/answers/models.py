@@ -10,8 +10,7 @@ from typing import Any
 
 from byhand.architectures import ARCHITECTURES, GPT2
 from byhand.book.pages.answers.registry import ANSWERS, answer
-from byhand.book.pictures.passes import paper_model
-from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.config import ModelConfig, OptimConfig
 from byhand.errors import ByhandError
 from byhand.model import declared, parameter_shapes
 
@@ -19,10 +18,7 @@ PUBLISHED = replace(GPT2, vocab_size=50_257)
 """GPT-2 with the vocabulary that it was published with: 124 million parameters."""
 VOCABULARIES = (256, 50_257, 49_152, 151_936, 256)  # bytes, or that of the published tokenizer
 
-ANSWERS |= {
-    "ModelConfig": ModelConfig, "OptimConfig": OptimConfig, "TrainConfig": TrainConfig, "default": ModelConfig(),
-    "gpt2": PUBLISHED, "declared": declared, "paper_model": paper_model,
-}  # fmt: skip
+ANSWERS |= {"OptimConfig": OptimConfig, "default": ModelConfig(), "gpt2": PUBLISHED, "declared": declared}
 
 
 @answer

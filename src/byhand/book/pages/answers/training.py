@@ -27,7 +27,7 @@ from byhand.tracing.sampling import drawn_with
 from byhand.tracing.trace import Trace
 
 REVERSED = (0, 2, 0, 1)  # no gain no pain: the paper GPT's words the other way round
-ANSWERS |= {"learning_rate": learning_rate, "loss_of": loss_of, "vocabulary": VOCABULARY, "reversed": REVERSED}
+ANSWERS |= {"learning_rate": learning_rate, "loss_of": loss_of, "vocabulary": VOCABULARY}
 
 
 @answer

@@ -1,0 +1,82 @@
+"""Templates of pages: both languages ask for the same, no number is typed in them, mistakes are one line."""
+
+import re
+
+import pytest
+
+from byhand.book.pages import filling, templates
+from byhand.book.pages.answers import ANSWERS, FORMATS
+from byhand.book.pages.blocks import BLOCKS
+from byhand.errors import ByhandError
+
+ROOT = filling.docs()
+ENGLISH = [page for page in filling.pages() if filling.language(page) == "en"]
+WITH = [page for page in ENGLISH if filling.templates(page.read_text(encoding="utf-8"))]
+
+
+def of(page):
+    return filling.templates(page.read_text(encoding="utf-8"))
+
+
+def twin(page):
+    return page.with_name(page.name.replace(".md", ".zh-CN.md"))
+
+
+@pytest.mark.parametrize("page", WITH, ids=lambda page: page.name)
+def test_both_languages_ask_for_the_same(page):
+    for own, other in zip(of(page), of(twin(page)), strict=True):
+        assert templates.asked(own) == templates.asked(other), own
+
+
+def test_what_is_asked_leaves_out_words_and_keeps_arguments():
+    template = '{% for words, n in (("two", 2),) %}{{ words }} {{ forward("softmax", [n])|f(".3f") }}{% endfor %}'
+    assert templates.asked(template) == templates.asked(template.replace('"two"', '"二"'))
+    for one, other in (("softmax", "relu"), (".3f", ".2f"), ("2)", "3)"), ("{{ words }} ", ""), ("|f", "|decimal")):
+        assert templates.asked(template) != templates.asked(template.replace(one, other, 1)), one
+
+
+@pytest.mark.parametrize("page", [*WITH, *map(twin, WITH)], ids=lambda page: page.name)
+def test_no_number_is_typed_beside_expressions(page):
+    for template in of(page):
+        prose = re.sub(r"`[^`]*`", "", templates.literal(template))
+        typed = [n for n in re.findall(r"(?<![\w.-])\d[\d.,]*", prose) if not re.fullmatch(r"\d|10", n.rstrip(".,"))]
+        assert not typed, template
+
+
+def test_every_answer_is_asked_for():
+    """What no page calls goes; what a page of the same name would hide is renamed."""
+    said = "\n".join(template for page in WITH for template in of(page))
+    assert [name for name in (*ANSWERS, *FORMATS) if not re.search(rf"\b{name}\b", said)] == []
+    assert not set(ANSWERS) & set(BLOCKS)
+
+
+@pytest.mark.parametrize(
+    ("template", "line", "said"),
+    [
+        ("{{ lossof(1) }}", 4, "'lossof' is undefined"),
+        ("a\n{{ 1|dexcimal }}", 5, "No filter named 'dexcimal'"),
+        ("{% for x in %}", 4, "Expected an expression"),
+        ('\n{{ the("model.py:vanished") }}', 5, "there is no model.py:vanished in src/byhand"),
+        ('{{ "".__class__.__mro__ }}', 4, "access to attribute '__class__' of 'str' object is unsafe"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_template_is_one_line(tmp_path, template, line, said):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\n<!-- generated:\n{template}\n-->\n<!-- end -->\n", encoding="utf-8")
+    with pytest.raises(ByhandError) as error:
+        filling.filled(page)
+    assert str(error.value).startswith(f"page.md:{line}: {said}")
+    assert str(error.value).endswith(templates.MEND)
+    assert "\n" not in str(error.value)
+
+
+def test_a_template_says_numbers_links_and_words_in_the_language_of_its_page(tmp_path):
+    template = '{{ 1 / 3 }}|{{ [0.5, -0.0000001]|f }}|{{ (-2)|f("g")|minus|factor }}|{{ [1, 2]|listed }}'
+    said = dict.fromkeys((".md", ".zh-CN.md"), f"[{template}]")
+    for suffix, text in said.items():
+        page = tmp_path / f"page{suffix}"
+        page.write_text(f"<!-- generated:\n{text}\n-->\nold\n<!-- end -->\n", encoding="utf-8")
+        comma = ", " if suffix == ".md" else "、"
+        body = f"[{1 / 3}|['0.500000', '0.000000']|(−2)|1{comma}2]"
+        assert filling.filled(page) == f"<!-- generated:\n{text}\n-->\n\n{body}\n\n<!-- end -->\n"
+        assert filling.as_read(filling.filled(page)) == f"<!-- generated: template -->\n\n{body}\n\n<!-- end -->\n"
