@@ -85,5 +85,8 @@ def _asked(node: nodes.Node, argument: bool = False) -> Iterator[str]:
         yield " ".join([type(node).__name__, *(str(v) for k, v in node.iter_fields() if k in ("name", "attr", "op"))])
     elif argument or not isinstance(node.value, str):
         yield repr(node.value)
-    for field, child in ((field, child) for field in node.fields for child in node.iter_child_nodes(only=[field])):
-        yield from _asked(child, argument or (isinstance(node, nodes.Call | nodes.Filter) and field != "node"))
+    inside = argument or isinstance(node, nodes.Call | nodes.Filter)
+    for child in node.iter_child_nodes(only=["node"]):
+        yield from _asked(child, argument)
+    for child in node.iter_child_nodes(exclude=["node"]):
+        yield from _asked(child, inside)

@@ -11,10 +11,12 @@ from byhand.book.finding.flow import concepts
 from byhand.book.finding.index import all_findings
 from byhand.book.finding.others import places as known_places
 from byhand.book.pages.blocks.markdown import ROOT, block, link, link_equation, table
-from byhand.book.pages.definitions import DEFINITIONS
+from byhand.book.pages.data import read
 from byhand.book.words.language import SEMICOLON, Words
 from byhand.engine.equation import registry
 from byhand.errors import ByhandError
+
+DEFINITIONS = {place: Words(*said) for place, said in read("definitions").items()}
 
 
 @block

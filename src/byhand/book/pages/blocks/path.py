@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from byhand.book.pages.blocks.markdown import ROOT, block, relative
-from byhand.book.pages.path import ARITHMETIC, PATH, STOPS, Stop
+from byhand.book.pages.path import KNOWLEDGE, PATH, STOPS, Stop
 from byhand.book.words.language import COLON, COMMA, PAGE, Words
 
 SET_UP, ACTIVATE = "python3 dev.py run", "source .venv/bin/activate"
@@ -33,7 +33,7 @@ def path(page: Path, lang: str, name: str) -> str:
             f"（[详见]({relative(page, ROOT / 'README.zh-CN.md')}#两条命令)）",
         ),
     ]
-    if stop.needs is ARITHMETIC:
+    if stop.needs is KNOWLEDGE["arithmetic"]:
         lines.append(Words("**Links to code can be skipped**", "**指向代码的链接**都可以跳过"))
     return "\n".join(f"- {line.said(lang)}" for line in lines)
 

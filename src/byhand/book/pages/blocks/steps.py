@@ -12,6 +12,7 @@ from byhand.book.finding import source
 from byhand.book.pages.blocks.excerpts import located
 from byhand.book.pages.blocks.markdown import block, inline, link, link_equation, table
 from byhand.book.pages.calls import CallTracer, shown_call
+from byhand.book.pages.data import read
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.equation import registry
@@ -19,52 +20,11 @@ from byhand.errors import ByhandError
 from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
 
-MEND = "Correct LINES in src/byhand/book/pages/blocks/steps.py, or the model."
+MEND = "Correct src/byhand/book/pages/data/steps.toml, or the model."
 
 # Formula, callee, name of its result in a pass, names of the tensors that it reads
-Line = tuple[str, str, str, tuple[str, ...]]
-LINES: dict[str, tuple[Line, ...]] = {
-    "embeddings": (
-        (r"E = W_{te}[\mathrm{tokens}]", "embedding", "tok", ("tokens",)),
-        (r"X = E + W_{pe}[\mathrm{positions}]", "add_positional", "x", ("tok",)),
-    ),
-    "block": (
-        (r"H = \mathrm{LN}(X)", "self.norm.apply", "blocks.0.ln_1", ("x",)),
-        (r"A = \mathrm{CausalSelfAttn}(H)", "self.attention.apply", "blocks.0.attn.out", ("blocks.0.ln_1",)),
-        (r"X \leftarrow X + A", "residual", "blocks.0.x_mid", ("x", "blocks.0.attn.out")),
-        (r"M = \mathrm{LN}(X)", "self.norm.apply", "blocks.0.ln_2", ("blocks.0.x_mid",)),
-        (r"O = \mathrm{MLP}(M)", "self.mlp.apply", "blocks.0.mlp.out", ("blocks.0.ln_2",)),
-        (r"X \leftarrow X + O", "residual", "blocks.0.x_out", ("blocks.0.x_mid", "blocks.0.mlp.out")),
-    ),
-    "mlp": (
-        (r"U = M W_{fc} + b_{fc}", "linear", "blocks.0.mlp.pre", ("blocks.0.ln_2",)),
-        (r"G = \mathrm{GELU}(U)", "activation", "blocks.0.mlp.act", ("blocks.0.mlp.pre",)),
-        (r"O = G W_{out} + b_{out}", "linear", "blocks.0.mlp.out", ("blocks.0.mlp.act",)),
-    ),
-    "head": (
-        (r"X_n = \mathrm{LN}(X)", "self.norm.apply", "ln_f", ("blocks.0.x_out",)),
-        (r"Z = X_n W_{lm} + b_{lm}", "linear", "logits", ("ln_f",)),
-    ),
-    "project": (
-        (r"[Q, K, V] = H W_{qkv} + b_{qkv}", "linear", "blocks.0.attn.qkv", ("blocks.0.ln_1",)),
-        (r"Q, K, V", "split_qkv", "blocks.0.attn.q", ("blocks.0.attn.qkv",)),
-    ),
-    "score": (
-        (
-            r"S = \frac{Q K^{\top}}{\sqrt{D}}", "attention_scores", "blocks.0.attn.scores",
-            ("blocks.0.attn.q", "blocks.0.attn.k"),
-        ),
-    ),
-    "weigh": (
-        (r"P = \mathrm{softmax}(S + M)", "causal_softmax", "blocks.0.attn.weights", ("blocks.0.attn.scores",)),
-    ),
-    "mix": (
-        (r"Y = P V", "mix", "blocks.0.attn.mixed", ("blocks.0.attn.weights", "blocks.0.attn.v")),
-        (r"[Y_0, \ldots, Y_{H-1}]", "merge_heads", "blocks.0.attn.merged", ("blocks.0.attn.mixed",)),
-    ),
-    "out": ((r"A = Y W_{proj} + b_{proj}", "linear", "blocks.0.attn.out", ("blocks.0.attn.merged",)),),
-    "loss": ((r"L = \frac{1}{N} \sum_n -\log p_{n,y_n}", "cross_entropy", "loss", ("logits", "targets")),),
-}  # fmt: skip
+Line = tuple[str, str, str, list[str]]
+LINES: dict[str, list[Line]] = read("steps")
 APPLIED = {
     "self.norm.apply": "layer_norm", "self.attention.apply": "causal_self_attention", "activation": "gelu",
 }  # fmt: skip
@@ -87,7 +47,7 @@ def steps(page: Path, lang: str, *parts: str) -> str:
             call = calls.call(trace, called, result)
         except ByhandError as error:
             raise ByhandError(f"{page.name} shows {formula}: {error} {MEND}") from None
-        if call.reads != reads:
+        if call.reads != tuple(reads):
             raise ByhandError(
                 f"{page.name} shows {formula} as made from {', '.join(reads)}, but the model makes {result} from "
                 f"{', '.join(call.reads)}. {MEND}"

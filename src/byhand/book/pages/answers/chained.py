@@ -1,20 +1,16 @@
-"""Generated tables of one number nudged, and of all that is made from it in turn: the rates of LayerNorm and GELU."""
+"""Answers about one number nudged, and all that is made from it in turn: the rates of LayerNorm and GELU."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from byhand.book.lessons.examples import make
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pages.blocks.arrays import matrix_of
-from byhand.book.pages.blocks.markdown import block, display_lines, table
-from byhand.book.words.language import Words
+from byhand.book.pages.answers.registry import answer
 
-NUDGE = 0.01
 SHIFT, CUBIC = math.sqrt(2 / math.pi), 0.044715  # of GELU, as its entry writes them
 
 
@@ -71,19 +67,11 @@ CHAINS: dict[str, tuple[Callable[[float], dict[str, float]], Callable[[], list[s
 }
 
 
-@block
-def chained(page: Path, lang: str, name: str) -> str:
-    """A number nudged both ways, the first of LayerNorm's row or a G of 1, and each number made from it."""
+@answer
+def chained(name: str, step: float) -> list[tuple[str, float, float, float, str]]:
+    """Return each number made from LayerNorm's first, or from a G of 1: label, value, nudged up, down, rule."""
     made, rules = CHAINS[name]
-    before, more, less = (made(1 + step) for step in (0, NUDGE, -NUDGE))
-    rows = []
-    for (label, value), rule in zip(before.items(), rules(), strict=True):
-        both = f"{more[label]:.8f} <br> {less[label]:.8f}".replace("-", "−")
-        rate = decimal((more[label] - less[label]) / (2 * NUDGE), 4)
-        rows.append((f"`{label}`", f"`{decimal(value)}`", both, f"`{rate}`", f"`{rule}`"))
-    head = Words(
-        f"Number|Value|With {NUDGE:g} more, and less|Difference / {2 * NUDGE:g}|By the rules",
-        f"数|值|增大、减小 {NUDGE:g} 时|差 / {2 * NUDGE:g}|按规则",
-    )
-    given = f"{display_lines([f'x = {matrix_of(_row())}'])}\n\n" if name == "layer_norm" else ""
-    return given + table(head, rows, lang)
+    before, more, less = (made(1 + by) for by in (0, step, -step))
+    return [
+        (label, before[label], more[label], less[label], rule) for label, rule in zip(before, rules(), strict=True)
+    ]
