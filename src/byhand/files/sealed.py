@@ -186,7 +186,7 @@ class Sealed:
         )
 
 
-def _starting(pool: ThreadPoolExecutor) -> Callable[..., Future[None] | None]:
+def _starting(pool: ThreadPoolExecutor) -> Callable[..., Any]:
     """Return what starts work in a pool, or does it at once where the system refuses a thread."""
     try:
         pool.submit(int)
