@@ -41,45 +41,37 @@ def _map(found: np.ndarray, of: Sequence[Said], title: Said, queries: bool = Tru
                  title=title, cell=CELL)  # fmt: skip
 
 
-KEY = Key(
-    [Sign(Words("hidden by the mask: the key comes later", "被掩码遮住：键在查询之后"), kind="hidden"),
-     Sign(Words("weight", "权重"), kind="scale")], at="middle",
-)  # fmt: skip
+HIDDEN = Words("hidden by the mask: the key comes later", "被掩码遮住：键在查询之后")
+KEY = Key([Sign(HIDDEN, kind="hidden"), Sign(Words("weight", "权重"), kind="scale")], at="middle")
 
 
-@scene(
-    Words("One head: scores, mask, weights", "一个头：分数、掩码、权重"),
-    Words("Attention of the paper GPT's one head to its three words; the mask hides later keys. ",
-          "纸上的 GPT 唯一的头对三个词的注意力；掩码遮住之后的键。"),
-)  # fmt: skip
+@scene("One head of the paper GPT, from scores to weights", "纸上的 GPT 的一个头：从分数到权重")
 def attention_one_head() -> Column:
     """Scores and weights of the paper GPT's tokens side by side, masked cells crossed out."""
     found, words = of_paper_gpt(), [VOCABULARY[token] for token in TOKENS]
+    weights = Words("weights P, rows sum to 1", "权重 P，每行之和为 1")
     maps = [
         _map(found["scores"], words, Words("scores S", "分数 S"), mask=False),
-        Arrow(Words("mask", "掩码"), "softmax", right=True),
-        _map(found["weights"], words, Words("weights P, rows sum to 1", "权重 P，每行之和为 1"), queries=False),
+        Arrow(
+            Words("mask", "掩码"), "softmax", right=True, says=Words("the mask hides later keys", "掩码遮住之后的键")
+        ),
+        _map(found["weights"], words, weights, queries=False),
     ]
     return Column(
         [heading(Words("The three words of the paper GPT", "纸上的 GPT：三个词")), Across(maps, gap=0), KEY]
     )
 
 
-@scene(
-    Words("The same input through one head and through two", "同一输入经过一个头与两个头"),
-    Words("The same three positions through one head and through two, as attention weights. ",
-          "同样三个位置经过一个头与两个头的注意力权重。"),
-)  # fmt: skip
+@scene("Attention weights of one input, by one head and two", "同一输入经过一个头与两个头的注意力权重")
 def attention_two_heads() -> Column:
     """Weights of the lesson `multi-head`: a single head above, two heads below."""
-    of = ("0", "1", "2")
     words = Words(
         "One head makes one pattern of weights for all four columns. Two heads make one for each two columns.",
         "一个头对全部四列使用同一组权重。两个头各对两列使用一组权重。",
     )
-    one = _map(of_heads(1)[0], of, Words("one head, D = 4", "一个头，D = 4"))
+    one = _map(of_heads(1)[0], "012", Words("one head, D = 4", "一个头，D = 4"))
     two = [
-        _map(weights, of, Words(f"head {h}, D = 2", f"头 {h}，D = 2"), queries=h == 0)
+        _map(weights, "012", Words(f"head {h}, D = 2", f"头 {h}，D = 2"), queries=h == 0)
         for h, weights in enumerate(of_heads(2))
     ]
     return Column([Across([one, Caption(words)], widths=(200, None)), Across(two), KEY])
