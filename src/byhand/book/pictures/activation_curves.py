@@ -65,7 +65,7 @@ def gelu_relu_slopes() -> Chart:
     curve = Polyline(XS, slopes(gelu, XS), BLUE, Words("slope of GELU", "GELU 的斜率"))
     marks = [
         Mark(x, y := float(slopes(gelu, np.asarray([x]))[0]), f"x = {decimal(x)}: {decimal(round(y, 3))}", place)
-        for x, place in ((0.0, "right"), (1.0, "above"), (-1.0, "below left"))
+        for x, place in ((0.0, "right"), (1.0, "above"), (-1.0, "below right"))
     ]
     return _plot([jump, curve, *marks], 190, (-0.25, 1.25), (0, 0.5, 1))
 

@@ -1,4 +1,4 @@
-"""Variants of attention: pairs turned by their position, heads of keys and values shared by queries, and windows."""
+"""Variants of attention: pairs turned by their position, and heads of keys and values shared by queries."""
 
 from __future__ import annotations
 
@@ -12,29 +12,13 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREY, RUST
 from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.charts import Chart, Circle, Vector
-from byhand.book.pictures.scene.elements import (
-    HEAT,
-    ONE,
-    Across,
-    Box,
-    Caption,
-    Cells,
-    Column,
-    Figure,
-    Key,
-    Link,
-    Sign,
-)
-
-from byhand.book.pictures.scene.elements import Space, told  # isort: skip
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, Figure, Key, Link, Sign, Space, told
 from byhand.book.words.language import Said, Words
 from byhand.equations.repeat_heads import repeat_heads
 from byhand.equations.rotary import frequencies, rotary
-from byhand.equations.window_softmax import window_softmax
 
 POSITIONS, PAIRS = 5, 2
 HEADS = 4  # of queries
-TOKENS, WINDOW = 6, 3
 
 
 @cache
@@ -102,23 +86,3 @@ def _sharing(k: int) -> Across:
     return Across(
         [_named(KINDS[k], law), Column([queries, keys], gap=28, links=links)], widths=(122, None), says=says
     )
-
-
-@cache
-def masks() -> dict[int, np.ndarray]:
-    """Return the weights of equal scores: with a window of all positions, and with a small one."""
-    return {w: window_softmax.forward(np.zeros((TOKENS, TOKENS)), window=w)[0] for w in (TOKENS, WINDOW)}
-
-
-@scene(f"How many keys each of {TOKENS} queries sees", f"{TOKENS} 个查询各能看到多少个键")
-def attention_windows() -> Column:
-    """Both masks side by side; the depth of a cell's colour is its weight for equal scores."""
-    titles = Words("causal", "因果掩码"), Words(f"window W = {WINDOW}", f"窗口 W = {WINDOW}")
-    numbers, maps = [str(n) for n in range(TOKENS)], []
-    for title, weights in zip(titles, masks().values(), strict=True):
-        says = told(title, *(str(int((row > 0).sum())) for row in weights))
-        hidden = [(int(t), int(s)) for t, s in np.argwhere(weights == 0)]
-        maps.append(Cells(weights.tolist(), HEAT, ONE, numbers, numbers, hidden, cell=(25, 25), shown=False,
-                          title=title, says=says))  # fmt: skip
-    words = Words("not seen; rows are queries, columns keys", "看不到；行是查询，列是键")
-    return Column([Across(maps), Key([Sign(words, kind="hidden")], at="middle")])

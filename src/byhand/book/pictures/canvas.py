@@ -44,12 +44,8 @@ class Canvas:
 
     def add(self, tag: str, inside: str = "", **attributes: Any) -> None:
         """Add an element, without the attributes that are None."""
-        told = {
-            name.replace("_", "-"): x if isinstance(x, str) else _n(x)
-            for name, x in attributes.items()
-            if x is not None
-        }
-        begin = f"<{tag}" + "".join(f' {name}="{x}"' for name, x in told.items())
+        told = {name.replace("_", "-"): x for name, x in attributes.items() if x is not None}
+        begin = f"<{tag}" + "".join(f' {n}="{x if isinstance(x, str) else _n(x)}"' for n, x in told.items())
         self._elements.append(f"{begin}>{inside}</{tag}>" if inside else f"{begin}/>")
 
     def text(

@@ -56,9 +56,8 @@ def _array(name: str, back: bool) -> Figure:
     wide = WIDER.get(name, 108)
     head = Caption(label, bold=True)
     if made:
-        head = Box(
-            f"{label} {'↑' if back else '='} {made[0].equation.name}", round_by=11, wide=wide, name=f"{name} ="
-        )
+        equation = f"{label} {'↑' if back else '='} {made[0].equation.name}"
+        head = Box(equation, round_by=11, wide=wide, name=f"{name} =")
     return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array)}")
 
 

@@ -13,13 +13,12 @@ from byhand.book.lessons.examples.memory_layout import STREAM, offset
 from byhand.book.numbers.arithmetic import expression
 from byhand.book.pictures.canvas import COLOURS, SIZE, SMALL
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Caption, Cells, Column, Frame, Key, Sign, heading
+from byhand.book.pictures.scene.elements import Across, Caption, Cells, Column, Figure, Frame, Key, Sign, heading
 from byhand.book.words.language import Said, Words
 from byhand.engine.terms import element_name
 
 Index = tuple[int, ...]
 Colour = Callable[[Index], int]
-IN_ROWS, IN_BATCH = (1, 2, 3), (1, 1, 1)  # the elements that are marked
 HEADS = SHAPE[1]
 PACKED = (*STREAM[:2], 3 * STREAM[2])
 QUERY = (PLACE[0], PLACE[1], PLACE[2], SHAPE[3] - 1)  # of attention-index: the last number of its query
@@ -61,65 +60,47 @@ def _strip(shape: Sequence[int], colour: Colour, marked: Index) -> Cells:
     )
 
 
-by_batch, by_row = itemgetter(0), itemgetter(1)  # colours of [b,t,c]
-of_head = itemgetter(1)  # the colour of [b,h,t,d]
-
-
 def by_head(index: Index) -> int:
     """Colour [b,t,...] by the head to which its column belongs, of queries, keys and values alike."""
     return index[2] % STREAM[2] // SHAPE[3]
 
 
-def rows_worked() -> tuple[Said, ...]:
-    """Say the offset of the marked element, and the distances of its neighbours."""
-    _, length, width = STREAM
-    return (
-        worked("x", IN_ROWS, STREAM),
-        Words(f"next c: + 1 · next t: + {width} · next b: + {length * width}",
-              f"下一个 c：+ 1 · 下一个 t：+ {width} · 下一个 b：+ {length * width}"),
-    )  # fmt: skip
-
-
-def batch_worked() -> tuple[Said, ...]:
-    """Say the offset of the marked element, and the way back from it."""
-    place, (b, t, c), (_, length, width) = flat(IN_BATCH, STREAM), IN_BATCH, STREAM
-    row = place // width
-    return (
-        worked("x", IN_BATCH, STREAM),
-        Words("and back, by division with remainder:", "反过来，用带余数的除法："),
-        f"{place} = {row} × {width} + {c}, {row} = {b} × {length} + {t} → [{b},{t},{c}]",
-    )
-
-
-def heads_worked() -> tuple[str, str, str]:
-    """Say the offset of one element in the three layouts."""
-    return worked("qkv", merged(), PACKED), worked("q", QUERY, SHAPE), worked("y", merged(), STREAM)
-
-
-def _stream(colours: Words, colour: Colour, marked: Index, worked: Sequence[Said]) -> Column:
+def _stream(axis: str, marked: Index, *others: Said) -> Column:
     """Return x [B,T,C] as tables and as memory, with the arithmetic of the marked element's offset below."""
-    batch, rows, columns = map(range, STREAM)
+    (batch, rows, columns), colour = map(range, STREAM), itemgetter("bt".index(axis))
     tables = [
         _cells(STREAM, [[(b, t, c) for c in columns] for t in rows], colour, marked, rows=[f"t{t}" for t in rows],
                columns=[f"c{c}" for c in columns], cell=(40, 24), size=SMALL, title=f"b = {b}")
         for b in batch
     ]  # fmt: skip
+    by = {
+        "t": Words("coloured by row t", "按行 t 着色"),
+        "b": Words("coloured by batch element b", "按批次元素 b 着色"),
+    }
     words = Words("the same 24 numbers in memory", "同样的 24 个数在内存中")
-    lines = [Caption(line, size=SIZE) for line in worked]
-    return Column([heading(f"x [B,T,C] = {list(STREAM)}", colours), Across(tables), Caption(words),
+    lines = [Caption(line, size=SIZE) for line in (worked("x", marked, STREAM), *others)]
+    return Column([heading(f"x [B,T,C] = {list(STREAM)}", by[axis]), Across(tables), Caption(words),
                    _strip(STREAM, colour, marked), *lines])  # fmt: skip
 
 
 @scene("Row-major memory: rows are contiguous", "行主序内存：每行的数连续")
 def memory_rows() -> Column:
-    """Each row of C numbers is contiguous."""
-    return _stream(Words("coloured by row t", "按行 t 着色"), by_row, IN_ROWS, rows_worked())
+    """Each row of C numbers is contiguous; the distances of an element's neighbours."""
+    _, length, width = STREAM
+    return _stream("t", (1, 2, 3), Words(
+        f"next c: + 1 · next t: + {width} · next b: + {length * width}",
+        f"下一个 c：+ 1 · 下一个 t：+ {width} · 下一个 b：+ {length * width}",
+    ))  # fmt: skip
 
 
 @scene("Row-major memory: batch elements are contiguous", "行主序内存：每个批次元素的数连续")
 def memory_batch() -> Column:
-    """Each batch element of T C numbers is contiguous."""
-    return _stream(Words("coloured by batch element b", "按批次元素 b 着色"), by_batch, IN_BATCH, batch_worked())
+    """Each batch element of T C numbers is contiguous; the way back from an offset."""
+    b, t, c = marked = (1, 1, 1)
+    place, (_, length, width) = flat(marked, STREAM), STREAM
+    row = place // width
+    back = f"{place} = {row} × {width} + {c}, {row} = {b} × {length} + {t} → [{b},{t},{c}]"
+    return _stream("b", marked, Words("and back, by division with remainder:", "反过来，用带余数的除法："), back)
 
 
 @scene("The same element in three layouts, two heads", "同一个元素在三种布局中的位置，两个头")
@@ -129,10 +110,12 @@ def memory_heads() -> Column:
     element = "b = {}, h = {}, t = {}, d = {}".format(*QUERY)
     marked = Caption(Words(f"framed: {element}", f"带框：{element}"), at="end")
     parts = Across([Caption(part, at="middle") for part in "qkvqkv"], gap=0, shares=[1] * 6)
-    packed, query, stream = (Caption(said, size=SIZE) for said in heads_worked())
-    return Column([
-        Across([key, marked]),
-        heading(f"qkv [B,T,3C] = {list(PACKED)}"), parts, _strip(PACKED, by_head, merged()), packed,
-        heading(f"q [B,H,T,D] = {list(SHAPE)}"), _strip(SHAPE, of_head, QUERY), query,
-        heading(f"y [B,T,C] = {list(STREAM)}"), _strip(STREAM, by_head, merged()), stream,
-    ])  # fmt: skip
+    of_head = itemgetter(1)
+    lines: list[Figure] = [Across([key, marked])]
+    for name, axes, shape, colour, index in (
+        ("qkv", "B,T,3C", PACKED, by_head, merged()), ("q", "B,H,T,D", SHAPE, of_head, QUERY),
+        ("y", "B,T,C", STREAM, by_head, merged()),
+    ):  # fmt: skip
+        lines += [heading(f"{name} [{axes}] = {list(shape)}"), *([parts] if name == "qkv" else ())]
+        lines += [_strip(shape, colour, index), Caption(worked(name, index, shape), size=SIZE)]
+    return Column(lines)

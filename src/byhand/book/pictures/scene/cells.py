@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from byhand.book.pictures.canvas import AMBER, GREY, INK, TINY, WHITE, Canvas
+from byhand.book.pictures.canvas import AMBER, INK, TINY, WHITE, Canvas
 from byhand.book.pictures.scene.colours import ink, tint
 from byhand.book.pictures.scene.elements import HEAT, Cells
 from byhand.book.pictures.scene.layout import Placed, cells_corner
@@ -16,8 +16,7 @@ def draw_cells(canvas: Canvas, p: Placed, e: Cells) -> None:
     (x, y), (wide, high) = cells_corner(p, e, canvas.lang), cell_of(e, canvas.lang)
     plain = isinstance(e.fill, str) and e.fill != HEAT
     if plain and len(e.values):
-        outside = e.fill if not e.dashed else "none"
-        canvas.box(x, y, wide * len(e.values[0]), high * len(e.values), fill=str(outside), dashed=e.dashed)
+        canvas.box(x, y, wide * len(e.values[0]), high * len(e.values), fill=str(e.fill))
     for j, words in enumerate(e.columns):
         canvas.text(x + (j + 0.5) * wide, y - 5, words, at="middle", size=TINY)
     sizes = [abs(v) for row in e.values for v in row if isinstance(v, (int, float)) and isfinite(v)]
@@ -47,7 +46,7 @@ def _cell(canvas: Canvas, place: tuple[float, float, float, float], words: str, 
     gap = 1 if wide > 20 else 0.5
     if not isinstance(e.fill, str) or e.fill == HEAT:
         canvas.box(x + gap, y + gap, wide - 2 * gap, high - 2 * gap, fill=fill, line=fill, round_by=2)
-    colour = GREY if e.dashed or fill == "none" else ink(fill) if e.fill == HEAT else WHITE
+    colour = ink(fill) if e.fill == HEAT else WHITE
     canvas.text(x + wide / 2, y + high / 2 + 4, words, colour=colour, at="middle", size=e.size)
 
 

@@ -99,7 +99,6 @@ class Cells(Figure):
     corner: float = 0
     size: float = TINY
     shown: bool = True
-    dashed: bool = False
     counted: bool = False
 
 
@@ -207,9 +206,3 @@ def told(name: Said, *said: str) -> Words:
     """Return a name and what is said of it."""
     listed = ", ".join(said)
     return Words(f"{say(name, 'en')}: {listed}", f"{say(name, 'zh')}：{listed}")
-
-
-def flow(*elements: Figure, gap: float = 2) -> Column:
-    """Return elements below each other with arrows between them."""
-    both = [piece for element in elements for piece in (Arrow(), element)]
-    return Column(both[1:], gap=gap)
