@@ -67,9 +67,9 @@ def attention_one_head() -> Column:
     weights = Words("weights P, rows sum to 1", "权重 P，每行之和为 1")
     later = Words("the mask hides later keys", "掩码遮住之后的键")
     maps = [
-        _map(found["scores"], words, Words("scores S", "分数 S"), mask=False),
+        _map(found["scores"], words, Words("scores S", "分数 S"), mask=False, shows="attn.scores"),
         Arrow(Words("mask", "掩码"), "softmax", right=True, says=later),
-        _map(found["weights"], words, weights, rows=()),
+        _map(found["weights"], words, weights, rows=(), shows="attn.weights"),
     ]
     return Column(
         [heading(Words("The three words of the paper GPT", "纸上的 GPT：三个词")), Across(maps, gap=0), KEY]

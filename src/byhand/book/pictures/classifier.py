@@ -32,7 +32,7 @@ def bars_through_the_network() -> Column:
     patterns = []
     for n, pattern in enumerate(array(WEIGHTS["W_1"]).T):
         unit = Words(f"hidden unit {n}", f"隐藏单元 {n}")
-        cells = Cells(pattern.reshape(2, 2).tolist(), HEAT, cell=(34, 30))
+        cells = Cells(pattern.reshape(2, 2).tolist(), HEAT, cell=(34, 30), shows="W_1")
         says = told(unit, *(decimal(float(w)) for w in pattern))
         patterns.append(Across([cells, Caption(unit, size=TINY)], gap=2, says=says))
     widths, arrow, (units, p) = (46, 60, 24, 84, 24, None), Arrow(right=True), computed()
@@ -41,8 +41,9 @@ def bars_through_the_network() -> Column:
     classes, lines = (Words("vertical", "竖线"), Words("horizontal", "横线")), []
     for n, (bar, pixels) in enumerate(zip(BARS, PICTURES, strict=True)):
         right = (0, CLASSES[n])
-        picture = Cells([pixels[:2], pixels[2:]], HEAT, cell=(24, 24), shown=False)
-        h = Cells([units[n].tolist()], HEAT, float(units.max()), columns=() if n else ("0", "1"), cell=(40, 30))
+        picture = Cells([pixels[:2], pixels[2:]], HEAT, cell=(24, 24), shown=False, shows="X")
+        h = Cells([units[n].tolist()], HEAT, float(units.max()), columns=() if n else ("0", "1"), cell=(40, 30),
+                  shows="h")  # fmt: skip
         q = Cells([p[n].tolist()], HEAT, float(p.max()), columns=() if n else classes, frames=[Frame(right, right)],
                   cell=(64, 30))  # fmt: skip
         listed = (", ".join(decimal(float(x), 3) for x in row[n]) for row in (units, p))

@@ -58,13 +58,13 @@ def _array(name: str, back: bool) -> Figure:
     if made:
         equation = f"{label} {'↑' if back else '='} {made[0].equation.name}"
         head = Box(equation, round_by=11, wide=wide, name=f"{name} =")
-    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array)}")
+    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array)}", shows=label)
 
 
 def _text(name: str, at: str = "middle") -> Caption:
     """Return an input that is written as text."""
     value = pass_of("matrix-core").trace.tensor(name).data
-    return Caption(f"{name} = [{', '.join(rows_of(value)[0])}]", name=name, at=at, says="")
+    return Caption(f"{name} = [{', '.join(rows_of(value)[0])}]", name=name, at=at, says="", shows=name)
 
 
 @scene("The 2 × 2 core from X to the loss: values", "2 × 2 矩阵核心：从 X 到损失的各个值")

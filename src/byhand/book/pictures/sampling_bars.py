@@ -49,11 +49,11 @@ def _setting(en: str, zh: str, logits: np.ndarray) -> Setting:
     return Words(en, zh), softmax.forward(logits)[0]
 
 
-def _panels(settings: Sequence[Setting], *remarks: Said) -> list[Figure]:
-    """Return the settings side by side, each with a remark below it."""
+def _panels(settings: Sequence[Setting], remarks: Sequence[Said], shows: Sequence[str] = ("", "")) -> list[Figure]:
+    """Return the settings side by side, each with a remark below it; `shows` has the lesson's arrays."""
     plots = [
-        Chart((-0.5, len(p) - 0.5), (0, 1), [_bars(p)], 110, UNDER, (), remark, title=words, at="middle")
-        for (words, p), remark in zip(settings, remarks, strict=True)
+        Chart((-0.5, len(p) - 0.5), (0, 1), [_bars(p)], 110, UNDER, (), remark, title=words, at="middle", shows=name)
+        for (words, p), remark, name in zip(settings, remarks, shows, strict=True)
     ]
     below = Words("Below each bar: the logit of the token", "柱下是该词元的 logit")
     return [Across(plots, gap=2), Caption(below, at="middle")]
@@ -71,15 +71,15 @@ def _short(x: float) -> str:
 @scene("The logits 2, 1, 0, −1: softmax under temperature", "logits 2、1、0、−1：温度如何改变 softmax")
 def softmax_temperature() -> Column:
     """The same logits at a low temperature, at 1, and at a high one."""
-    sharper, flatter = Words("sharper", "更尖锐"), Words("flatter", "更平缓")
-    return Column(_panels(by_temperature(), sharper, Words("as trained", "训练时"), flatter))
+    remarks = Words("sharper", "更尖锐"), Words("as trained", "训练时"), Words("flatter", "更平缓")
+    return Column(_panels(by_temperature(), remarks, ("", "p", "p'")))
 
 
 @scene("The logits 2, 1, 0, −1: softmax under top-k", "logits 2、1、0、−1：top-k 截断之后的 softmax")
 def softmax_top_k() -> Column:
     """The same logits with all, two and one of them kept."""
     two, one = Words("two can be drawn", "只在两个中抽取"), Words("always the likeliest", "总取最可能的")
-    return Column(_panels(by_top_k(), Words("nothing is cut", "不截断"), two, one))
+    return Column(_panels(by_top_k(), (Words("nothing is cut", "不截断"), two, one), ("p", "p''", "")))
 
 
 @scene("The logits 2, 1, 0, −1: softmax under top-p", "logits 2、1、0、−1：top-p 截断之后的 softmax")
@@ -107,4 +107,4 @@ def softmax_top_p() -> Column:
         Words("the first one alone does", "第一个就已达到 0.6"),
     )
     least = Words("The smallest set whose probabilities reach p", "累计概率达到 p 的最小集合")
-    return Column([Caption(least, bold=True, size=SIZE, says=least), plot, key, *_panels(cut, third, alone)])
+    return Column([Caption(least, bold=True, size=SIZE, says=least), plot, key, *_panels(cut, (third, alone))])

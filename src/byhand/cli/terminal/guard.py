@@ -35,10 +35,18 @@ def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand
             code = _code(stop)
             sys.stdout.flush()
     except Exception as error:
+        if _is_of_debugger(error):
+            raise
         code = _failed(error, debug, prog)
     finally:
         _empty_streams()
     return code
+
+
+def _is_of_debugger(error: Exception) -> bool:
+    """Say whether Python's debugger raised it to leave the program at its prompt's `quit`."""
+    debugger = sys.modules.get("bdb")
+    return debugger is not None and isinstance(error, debugger.BdbQuit)
 
 
 def open_streams() -> None:
