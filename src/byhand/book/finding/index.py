@@ -55,11 +55,14 @@ def content() -> dict[str, Any]:
     """Return what the index holds, as plain values."""
     known = all_findings()
     asked = {name: split(row["asked"]) for name, row in table("questions").items()}
+    for name, said in table("plain").items():
+        asked[name] = (*asked.get(name, ()), *split(said))
+    libraries = {name: split(names) for name, names in table("libraries").items()}
     characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": table("regional")}
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
     found: dict[str, Any] = {
         "answers": [finding.stored() for finding in known.values()],
-        "phrases": phrases_of(known, asked, Han(**characters)),
+        "phrases": phrases_of(known, asked, libraries, Han(**characters)),
         "formulas": formulas_of(findings().values(), table("formulas")),
         "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
         "synonyms": [row.split() for row in table("synonyms")["rows"].strip().split("\n")],
