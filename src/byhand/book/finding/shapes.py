@@ -1,4 +1,4 @@
-"""Shapes in a question, `(B, T, C) @ (C, V) -> (B, T, V)`, compared with those of equations, whatever their letters."""
+"""Shapes in a question, `(B, T, C) @ (C, V) -> (B, T, V)`, as shapes of equations, whatever their letters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ Shape = tuple[str, ...]
 
 def by_shapes(query: str, findings: Iterator[Finding]) -> Iterator[tuple[str, float]]:
     """Yield the equations that turn such shapes into such, or that have or make the one shape of the question."""
-    sides = [[shape for found in SHAPE.findall(side) if len(shape := _shape(found)) > 1] for side in SIDES.split(query)]
+    sides = [
+        [shape for found in SHAPE.findall(side) if len(shape := _shape(found)) > 1] for side in SIDES.split(query)
+    ]
     sides = [side for side in sides if side]
     if not sides or len(sides) > 2 or len(sides[0]) > 3:
         return
