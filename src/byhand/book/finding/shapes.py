@@ -1,4 +1,4 @@
-"""Shapes in a question, `(B, T, C) @ (C, V) -> (B, T, V)`, compared with those of equations, whatever their letters."""
+"""Shapes in a question, `(B, T, C) @ (C, V) -> (B, T, V)`, as shapes of equations, whatever their letters."""
 
 from __future__ import annotations
 
