@@ -183,18 +183,6 @@ class Sealed:
         )
 
 
-<<<<<<< HEAD
-def _starting(pool: ThreadPoolExecutor) -> Callable[..., Any]:
-    """Return what starts work in a pool, or does it at once where the system refuses a thread."""
-    try:
-        pool.submit(int)
-    except RuntimeError:
-        return lambda work, *arguments: work(*arguments)
-    return pool.submit
-
-
-=======
->>>>>>> 52fbfdec9e0cf93170bdb423dd27e9ce3d9c4d88
 def newer(path: Path, why: str) -> UnknownCheckpointError:
     """Return the error for a checkpoint that is as it was written, but not by this version."""
     return UnknownCheckpointError(
