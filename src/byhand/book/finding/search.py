@@ -31,6 +31,7 @@ SPREAD = 0.45  # an answer that is worse than the best by more is noise
 OF_THE_QUESTION = 0.55  # the share of a phrase's score that the question's words decide; the phrase's decide the rest
 COVERED = 0.2  # how much the words count that other phrases of an answer have
 WHOLE_NAME = 0.4  # how much it tells against a technique that a question has a part of its name only
+LACKING = 1.0  # what the name of a technique counts that is nothing else's
 UNKNOWN = 4.0  # the weight of a word that leads nowhere
 BESIDE = 0.75  # how much words count in a formula
 SIMILAR = 1.2  # how much the likeness of a formula counts
@@ -42,6 +43,7 @@ DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens, which have no fracti
 ASPECT = re.compile(
     r"\b(?:shapes?|dimensions?|derivatives?|gradients?|jacobian|backward|respect)\b|的?(?:形状|维度|导数|梯度|求导|偏导)"
 )
+ACRONYM = re.compile(r"(?<![A-Za-z])[A-Z][A-Za-z]*[A-Z](?![A-Za-z])")
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 
 
@@ -101,6 +103,10 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
         led = (index.by_key.get(key(index.han.plain(text)), ()) for text in texts)
         for number, weight, *_ in next(filter(None, led), ()):
             yield number, score * weight
+    for word in ACRONYM.findall(given):
+        led = index.by_key.get(word.lower(), ())
+        if led and all(index.is_absent(number) for number, *_ in led):
+            yield led[0][0], LACKING
 
 
 def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
@@ -124,7 +130,7 @@ def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, 
         answer, important, *_ = index.rows[number]
         own = index.mass(number) + more[number]
         like = shared / (OF_THE_QUESTION * whole + (1 - OF_THE_QUESTION) * own)
-        if index.answers[answer].get("kind") == "absent":
+        if index.is_absent(answer):
             like *= (shared / own) ** WHOLE_NAME
         yield answer, important * like + COVERED * sum(covered[answer].values()) / whole
 

@@ -42,6 +42,10 @@ class Index:
             self._restored[number] = restored(self.answers[number])
         return self._restored[number]
 
+    def is_absent(self, number: int) -> bool:
+        """Return whether an answer is a technique that the model lacks."""
+        return self.answers[number].get("kind") == "absent"
+
     def findings(self) -> list[Finding]:
         """Return all answers."""
         return [self.finding(number) for number in range(len(self.answers))]
