@@ -6,7 +6,6 @@ and word-like subscripts stay.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -17,9 +16,10 @@ _SIGNS = {
     "Δ": " delta ", "ρ": " rho ", "ω": " omega ", "α": " alpha ", "β": " beta ", "ε": " epsilon ", "ϵ": " epsilon ",
     "θ": " theta ", "λ": " lambda ", "μ": " mu ", "σ": " sigma ", "τ": " tau ", "π": " pi ", "γ": " gamma ",
     "η": " eta ", "‖": " ", "₀": "_0", "₁": "_1", "₂": "_2", "₃": "_3",
-    "均方根": " sqrt x^2 ", "均方": " x^2 ", "方差": " sigma^2 ", "标准差": " sigma ", "均值": " mu ", "平均值": " mu ",
-    "增益": " gamma ", "学习率": " alpha ", "梯度": " g ", "温度": " T ", "分数": " S ", "权重": " w ", "词表大小": " V ", "的转置": "^T",
-    "根号": " sqrt ", "求和": " sum ", "最大值": " max ", "的平方": "^2", "除以": " ", "乘以": " ", "加上": " + ", "减去": " - ",
+    "均方根": " sqrt x^2 ", "均方": " x^2 ", "方差": " sigma^2 ", "标准差": " sigma ", "均值": " mu ",
+    "平均值": " mu ", "增益": " gamma ", "学习率": " alpha ", "梯度": " g ", "温度": " T ", "分数": " S ",
+    "权重": " w ", "词表大小": " V ", "的转置": "^T", "根号": " sqrt ", "求和": " sum ", "最大值": " max ",
+    "的平方": "^2", "除以": " ", "乘以": " ", "加上": " + ", "减去": " - ",
 }  # fmt: skip
 LETTERS = frozenset(["alpha", "beta", "epsilon", "theta", "lambda", "mu", "sigma", "tau", "pi", "gamma", "inf"])
 _COMMANDS = {
@@ -35,13 +35,16 @@ _LAYOUT = re.compile(
 )
 _ALIASES = {
     "eps": "epsilon", "lr": "alpha", "learningrate": "alpha", "eta": "alpha", "mean": "mu", "avg": "mu",
-    "sumexp": "sum", "ln": "log", "var": "variance", "std": "sigma", "penalty": "theta", "temp": "T", "temperature": "T",
+    "sumexp": "sum", "ln": "log", "var": "variance", "std": "sigma", "penalty": "theta", "temp": "T",
+    "temperature": "T",
 }  # fmt: skip
-OPERATIONS = frozenset(
-    "exp log sqrt rsqrt sum prod max min amax maximum argmax tanh sin cos erf sigmoid softmax logsoftmax relu gelu silu "
-    "swish norm topk cumsum concat cat sublayer layernorm rmsnorm ln attn attention ffn mlp phi where clip round var "
-    "variance sign onehot mask tril triu = + - ^ < > <= >= 0 1 2 3 inf pi".split()
-)  # what a formula keeps when its letters change
+KEPT = (
+    "exp log sqrt rsqrt sum prod max min amax maximum argmax tanh sin cos erf sigmoid softmax logsoftmax relu "
+    "gelu silu swish norm topk cumsum concat cat sublayer layernorm rmsnorm ln attn attention ffn mlp phi where "
+    "clip round var variance sign onehot mask tril triu = + - ^ < > <= >= 0 1 2 3 inf pi"
+)
+OPERATIONS = frozenset(KEPT.split())  # what a formula keeps when its letters change
+ALIKE = 0.5  # the similarity from which on formulas are compared in full
 DIFFERENT = 2  # operations at least in a formula that may be found by its structure alone
 LONGEST_FACTOR = 5  # characters: 0.95 may be any number, 0.044715 is a name
 OTHER_LETTERS = 0.6  # how much the structure counts without the letters
@@ -68,16 +71,20 @@ def tokens(text: str) -> list[str]:
     return [_ALIASES.get(str(t).lower(), str(t)) for t in found]
 
 
-def similarity(query: Sequence[str], formula: Sequence[str]) -> float:
-    """Return the similarity of two token lists, from 0 to 1: shared tokens and neighbours, with and without case."""
-    exact = _overlap(tuple(query), tuple(formula))
-    lower = _overlap(_lower(tuple(query)), _lower(tuple(formula)))
-    written = 0.4 * exact + 0.6 * lower
-    of_query, of_formula = structure(tuple(query)), structure(tuple(formula))
-    if min(_operations(of_query), _operations(of_formula)) < DIFFERENT or not 0.5 < len(query) / len(formula) < 2:
-        return written
-    singles, pairs = (_dice(a, b) for a, b in zip(_counts(of_query), _counts(of_formula), strict=True))
-    return max(written, 0.3 * written + OTHER_LETTERS * (0.2 * singles + 0.8 * pairs))
+def similarity(query: tuple[str, ...], formula: tuple[str, ...]) -> float:
+    """Return the similarity of two token lists, from 0 to 1: shared tokens and neighbours, with and without case, or
+    those of their structures; of formulas that are not alike an upper bound."""
+    lower = _overlap(_lower(query), _lower(formula))
+    other = 0.0
+    if 0.5 < len(query) / len(formula) < 2:
+        of_query, of_formula = structure(query), structure(formula)
+        if min(_operations(of_query), _operations(of_formula)) >= DIFFERENT:
+            singles, pairs = _shares(of_query, of_formula)
+            other = OTHER_LETTERS * (0.2 * singles + 0.8 * pairs)
+    if max(lower, 0.3 * lower + other) <= ALIKE:
+        return ALIKE
+    written = 0.4 * _overlap(query, formula) + 0.6 * lower
+    return max(written, 0.3 * written + other)
 
 
 @lru_cache(maxsize=4096)
@@ -86,7 +93,7 @@ def structure(tokens: tuple[str, ...]) -> tuple[str, ...]:
     numbers: dict[str, str] = {}
     found: list[str] = []
     for token in tokens:
-        kept = token.lower() in OPERATIONS or len(token) > LONGEST_FACTOR and token[0] == "0" or found[-1:] == ["^"]
+        kept = token.lower() in OPERATIONS or (len(token) > LONGEST_FACTOR and token[0] == "0") or found[-1:] == ["^"]
         if not kept and found[-2:] == ["1", "-"]:
             del found[-2:]
             token = f"1-{token}"
@@ -100,12 +107,21 @@ def _operations(structure: tuple[str, ...]) -> int:
 
 
 def _overlap(query: tuple[str, ...], formula: tuple[str, ...]) -> float:
-    of_query, of_formula = _counts(query), _counts(formula)
-    singles, pairs = (_dice(a, b) for a, b in zip(of_query, of_formula, strict=True))
-    whole = 0.5 * singles + 0.5 * pairs if len(query) > 1 else singles
-    if len(query) > 1 and _holds(formula, query):
+    singles, pairs = _shares(query, formula)
+    if len(query) < 2:
+        return singles
+    whole = 0.5 * singles + 0.5 * pairs
+    both = len(query) + len(formula)
+    if round(singles * both) == 2 * len(query) and _holds(formula, query):
         return max(whole, 0.8 + 0.2 * len(query) / len(formula))
     return whole
+
+
+def _shares(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[float, float]:
+    """Return what share of the tokens, and of the neighbours, two formulas have in common."""
+    both = len(a) + len(b)
+    singles, pairs = (_common(*counts) for counts in zip(_counts(a), _counts(b), strict=True))
+    return 2 * singles / both, 2 * pairs / max(both - 2, 1)
 
 
 @lru_cache(maxsize=4096)  # a query is compared with each formula of the book
@@ -118,14 +134,13 @@ def _lower(tokens: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(t.lower() for t in tokens)
 
 
-def _dice(a: Counter, b: Counter) -> float:
-    both = a.total() + b.total()
+def _common(a: Counter, b: Counter) -> int:
     shorter, longer = (a, b) if len(a) < len(b) else (b, a)
-    return 2 * sum(min(n, longer[token]) for token, n in shorter.items() if token in longer) / both if both else 0.0
+    return sum(min(n, longer[token]) for token, n in shorter.items() if token in longer)
 
 
-def _holds(formula: Sequence[str], part: Sequence[str]) -> bool:
-    return any(list(formula[i : i + len(part)]) == list(part) for i in range(len(formula) - len(part) + 1))
+def _holds(formula: tuple[str, ...], part: tuple[str, ...]) -> bool:
+    return any(formula[i : i + len(part)] == part for i in range(len(formula) - len(part) + 1))
 
 
 def _command(name: str) -> str:

@@ -69,8 +69,10 @@ def content() -> dict[str, Any]:
         "characters": characters,
     }
     index = Index(found)
-    for row in found["phrases"]:
-        row.append(" ".join(index.tokens(row[3])))
+    for row in found["phrases"]:  # what the words are is not said again
+        _, _, whole, words = row
+        tokens = " ".join(index.tokens(words))
+        row[2:] = ["" if whole == words.replace(" ", "") else whole, words, *([tokens] if tokens != words else [])]
     return found
 
 
@@ -78,11 +80,8 @@ def text() -> str:
     """Return the text of `index.json`: a line for each answer, phrase and formula."""
     parts = []
     for name, rows in content().items():
-        written = (
-            [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
-            if isinstance(rows, list)
-            else ""
-        )
-        lines = ",\n".join(written) if written else ""
-        parts.append(f'"{name}": ' + (f"[\n{lines}\n]" if lines else json.dumps(rows, ensure_ascii=False)))
+        lists = isinstance(rows, list)
+        lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows] if lists else []
+        written = "[\n" + ",\n".join(lines) + "\n]" if lines else json.dumps(rows, ensure_ascii=False)
+        parts.append(f'"{name}": {written}')
     return "{\n" + ",\n".join(parts) + "\n}\n"

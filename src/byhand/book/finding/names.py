@@ -21,30 +21,30 @@ FLAG = re.compile(r"(?<!\S)(--?[A-Za-z][\w-]*)")
 PREFIX = re.compile(r"^(?:transformer\.|model\.|self\.)*(?:(?:blocks|layers|h)\.\d+\.)?")
 SUFFIX = re.compile(r"(?<=\w)\.(?:weight|bias)$")
 PROGRAMS = frozenset(["llama.cpp", "llm.c", "llama2.c", "config.json", "train.py", "model.py"])
-ABOUT = frozenset(
+AROUND = (
     "pytorch torch tensorflow tf keras jax flax optax numpy np huggingface hugging face transformers hf peft nanogpt "
-    "llama cpp gpt equivalent equivalents counterpart corresponds correspond called name alternative same project byhand "
-    "python py main command flag function method class option argument 对应 对应于 等价 叫 等于 相当于 相当 里 中 命令 函数 "
-    "参数 类 方法 选项 这里 接口 写法 怎么写 用法".split()
-)  # words around a name that ask for its counterpart
-WHOLE, SETTING, AMONG_WORDS, KEYWORDS = (
-    1.75,
-    1.8,
-    0.95,
-    0.9,
-)  # what a name counts that is the question, one in a sentence, an argument
+    "llama cpp gpt equivalent equivalents counterpart corresponds correspond called name alternative same project "
+    "byhand python py main command flag function method class option argument 对应 对应于 等价 叫 等于 相当于 相当 "
+    "里 中 命令 函数 参数 类 方法 选项 这里 接口 写法 怎么写 用法"
+)
+ABOUT = frozenset(AROUND.split())  # words around a name that ask for its counterpart
+# what a name counts: a setting alone, one that is the whole question, one in a sentence, an argument
+SETTING, WHOLE, AMONG_WORDS, KEYWORDS = 1.8, 1.75, 0.95, 0.9
 
 
 def spellings(given: str) -> Iterator[tuple[list[str], float]]:
-    """Yield, for each name of a program in a question, the names to look up, the longest first, and what they count."""
+    """Yield, for each name of a program in a question, what to look up, the longest first, and what it counts."""
     given = WITHIN.sub("", given)
     yield [SUFFIX.sub("", PREFIX.sub("", given))], 1.9
     outer, before = given, ""
     while outer != before:
         before, outer = outer, INSIDE.sub(CALL, outer)
     program = next(iter(re.findall(r"[\w.-]+", given)), "")
+    main = "llama-cli" if "llama" in given else program
     for flag in FLAG.findall(given):
-        yield [f"{program} {flag}", *([flag] if flag.startswith("--") else [])], WHOLE
+        if "-" in program and program != main:
+            yield [program], SETTING  # llama-perplexity -f FILE
+        yield [f"{main} {flag}", *([flag] if flag.startswith("--") else [])], WHOLE
     names = [name for name in NAME.findall(outer) if ALONE.search(name)]
     alone = len(names) == 1 and not {*parts(outer.replace(names[0], " ").lower())} - ABOUT
     names = [name for name in names if name.lower() not in PROGRAMS]

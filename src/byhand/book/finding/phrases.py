@@ -53,9 +53,9 @@ def phrases_of(
 
 
 def _words(plain: str, weight: float) -> str:
-    """Return the words by which a phrase is found; none if it is one name, or all but one of its words are stop words."""
+    """Return the words by which a phrase is found; none of a name, or if all but one are stop words."""
     told = parts(plain)
-    is_name = weight == NAME_ELSEWHERE and plain.isascii() and " " not in plain
+    is_name = weight == NAME_ELSEWHERE and plain.isascii()
     return "" if is_name or (len(told) == 1 and plain.isascii() and plain.count(" ") > 1) else " ".join(told)
 
 

@@ -1,4 +1,4 @@
-"""Shapes in a question, `(B, T, C) @ (C, V) -> (B, T, V)`, compared with those of equations, whatever their letters."""
+"""Shapes in a question, `(B, T, C) @ (C, V) -> (B, T, V)`, as shapes of equations, whatever their letters."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ LETTERS = {
     "head_dim": "D", "head_size": "D", "vocab": "V", "vocab_size": "V", "d_ff": "F", "b": "B",
 }  # fmt: skip
 BOTH_SIDES, ONE_SIDE, MADE = 1.2, 0.75, 0.1  # what a match counts, without or with the letters: that of a result
+UNUSED = 0.01  # and how much less for each input, which the question may not have
 SAME = 0.5  # and how much more with all letters alike
 
 Shape = tuple[str, ...]
@@ -28,10 +29,12 @@ Shape = tuple[str, ...]
 def by_shapes(query: str, findings: Iterator[Finding]) -> Iterator[tuple[str, float]]:
     """Yield the equations that turn such shapes into such, or that have or make the one shape of the question."""
     sides = [
-        [shape for found in SHAPE.findall(side) if len(shape := _shape(found)) > 1] for side in SIDES.split(query)
+        [shape for found in SHAPE.findall(side) if "," in found and (shape := _shape(found))]
+        for side in SIDES.split(query)
     ]
     sides = [side for side in sides if side]
-    if not sides or len(sides) > 2 or len(sides[0]) > 3:
+    sizes = sum(len(shape) for side in sides for shape in side)
+    if "\\" in query or len(sides) not in (1, 2) or len(sides[0]) > 3 or sizes < 2:
         return
     times = TIMES.search(query)
     for finding in findings:
@@ -44,7 +47,7 @@ def by_shapes(query: str, findings: Iterator[Finding]) -> Iterator[tuple[str, fl
             chosen = ((*some, result) if made else some for some in permutations(inputs, len(sides[0])))
             best = max((_alike([*sides[0], *made], own) for own in chosen), default=0.0)
             if best:
-                yield finding.name, BOTH_SIDES + SAME * best
+                yield finding.name, BOTH_SIDES + SAME * best - UNUSED * len(inputs)
         else:
             alike = ((_alike(sides[0], [own]), own is result) for own in (*inputs, result))
             best, is_made = max(alike)

@@ -82,7 +82,7 @@ def _wrong(index: Index, text: str, at: int) -> bool:
 def _alike(index: Index) -> tuple[dict[tuple[str, ...], str], dict[tuple[str, str], str]]:
     """Return the Chinese words of the index by their sounds, and by what remains without one character."""
     words = dict.fromkeys(
-        word for _, _, _, word, _ in index.rows if len(word) in WINDOWS and HAN.match(word) and " " not in word
+        word for _, _, _, word, *_ in index.rows if len(word) in WINDOWS and HAN.match(word) and " " not in word
     )
     by_sound: dict[tuple[str, ...], str] = {}
     by_rest: dict[tuple[str, str], str] = {}
