@@ -75,7 +75,7 @@ def test_breakpoints_are_lines_that_run(suffix):
 
 def debugged(suffix):
     """Return the page's command, its lines that set breakpoints, and what to type at each of them."""
-    page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
+    page = pages.as_read((GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8"))
     command = re.search(r"^python (-m pdb .*) --out \S+$", page, re.MULTILINE)
     looked = [re.findall("`((?:p |next)[^`]*)`", line) for line in re.findall(r"^\d+\. .*", page, re.MULTILINE)]
     assert command is not None

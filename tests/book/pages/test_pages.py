@@ -200,11 +200,22 @@ def test_a_stale_block_is_found(tmp_path, monkeypatch, capsys):
     assert pages.main(["--check"]) == 0
 
 
-def test_an_unknown_block_is_an_error(tmp_path):
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("poem", "x.md asks for a block 'poem'. Use one of "),
+        ("snippet", "x.md:2: snippet() missing 1 required positional argument"),
+        ("title", "x.md:2: parts/title.md:3: the equation "),
+        ("snippet model.py:vanished", "x.md:2: model.py has no vanished. Correct what names it"),
+    ],
+)
+def test_a_block_that_cannot_be_made_is_an_error_in_one_line(tmp_path, mark, said):
     page = tmp_path / "x.md"
-    page.write_text("<!-- generated: poem -->\n<!-- end -->\n", encoding="utf-8")
-    with pytest.raises(pages.ByhandError, match="poem"):
+    page.write_text(f"\n<!-- generated: {mark} -->\n<!-- end -->\n", encoding="utf-8")
+    with pytest.raises(ByhandError) as error:
         pages.filled(page)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
 
 
 def test_a_moved_definition_is_an_error():
@@ -224,7 +235,7 @@ def test_a_line_that_the_model_computes_otherwise_is_an_error_in_one_line(monkey
     monkeypatch.setattr(steps, "LINES", {"block": (line,)})
     with pytest.raises(ByhandError) as error:
         steps.steps(ROOT / "docs" / "guide.md", "en", "block")
-    assert str(error.value).startswith("guide.md shows X")
+    assert str(error.value).startswith("the page shows X")
     assert said in str(error.value)
 
 
@@ -250,7 +261,7 @@ def test_the_command_that_a_stale_page_names_mends_it(tmp_path):
     page.write_text("<!-- generated: code model.py:vanished -->\n<!-- end -->\n", encoding="utf-8")
     done = run()
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith("error: model.py has no vanished.")
+    assert done.stderr.startswith("error: relu.md:1: parts/code.md:4: model.py has no vanished.")
 
 
 def test_source_lines_are_read_from_this_checkout():

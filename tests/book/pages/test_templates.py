@@ -6,20 +6,24 @@ import pytest
 
 from byhand.book.pages import filling, templates
 from byhand.book.pages.answers import ANSWERS, FORMATS
-from byhand.book.pages.blocks import BLOCKS
+from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
 ROOT = filling.docs()
 ENGLISH = [page for page in filling.pages() if filling.language(page) == "en"]
-WITH = [page for page in ENGLISH if filling.templates(page.read_text(encoding="utf-8"))]
+PARTS = [file for file in sorted(templates.PARTS.glob("*.md")) if filling.language(file) == "en"]
 
 
 def of(page):
-    return filling.templates(page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    return [text] if page.parent == templates.PARTS else filling.templates(text)
+
+
+WITH = [*PARTS, *(page for page in ENGLISH if of(page))]
 
 
 def twin(page):
-    return page.with_name(page.name.replace(".md", ".zh-CN.md"))
+    return page.with_name(f"{page.stem}{PAGE.zh}")
 
 
 @pytest.mark.parametrize("page", WITH, ids=lambda page: page.name)
@@ -47,7 +51,7 @@ def test_every_answer_is_asked_for():
     """What no page calls goes; what a page of the same name would hide is renamed."""
     said = "\n".join(template for page in WITH for template in of(page))
     assert [name for name in (*ANSWERS, *FORMATS) if not re.search(rf"\b{name}\b", said)] == []
-    assert not set(ANSWERS) & set(BLOCKS)
+    assert not set(ANSWERS) & set(templates.KINDS)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +70,17 @@ def test_a_mistake_in_a_template_is_one_line(tmp_path, template, line, said):
     with pytest.raises(ByhandError) as error:
         filling.filled(page)
     assert str(error.value).startswith(f"page.md:{line}: {said}")
-    assert str(error.value).endswith(templates.MEND)
+    assert "Correct the " in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_mistake_in_a_part_names_the_part_and_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(templates, "PARTS", tmp_path)
+    (tmp_path / "title.md").write_text("\n{{ finding(nam) }}", encoding="utf-8")
+    page = tmp_path / "page.md"
+    page.write_text("<!-- generated: title relu -->\n<!-- end -->\n", encoding="utf-8")
+    with pytest.raises(ByhandError, match=r"^page\.md:1: parts/title\.md:2: 'nam' is undefined\. Correct"):
+        filling.filled(page)
 
 
 def test_a_template_says_numbers_links_and_words_in_the_language_of_its_page(tmp_path):

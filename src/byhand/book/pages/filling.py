@@ -1,10 +1,10 @@
 """Fills the generated blocks of the pages in docs/ from the code that they describe.
 
     <!-- generated: reference layer_norm -->
-    ... replaced by the result of the block `reference` for `layer_norm`, in the language of the page ...
+    ... replaced by the block (`blocks/`) or part (`parts/`) `reference` for `layer_norm`, in the page's language ...
     <!-- end -->
 
-A part of one page is a template: its words in the page's own language, its numbers expressions (`templates.py`).
+What one page alone has is a template: its words in the page's own language, its numbers expressions (`templates.py`).
 
     <!-- generated:
     | Text | Bytes |
@@ -32,9 +32,8 @@ from pathlib import Path
 from byhand.book.finding import index
 from byhand.book.finding.source import repository
 from byhand.book.finding.stored import INDEX
-from byhand.book.pages.blocks import BLOCKS
 from byhand.book.pages.blocks.arrays import value
-from byhand.book.pages.templates import rendered
+from byhand.book.pages.templates import KINDS, rendered
 from byhand.book.pictures import PICTURES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
@@ -80,18 +79,26 @@ def filled(page: Path) -> str:
     text = page.read_text(encoding="utf-8")
 
     def fill(mark: re.Match[str]) -> str:
+        at = (page.name, text.count("\n", 0, mark.start()) + 1)
         if mark["template"] is not None:
-            said = rendered(mark["template"], page, text.count("\n", 0, mark.start()) + 1, language(page))
-            return f"{mark[1]}\n{said}\n\n{mark[4]}"
-        kind, *arguments = mark["block"].split()
-        if kind not in BLOCKS:
-            raise ByhandError(f"{page.name} asks for a block {kind!r}. Use one of {', '.join(sorted(BLOCKS))}.")
-        return f"{mark[1]}\n{BLOCKS[kind](page, language(page), *arguments)}\n\n{mark[4]}"
+            said = rendered(mark["template"], page, at, language(page))
+        else:
+            said = _block(page, at, *mark["block"].split())
+        return f"{mark[1]}\n{said}\n\n{mark[4]}"
 
     def said(mark: re.Match[str]) -> str:
         return f"{mark[1]}{value(*mark['asked'].split())}{mark[3]}"
 
     return INSIDE.sub(said, MARK.sub(fill, text))
+
+
+def _block(page: Path, at: tuple[str, int], kind: str, *words: str) -> str:
+    if kind not in KINDS:
+        raise ByhandError(f"{page.name} asks for a block {kind!r}. Use one of {', '.join(sorted(KINDS))}.")
+    try:
+        return KINDS[kind](page, language(page), *words)
+    except (ByhandError, TypeError) as error:  # TypeError: too many words, or too few
+        raise ByhandError(f"{at[0]}:{at[1]}: {error}") from None
 
 
 def stale() -> Iterator[tuple[Path, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from byhand.book.pages.data import read
@@ -10,14 +11,17 @@ from byhand.book.words.language import Words
 
 @dataclass(frozen=True)
 class Stop:
-    """A page of the path: its name in docs/guides, and what `data/path.toml` says of it."""
+    """A page of the path: its name in docs/guides, its number, the next page, and its row of `data/path.toml`."""
 
     name: str
+    number: int
+    following: str
+    prior: str
     needs: Words
-    minutes: int
     outcome: Words
+    minutes: int
     command: str
-    earlier: tuple[str, ...] = ()
+    earlier: Sequence[str] = ()
     sheet: str = ""
     pencil: int = 0
 
@@ -27,10 +31,13 @@ class Stop:
         return f"{self.command} --lang zh" if lang == "zh" and bilingual else self.command
 
 
-DATA = read("path")
-KNOWLEDGE = {name: Words(*said) for name, said in DATA.pop("knowledge").items()}
-STOPS = {
-    name: Stop(name, **(stop | {"needs": KNOWLEDGE[stop["needs"]], "outcome": Words(*stop["outcome"])}))
-    for name, stop in DATA.items()
-}
-PATH = tuple(STOPS.values())
+def _path() -> Iterator[Stop]:
+    said = read("path")
+    knowledge, names = said.pop("knowledge"), [*said, ""]
+    for number, (name, own) in enumerate(said.items(), 1):
+        prior, outcome = own.pop("needs"), Words(*own.pop("outcome"))
+        yield Stop(name, number, names[number], prior, Words(*knowledge[prior]), outcome, **own)
+
+
+PATH = tuple(_path())
+STOPS = {stop.name: stop for stop in PATH}

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from byhand.book.pages.answers.registry import ANSWERS, answer
+from byhand.config import ModelConfig
 from byhand.formats.ggml import BY_LIBRARY
 from byhand.formats.registry import called
 from byhand.interop.families import GROWING, Family
@@ -17,7 +18,11 @@ from byhand.interop.hugging_face import conventions
 from byhand.interop.hugging_face.families import FAMILIES
 from byhand.interop.hugging_face.layers import KINDS
 from byhand.interop.pairing import column_order
+from byhand.interop.tensors import pieces
+from byhand.model import declared
 
+FORMATS = {"hf": FAMILIES, "gguf": gguf.KNOWN}
+SIZES = {"vocab_size": 50, "seq_len": 32, "d_model": 8, "n_heads": 2, "d_ff": 40}
 ANSWERS |= {
     "families": FAMILIES, "raised": GROWING, "gguf_types": called("gguf"), "library_types": BY_LIBRARY,
     "pre_tokenizers": tokens.SPLITS, "of_hugging_face": conventions, "of_gguf": gguf_conventions,
@@ -72,3 +77,31 @@ def paired(pairing: str, width: int) -> tuple[list[str], list[int]]:
     users = [n for n, family in gguf.KNOWN.items() if family.pairing == pairing and family.may_vary("rope_base")]
     order = range(width) if pairing == "halves" else column_order(width, width, "neighbours")
     return users, [int(i) for i in order]
+
+
+@answer
+def tensors_of(goal: str, family: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield a family's tensors: our arrays and their tensor, each with its shape, how one is made, which columns."""
+    config, known = _example(FAMILIES[family]), FORMATS[goal][family]
+    for piece in pieces(config, known.tensors):
+        shape, columns = declared(config)[piece.ours[0]].shape, ""
+        how = "less 1" if piece.less else "transposed" if piece.transposed else "unchanged"
+        if not isinstance(piece.columns, slice):
+            how = "by head"
+        elif len(piece.ours) > 1:
+            how = "joined"
+        elif piece.columns.stop - piece.columns.start != shape[-1]:
+            columns = f"`[:, {piece.columns.start}:{piece.columns.stop}]`"
+            how = "permuted" if known.pairing == "neighbours" and "_v" not in piece.theirs else "columns"
+        ours = ", ".join(f"`{name}`" for name in piece.ours)
+        yield f"{ours} {list(shape)}", f"`{piece.theirs}` {list(piece.shape)}", how, columns
+
+
+def _example(family: Family) -> ModelConfig:
+    """Return a model of a family, small enough that no two widths are equal."""
+    settings: dict[str, Any] = {**family.usual(), **SIZES}
+    if family.may_vary("n_kv_heads"):
+        settings |= {"n_heads": 4, "n_kv_heads": 2}
+    if family.may_vary("d_head"):
+        settings["d_head"] = 6
+    return ModelConfig(**settings)

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.numbers import arithmetic
+from byhand.book.numbers import arithmetic, closed_form
 from byhand.book.pages.answers.registry import format_of
 from byhand.book.pages.blocks import arrays, markdown
 from byhand.book.words.language import COMMA, Words, say
+from byhand.book.words.plain_math import translated
+
+LONG = 250  # LaTeX longer than this is harder to read than the numbers it stands for
 
 
 def _each(form: Callable[[Any], str], value: Any) -> Any:
@@ -52,9 +55,9 @@ def factor(lang: str, number: str) -> str:
 
 
 @format_of
-def each(lang: str, values: Iterable[Any], form: str) -> list[str]:
-    """Each of a sequence, in a form of `str.format`."""
-    return [form.format(value) for value in values]
+def each(lang: str, values: Iterable[Any], form: str | Callable[[Any], str]) -> list[str]:
+    """Each of a sequence, in a form of `str.format`, or as a link."""
+    return [form.format(value) if isinstance(form, str) else form(value) for value in values]
 
 
 @format_of
@@ -90,7 +93,7 @@ def braced(lang: str, value: Any) -> str:
 @format_of
 def vector(lang: str, numbers: Iterable[float]) -> str:
     """Numbers as a vector inside a line: (3, 4)."""
-    return markdown.vector(numbers)
+    return f"({', '.join(f'{x:g}' for x in numbers)})"
 
 
 @format_of
@@ -125,3 +128,36 @@ def bytes_(lang: str, count: float) -> str:
 def display(lang: str, lines: str) -> str:
     """Lines of LaTeX as displayed formulas, one below the other; for `{% filter display %}`."""
     return markdown.display_lines([line.strip() for line in lines.strip().splitlines()])
+
+
+@format_of
+def formula(lang: str, latex: str) -> str:
+    """LaTeX as a displayed formula, with its words in the page's language."""
+    return markdown.display(translated(latex, lang))
+
+
+@format_of
+def formula_in_cell(lang: str, latex: str) -> str:
+    """LaTeX as formulas in the cell of a table, one below the other."""
+    parts = translated(latex, lang).replace("|", r"\vert ").split(markdown.QUAD)  # a | would end the cell
+    return " <br> ".join(map(markdown.inline, parts))
+
+
+@format_of
+def equalities(lang: str, pairs: Iterable[tuple[str, closed_form.Numbers]]) -> str:
+    """Letters and what they stand for, one below the other: closed forms, and decimals of those with roots."""
+    return markdown.display_lines([f"{name} {_closed(numbers)}" for name, numbers in pairs])
+
+
+def _closed(numbers: closed_form.Numbers) -> str:
+    """Return = the closed form, with decimals unless it is rational; decimals alone if the form is long."""
+    exact = closed_form.matrix(numbers)
+    if not re.search(r"[a-z]{2}", str(numbers).replace("inf", "")):
+        return f"= {exact}"
+    decimals = rf"\approx {closed_form.matrix(closed_form.each(_decimals, numbers))}"
+    return f"= {exact} {decimals}" if len(exact) <= LONG else decimals
+
+
+def _decimals(written: Any) -> str:
+    number = closed_form.value(written)
+    return str(written) if math.isinf(number) else f"{round(number, 6) + 0.0:.6f}".rstrip("0").rstrip(".")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from byhand.architectures import ARCHITECTURES, GPT2
+from byhand.book.lessons.letters import PARAMETERS
 from byhand.book.pages.answers.registry import ANSWERS, answer
 from byhand.config import ModelConfig, OptimConfig
 from byhand.errors import ByhandError
@@ -17,6 +19,8 @@ from byhand.model import declared, parameter_shapes
 PUBLISHED = replace(GPT2, vocab_size=50_257)
 """GPT-2 with the vocabulary that it was published with: 124 million parameters."""
 VOCABULARIES = (256, 50_257, 49_152, 151_936, 256)  # bytes, or that of the published tokenizer
+SEED = {"wte": "wte_", "wpe": "wpe_", "lm_head.w": "w_lm_", "lm_head.b": "b_lm_"}
+LETTERS = {"vocab_size": "V", "seq_len": "T_max", "d_model": "C", "head_width": "C", "ff_width": "F"}
 
 ANSWERS |= {"OptimConfig": OptimConfig, "default": ModelConfig(), "gpt2": PUBLISHED, "declared": declared}
 
@@ -49,3 +53,22 @@ def sizes_of(kinds: Iterable[str], *configs: Any) -> list[list[int]]:
             raise ByhandError(f"some of these parameters are of no kind, or of two: {', '.join(sizes)}")
         columns.append([*found, sum(found)])
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+class Letter(str):
+    """A length by its letter, so that shapes can be asked for in letters: 3 * C is 3C."""
+
+    def __rmul__(self, factor: Any) -> Letter:
+        """Return the letter with its factor in front, unless that is 1."""
+        return self if factor == 1 else Letter(f"{factor}{self}")
+
+
+@answer
+def parameters_in_letters() -> Iterator[tuple[str, str, tuple[Any, ...], tuple[int, ...], str]]:
+    """Yield the default model's parameters: name, symbol, shape in letters and in numbers, the original's name."""
+    config, shapes = ModelConfig(), parameter_shapes(ModelConfig())
+    own = vars(config) | {name: getattr(config, name) for name in ("kv_heads", "gated", "layer_kinds")}
+    letters: Any = SimpleNamespace(**own | {name: Letter(letter) for name, letter in LETTERS.items()})
+    for name, shape in parameter_shapes(letters).items():
+        short = name.removeprefix("blocks.0.")
+        yield name, PARAMETERS[short], shape, shapes[name], SEED.get(short, short.rpartition(".")[2])

@@ -50,7 +50,7 @@ def the(place: str) -> Any:
         for name in names.split("."):
             found = getattr(found, name)
     except (ImportError, AttributeError):
-        raise ByhandError(f"there is no {place} in src/byhand") from None
+        raise ByhandError(f"there is no {place} in src/byhand. Correct the place.") from None
     return found
 
 

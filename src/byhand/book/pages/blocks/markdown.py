@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from os.path import relpath
 from pathlib import Path
 
 from byhand.book.finding import index, source
-from byhand.book.words.language import Words
+from byhand.book.words.language import PAGE, Words
 
 Block = Callable[..., str]
 Rows = Iterable[Iterable[object]]
@@ -24,19 +24,6 @@ def block(function: Block) -> Block:
         raise ValueError(f"two blocks are called {function.__name__}")
     BLOCKS[function.__name__] = function
     return function
-
-
-def table_block(en: str, zh: str) -> Callable[[Callable[..., Rows]], Block]:
-    """Register a function that yields rows as a kind of block: a table with this head; a | divides its columns."""
-
-    def register(rows: Callable[..., Rows]) -> Block:
-        @wraps(rows)
-        def whole(page: Path, lang: str, *arguments: str) -> str:
-            return table(Words(en, zh), rows(*arguments), lang)
-
-        return block(whole)
-
-    return register
 
 
 def table(head: Words, rows: Rows, lang: str) -> str:
@@ -89,16 +76,18 @@ def link_equation(page: Path, stem: str, lang: str) -> str:
     return f"[{finding.title.said(lang)}]({relative(page, ROOT / finding.page_path(lang))})"
 
 
+def link_titled(page: Path, target: Path) -> str:
+    """Return a page's heading as a link to it from another."""
+    heading = re.search(r"^# (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+    return f"[{heading[1] if heading else target.stem}]({relative(page, target)})"
+
+
+def in_language(stem: str, lang: str) -> Path:
+    """Return the file of a page in `en` or `zh` by its path without suffix; in English if it has but one language."""
+    own = ROOT / f"{stem}{PAGE.said(lang)}"
+    return own if own.is_file() else ROOT / f"{stem}{PAGE.en}"
+
+
 def relative(page: Path, target: Path) -> str:
     """Return the path from a page to a file, as links have it."""
     return relpath(target, page.parent).replace("\\", "/")
-
-
-def vector(numbers: Iterable[float]) -> str:
-    """Return numbers as a vector in a line of text: (3, 4)."""
-    return f"({', '.join(f'{x:g}' for x in numbers)})"
-
-
-def decimals(value: float) -> str:
-    """Return a number with six decimals, the precision of every worked number; never a negative zero."""
-    return f"{round(value, 6) + 0.0:.6f}"

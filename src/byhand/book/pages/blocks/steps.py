@@ -46,10 +46,10 @@ def steps(page: Path, lang: str, *parts: str) -> str:
         try:
             call = calls.call(trace, called, result)
         except ByhandError as error:
-            raise ByhandError(f"{page.name} shows {formula}: {error} {MEND}") from None
+            raise ByhandError(f"the page shows {formula}: {error} {MEND}") from None
         if call.reads != tuple(reads):
             raise ByhandError(
-                f"{page.name} shows {formula} as made from {', '.join(reads)}, but the model makes {result} from "
+                f"the page shows {formula} as made from {', '.join(reads)}, but the model makes {result} from "
                 f"{', '.join(call.reads)}. {MEND}"
             )
         where = link(page, f"{source.shown(call.path)}:{call.line}")
@@ -67,7 +67,7 @@ def call(page: Path, lang: str, given: str, called: str) -> str:
     found = [node for node in inside if isinstance(node, ast.Call) and ast.unparse(node.func) == called]
     if len(found) != 1:
         raise ByhandError(
-            f"{page.name} shows the call of {called} in {definition} of {source.shown(path)}, which has "
+            f"the page shows the call of {called} in {definition} of {source.shown(path)}, which has "
             f"{len(found)} calls of that name. {MEND}"
         )
     (call,) = found
