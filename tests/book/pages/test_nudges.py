@@ -7,7 +7,6 @@ import pytest
 from byhand.book.lessons.examples import make
 from byhand.book.pages.answers import lessons
 from byhand.book.pages.answers.chained import chained
-from byhand.book.pages.blocks import BLOCKS
 from byhand.book.pages.filling import as_read, docs
 from byhand.book.pages.path import PATH
 from byhand.book.practice.sheets import TOPICS
@@ -75,7 +74,7 @@ def test_the_exercises_go_the_way_that_their_answers_say():
 
 def test_what_no_example_has_is_refused():
     with pytest.raises(ByhandError, match="has no array 'nothing'"):
-        BLOCKS["changed"](PAGE, "en", "matrix-core", "rate=1", "nothing")
+        list(lessons.changed_arrays(("matrix-core", "rate=1", "nothing")))
 
 
 def test_worksheets_of_the_path_are_there():

@@ -14,8 +14,8 @@ import pytest
 
 from byhand.book.finding import index, source
 from byhand.book.pages import filling as pages
-from byhand.book.pages.blocks import steps
-from byhand.book.pages.blocks.excerpts import located
+from byhand.book.pages.answers import steps
+from byhand.book.pages.blocks.markdown import located
 from byhand.book.words.language import PAGE
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
@@ -204,9 +204,9 @@ def test_a_stale_block_is_found(tmp_path, monkeypatch, capsys):
     ("mark", "said"),
     [
         ("poem", "x.md asks for a block 'poem'. Use one of "),
-        ("snippet", "x.md:2: snippet() missing 1 required positional argument"),
+        ("lesson", "x.md:2: lesson() missing 1 required positional argument"),
         ("title", "x.md:2: parts/title.md:3: the equation "),
-        ("snippet model.py:vanished", "x.md:2: model.py has no vanished. Correct what names it"),
+        ("snippet model.py:vanished", "x.md:2: parts/snippet.md:1: model.py has no vanished. Correct what names it"),
     ],
 )
 def test_a_block_that_cannot_be_made_is_an_error_in_one_line(tmp_path, mark, said):
@@ -234,7 +234,7 @@ def test_a_moved_definition_is_an_error():
 def test_a_line_that_the_model_computes_otherwise_is_an_error_in_one_line(monkeypatch, line, said):
     monkeypatch.setattr(steps, "LINES", {"block": (line,)})
     with pytest.raises(ByhandError) as error:
-        steps.steps(ROOT / "docs" / "guide.md", "en", "block")
+        list(steps.lines_of(("block",)))
     assert str(error.value).startswith("the page shows X")
     assert said in str(error.value)
 

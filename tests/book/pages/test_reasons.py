@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from byhand.book.pages.blocks import steps
+from byhand.book.pages.answers import steps
 from byhand.book.pages.filling import as_read, docs
 
 PAGE = Path(__file__)
@@ -63,15 +63,12 @@ def test_the_jacobian_of_the_example_is_the_one_of_finite_differences():
 
 
 def test_shapes_of_the_parts_are_told_in_letters():
-    shapes = {
-        part: re.findall(r"(?<=\| )\[[^\]]*\] \|(?= [^|]*\|$)", steps.steps(PAGE, "en", part), re.MULTILINE)
-        for part in steps.LINES
-    }
-    assert shapes["project"] == ["[B, T, 3C] |", "[B, H, T, D] |"]
-    assert shapes["score"] == shapes["weigh"] == ["[B, H, T, T] |"]
-    assert shapes["mlp"] == ["[B, T, F] |", "[B, T, F] |", "[B, T, C] |"]
-    assert shapes["head"][-1] == "[B, T, V] |"
-    assert shapes["loss"] == ["[] |"]
+    shapes = {part: [line.shape for line in steps.lines_of((part,))] for part in steps.LINES}
+    assert shapes["project"] == [["B", "T", "3C"], ["B", "H", "T", "D"]]
+    assert shapes["score"] == shapes["weigh"] == [["B", "H", "T", "T"]]
+    assert shapes["mlp"] == [["B", "T", "F"], ["B", "T", "F"], ["B", "T", "C"]]
+    assert shapes["head"][-1] == ["B", "T", "V"]
+    assert shapes["loss"] == [[]]
 
 
 def test_a_training_step_zeroes_computes_walks_back_and_updates():

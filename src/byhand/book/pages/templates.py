@@ -8,18 +8,16 @@ code writes). A template that many pages share is a part of its own, a file of `
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from byhand.book.pages.answers import ANSWERS, FORMATS
 from byhand.book.pages.blocks import BLOCKS
-from byhand.book.pages.blocks.excerpts import link_definition
-from byhand.book.pages.blocks.markdown import in_language, link, link_equation, link_titled, relative
+from byhand.book.pages.blocks.markdown import in_language, link, link_definition, link_equation, link_titled, relative
 from byhand.book.words.language import COMMA, PAGE, SEMICOLON, Words
 from byhand.errors import ByhandError, brief
 
@@ -69,6 +67,7 @@ def _of_page(page: Path, lang: str) -> dict[str, Any]:
         "place": partial(link, page),
         "titled": lambda stem: link_titled(page, in_language(stem, lang)),
         "to": lambda stem: relative(page, in_language(stem, lang)),
+        "file": partial(relative, page),
         "comma": COMMA,
         "semicolon": SEMICOLON,
         "lang": lang,
@@ -89,29 +88,3 @@ def environment(lang: str) -> ImmutableSandboxedEnvironment:
     made.globals |= ANSWERS
     made.filters |= {name: partial(form, lang) for name, form in FORMATS.items()}
     return made
-
-
-def asked(template: str) -> list[str]:
-    """Return all that a template evaluates, in order, without the words of its language."""
-    return list(_asked(environment("en").parse(template)))
-
-
-def literal(template: str) -> str:
-    """Return the text of a template that no expression makes."""
-    return "".join(data.data for data in environment("en").parse(template).find_all(nodes.TemplateData))
-
-
-def _asked(node: nodes.Node, argument: bool = False) -> Iterator[str]:
-    """Yield the nodes of a template: texts only as arguments, and the parts of a sentence in any order."""
-    if isinstance(node, nodes.Output):
-        yield from sorted(" ".join(_asked(part)) for part in node.nodes if not isinstance(part, nodes.TemplateData))
-        return
-    if not isinstance(node, nodes.Const):
-        yield " ".join([type(node).__name__, *(str(v) for k, v in node.iter_fields() if k in ("name", "attr", "op"))])
-    elif argument or not isinstance(node.value, str):
-        yield repr(node.value)
-    inside = argument or isinstance(node, nodes.Call | nodes.Filter)
-    for child in node.iter_child_nodes(only=["node"]):
-        yield from _asked(child, argument)
-    for child in node.iter_child_nodes(exclude=["node"]):
-        yield from _asked(child, inside)

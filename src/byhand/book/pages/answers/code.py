@@ -5,21 +5,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from textwrap import dedent
 
 from byhand.book.finding import source
 from byhand.book.finding.flow import concepts
 from byhand.book.finding.index import all_findings
 from byhand.book.finding.others import places
 from byhand.book.pages.answers.registry import ANSWERS, answer
-from byhand.book.pages.blocks.excerpts import located
-from byhand.book.pages.blocks.markdown import ROOT
+from byhand.book.pages.blocks.markdown import ROOT, located
 from byhand.book.pages.data import read
 from byhand.book.pages.path import STOPS
+from byhand.book.pictures import PICTURES
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
 from byhand.engine.equation import registry
 
-ANSWERS |= {"stops": STOPS, "papers": read("references"), "known_places": places}
+ANSWERS |= {
+    "stops": STOPS,
+    "papers": read("references"),
+    "known_places": places,
+    "pictures": PICTURES,
+    "docs": ROOT / "docs",
+}
 TITLES = {place: Words(*said) for place, said in read("definitions").items()}
 
 
@@ -44,12 +51,23 @@ def definition_of(given: str) -> Definition:
 
 
 @answer
+def source_of(given: str) -> str:
+    """Return the source of a definition."""
+    path, name = located(given)
+    node = source.statement(path, name)
+    return dedent("\n".join(path.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]))
+
+
+@answer
 def terms() -> Iterator[tuple[Concept, Words, str, str | None]]:
     """Yield the glossary: a term, its word in the other language, and the equation or the place that it leads to."""
     for concept in concepts():
-        first = concept.entries[0]
-        where = ("", all_findings()[first].forward) if first not in registry else (first, None)
-        yield concept, Words(concept.zh, concept.en), *where
+        first, other = concept.entries[0], Words(concept.zh, concept.en)
+        yield (
+            (concept, other, first, None)
+            if first in registry
+            else (concept, other, "", all_findings()[first].forward)
+        )
 
 
 @answer

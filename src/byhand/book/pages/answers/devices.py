@@ -10,7 +10,7 @@ from typing import Any
 from byhand.architectures import GPT2
 from byhand.book.finding import source
 from byhand.book.pages.answers.registry import ANSWERS, answer
-from byhand.book.pages.blocks.excerpts import located
+from byhand.book.pages.blocks.markdown import located
 from byhand.book.pictures.devices import EIGHT, SMALL, axes_shown
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter

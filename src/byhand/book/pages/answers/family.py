@@ -29,7 +29,7 @@ def sliding(*shown: int) -> Iterator[tuple[int, float, float, float]]:
     model = TinyGPT(SLIDING, dtype="float64")
     for name, p in model.parameters().items():
         p.data = host.normal(name, p.data.shape, float(name.endswith("gain")), 0.5, 1, "float64")
-    tokens = list(PROMPT)
+    tokens: list[int] = [*PROMPT]
     for logits in islice(next_logits(model, tokens, max(shown) + 1), max(shown) + 1):
         with no_grad():
             whole = model.forward_logits([tokens]).data[0, -1]

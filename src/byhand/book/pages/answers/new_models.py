@@ -50,7 +50,7 @@ def first_loss(std: float) -> tuple[float, int, int]:
     loss = model.loss(*_text())
     loss.backward()
     gradients = [np.asarray(p.grad) for p in model.parameters().values()]
-    return loss.item(), sum(g.any() for g in gradients), len(gradients)
+    return loss.item(), sum(bool(g.any()) for g in gradients), len(gradients)
 
 
 @answer

@@ -11,7 +11,7 @@ from byhand.book.lessons.examples.paper_gpt import CONFIG, WEIGHTS, model_of
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.answers.registry import answer
 from byhand.book.pictures.passes import TARGETS, TOKENS
-from byhand.config import ModelConfig, OptimConfig
+from byhand.config import Group, ModelConfig, OptimConfig
 from byhand.engine.equation import registry
 from byhand.equations.muon import STEPS, stretch
 from byhand.equations.orthogonalise import A, B, C
@@ -33,7 +33,7 @@ def lifted(s: float) -> list[float]:
 
 
 @answer
-def updated_by_muon(group: str) -> tuple[list[str], int, str, float]:
+def updated_by_muon(group: Group) -> tuple[list[str], int, str, float]:
     """Return a group of the default model's parameters: short names, numbers, update rule, learning rate."""
     members = {name: p for name, p in declared(ModelConfig()).items() if p.group == group}
     short = dict.fromkeys(n.rpartition(".")[2] if "blocks" in n else n for n in members)

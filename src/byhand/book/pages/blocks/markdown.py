@@ -9,6 +9,7 @@ from pathlib import Path
 
 from byhand.book.finding import index, source
 from byhand.book.words.language import PAGE, Words
+from byhand.errors import ByhandError
 
 Block = Callable[..., str]
 Rows = Iterable[Iterable[object]]
@@ -68,6 +69,23 @@ def link(page: Path, place: str | None) -> str:
     path, _, line = place.rpartition(":")
     name = source.enclosing(ROOT / path, int(line))
     return f"[{path}{name and ':'}{name}]({relative(page, ROOT / path)}{name and '#'}{name})"
+
+
+def link_definition(page: Path, given: str) -> str:
+    """Return `path:line` of a definition as a link from a page; ByhandError if it is not there any more."""
+    return link(page, source.definition(*located(given)))
+
+
+def located(given: str) -> tuple[Path, str]:
+    """Return the file and the name in `engine/backward.py:walk_back`; ByhandError if they are not there any more.
+
+    The file is one of the package, or of the repository's `examples/` or `tests/`.
+    """
+    file, _, name = given.partition(":")
+    path = (ROOT if file.startswith(("examples/", "tests/")) else source.PACKAGE) / file
+    if source.definition(path, name) is None:
+        raise ByhandError(f"{file} has no {name}. Correct what names it in src/byhand/book/pages or in docs.")
+    return path, name
 
 
 def link_equation(page: Path, stem: str, lang: str) -> str:

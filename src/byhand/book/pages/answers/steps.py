@@ -1,19 +1,19 @@
-"""Generated tables that pair each line of a formula with the call that computes it, its place and its shape."""
+"""Answers about the forward pass: for each line of its formulas the call that computes it, its place, its shape."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from byhand.book.finding import source
-from byhand.book.pages.blocks.excerpts import located
-from byhand.book.pages.blocks.markdown import block, inline, link, link_equation, table
+from byhand.book.pages.answers.registry import answer
+from byhand.book.pages.blocks.markdown import located
 from byhand.book.pages.calls import CallTracer, shown_call
 from byhand.book.pages.data import read
-from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.equation import registry
 from byhand.errors import ByhandError
@@ -32,17 +32,26 @@ APPLIED = {
 SIZES = {"B": 2, "T": 3, "H": 5, "D": 7, "C": 35, "3C": 105, "F": 11, "V": 13}  # all different, so each names an axis
 
 
-@block
-def steps(page: Path, lang: str, *parts: str) -> str:
-    """The lines of some parts of the forward pass: formula, call, place in the source, shape of the result.
+@dataclass(frozen=True)
+class Computed:
+    """A line of a formula: its call in the model, where that is, its shape in letters, its equation if it has one."""
+
+    formula: str
+    call: str
+    where: str
+    shape: list[str]
+    stem: str
+
+
+@answer
+def lines_of(parts: tuple[str, ...]) -> Iterator[Computed]:
+    """Yield the lines of some parts of the forward pass.
 
     Raises ByhandError if the model computes a line's result by another call, or from other tensors.
     """
     calls, trace = _pass()
-    rows = []
+    letters = {length: letter for letter, length in SIZES.items()}
     for formula, called, result, reads in (line for part in parts for line in LINES[part]):
-        stem = APPLIED.get(called, called)
-        own = link_equation(page, stem, lang) if stem in registry else ""
         try:
             call = calls.call(trace, called, result)
         except ByhandError as error:
@@ -52,26 +61,24 @@ def steps(page: Path, lang: str, *parts: str) -> str:
                 f"the page shows {formula} as made from {', '.join(reads)}, but the model makes {result} from "
                 f"{', '.join(call.reads)}. {MEND}"
             )
-        where = link(page, f"{source.shown(call.path)}:{call.line}")
-        line = f"{inline(formula)} <br> `{call.text}` <br> {where}"  # one column, which a telephone has room for
-        rows.append((line, _shape(trace.tensor(result).shape), own))
-    head = Words("Formula, call and place|Shape of the result|Its page", "公式、调用及其位置|结果的形状|公式页面")
-    return table(head, rows, lang)
+        shape = [letters[length] for length in trace.tensor(result).shape]
+        stem = APPLIED.get(called, called)
+        where = f"{source.shown(call.path)}:{call.line}"
+        yield Computed(formula, call.text, where, shape, stem if stem in registry else "")
 
 
-@block
-def call(page: Path, lang: str, given: str, called: str) -> str:
-    """The only call of this name in a definition, as it is written, and a link to it."""
+@answer
+def call_in(given: str, called: str) -> tuple[str, str]:
+    """Return the only call of this name in a definition, as it is written, and its place."""
     path, definition = located(given)
     inside = ast.walk(source.statement(path, definition))
     found = [node for node in inside if isinstance(node, ast.Call) and ast.unparse(node.func) == called]
     if len(found) != 1:
         raise ByhandError(
             f"the page shows the call of {called} in {definition} of {source.shown(path)}, which has "
-            f"{len(found)} calls of that name. {MEND}"
+            f"{len(found)} calls of that name. Correct the page."
         )
-    (call,) = found
-    return f"`{shown_call(call)}` <br> {link(page, f'{source.shown(path)}:{call.lineno}')}"
+    return shown_call(found[0]), f"{source.shown(path)}:{found[0].lineno}"
 
 
 @cache
@@ -81,9 +88,3 @@ def _pass() -> tuple[CallTracer, Trace]:
     model = TinyGPT(ModelConfig(vocab_size=v, seq_len=t, d_model=c, n_heads=h, d_ff=f, n_layers=1))
     calls, tokens = CallTracer(), np.zeros((b, t), np.int64)
     return calls, Trace.of(lambda: model.loss(tokens, tokens), calls)
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    """Return a result's shape in letters."""
-    letters = {length: letter for letter, length in SIZES.items()}
-    return f"[{', '.join(letters[length] for length in shape)}]"
