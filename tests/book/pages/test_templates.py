@@ -16,8 +16,10 @@ PARTS = [file for file in sorted(templates.PARTS.glob("*.md")) if filling.langua
 
 
 def of(page):
+    """Return the templates of a page, or a part."""
     text = page.read_text(encoding="utf-8")
-    return [text] if page.parent == templates.PARTS else filling.templates(text)
+    marks = [mark["template"] for mark in filling.MARK.finditer(text)]
+    return [text] if page.parent == templates.PARTS else [template for template in marks if template is not None]
 
 
 def asked(template):

@@ -69,11 +69,6 @@ def as_read(text: str) -> str:
     return MARK.sub(lambda mark: mark[0] if mark["block"] else f"{SHORT}{mark[0].removeprefix(mark[1])}", text)
 
 
-def templates(text: str) -> list[str]:
-    """Return the templates of a page's text."""
-    return [mark["template"] for mark in MARK.finditer(text) if mark["template"] is not None]
-
-
 def filled(page: Path) -> str:
     """Return the page's text with every block and number regenerated; ByhandError for an unknown one."""
     text = page.read_text(encoding="utf-8")

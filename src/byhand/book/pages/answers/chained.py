@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from byhand.book.lessons.examples import make
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pages.answers.lessons import lesson_arrays
 from byhand.book.pages.answers.registry import answer
 
 SHIFT, CUBIC = math.sqrt(2 / math.pi), 0.044715  # of GELU, as its entry writes them
 
 
 def _row() -> np.ndarray:
-    return np.asarray(make("layer-norm").steps[0].inputs[0].data, dtype=float).reshape(-1)
+    return lesson_arrays("layer-norm")["x"].astype(float).ravel()
 
 
 def _norm(first: float) -> dict[str, float]:
@@ -61,16 +60,10 @@ def _gelu_rules() -> list[str]:
     ]
 
 
-CHAINS: dict[str, tuple[Callable[[float], dict[str, float]], Callable[[], list[str]]]] = {
-    "layer_norm": (_norm, _norm_rules),
-    "gelu": (_gelu, _gelu_rules),
-}
-
-
 @answer
 def chained(name: str, step: float) -> list[tuple[str, float, float, float, str]]:
     """Return each number made from LayerNorm's first, or from a G of 1: label, value, nudged up, down, rule."""
-    made, rules = CHAINS[name]
+    made, rules = {"layer_norm": (_norm, _norm_rules), "gelu": (_gelu, _gelu_rules)}[name]
     before, more, less = (made(1 + by) for by in (0, step, -step))
     return [
         (label, before[label], more[label], less[label], rule) for label, rule in zip(before, rules(), strict=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import numpy as np
 
-from byhand.book.finding import source
 from byhand.book.lessons.examples import make
 from byhand.book.pages.answers.registry import answer
 from byhand.book.words.language import Words
@@ -45,20 +43,3 @@ def fused_groups() -> list[Group]:
 def lesson_numbers(name: str) -> list[tuple[Words, Any]]:
     """Return every number of a worked example, with the title of its step."""
     return [(step.title, number) for step in make(name).steps for number in step.numbers]
-
-
-@answer
-def settings() -> list[tuple[str, Any, Words]]:
-    """Return the settings of a model: field, default, and what its definition says of it."""
-    body, found = source.statement(source.PACKAGE / "model_config.py", "ModelConfig").body, []
-    for field, *below in zip(body, body[1:], body[2:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            en, zh = (ast.literal_eval(words.value).split() for words in below if isinstance(words, ast.Expr))
-            name = field.target.id
-            found.append((name, getattr(ModelConfig(), name), Words(" ".join(en), _unbroken(zh))))
-    return found
-
-
-def _unbroken(words: list[str]) -> str:
-    """Join words of Chinese: a line's end, behind a sign of its own, is no space."""
-    return " ".join(words).replace("； ", "；").replace("。 ", "。").replace("， ", "，")

@@ -1,20 +1,26 @@
-"""Answers about models: their settings, the sizes of their parameters, the architectures."""
+"""Answers about models: settings, sizes of parameters, architectures, and what adapters train and keep."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
 from byhand.architectures import ARCHITECTURES, GPT2
+from byhand.book.finding.commands import flags
 from byhand.book.lessons.letters import PARAMETERS
 from byhand.book.pages.answers.registry import ANSWERS, answer
-from byhand.config import ModelConfig, OptimConfig
+from byhand.book.words.language import Words
+from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ByhandError
+from byhand.files.run_folder import MODEL
+from byhand.layers.adapter import DOWN, UP
 from byhand.model import declared, parameter_shapes
+from byhand.runs.contents import BASE, OPTIMIZER, due
+from byhand.update_rules import state_size
 
 PUBLISHED = replace(GPT2, vocab_size=50_257)
 """GPT-2 with the vocabulary that it was published with: 124 million parameters."""
@@ -53,6 +59,31 @@ def sizes_of(kinds: Iterable[str], *configs: Any) -> list[list[int]]:
             raise ByhandError(f"some of these parameters are of no kind, or of two: {', '.join(sizes)}")
         columns.append([*found, sum(found)])
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+@answer
+def settings() -> list[tuple[str, Any, Words]]:
+    """Return the settings of a model: field, default, and the help of its flag."""
+    return [(f.name, f.default, flags()[f"--{f.name.replace('_', '-')}"].help) for f in fields(ModelConfig)]
+
+
+@answer
+def adapted(model: ModelConfig) -> Iterator[tuple[str, tuple[int, ...], int]]:
+    """Yield each matrix of the first block that has an adapter: name, shape, numbers of the adapter."""
+    found = declared(model)
+    for name in (n for n in found if n.startswith("blocks.0.") and n + DOWN in found):
+        thin = sum(math.prod(found[name + end].shape) for end in (DOWN, UP))
+        yield name.removeprefix("blocks.0."), found[name].shape, thin
+
+
+@answer
+def kept(model: ModelConfig) -> tuple[int, int, int, int]:
+    """Return how many numbers are trained, kept for it, in a checkpoint, and once for all checkpoints."""
+    config = TrainConfig(model=model)
+    stored = {name: sum(map(math.prod, arrays.values())) for name, arrays in due(config).items()}
+    trained = sum(math.prod(p.shape) for p in declared(model).values() if p.trained)
+    moments = state_size(OptimConfig(), declared(model))
+    return trained, trained + moments, stored[MODEL] + stored[OPTIMIZER], stored.get(BASE, 0)
 
 
 class Letter(str):
