@@ -194,7 +194,9 @@ def test_a_stale_block_is_found(tmp_path, monkeypatch, capsys):
     page.write_text("<!-- generated: formula relu -->\nwrong\n<!-- end -->\n", encoding="utf-8")
     monkeypatch.setattr(pages, "repository", lambda: tmp_path)
     assert pages.main(["--check"]) == 1
-    assert "stale: docs/relu.md" in capsys.readouterr().out
+    said = capsys.readouterr().out.splitlines()
+    assert "stale: docs/relu.md" in said
+    assert said[-1] == f"Run {pages.COMMAND}."
     assert pages.main([]) == 0
     assert registry["relu"].latex in page.read_text(encoding="utf-8")
     assert pages.main(["--check"]) == 0

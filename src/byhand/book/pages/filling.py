@@ -113,4 +113,6 @@ def main(arguments: list[str]) -> int:
             page.parent.mkdir(exist_ok=True)
             page.write_text(text, encoding="utf-8", newline="\n")
         print(f"{'stale' if check else 'written'}: {relpath(page, docs().parent)}")
+    if check and found:
+        print(f"Run {COMMAND}.")
     return 1 if check and found else 0
