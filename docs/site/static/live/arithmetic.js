@@ -31,7 +31,7 @@ const isZeroProduct = (part) => {
 };
 
 /**
- * Leave out factors 1, and products with a factor 0.
+ * Leave out factors 1, and products with a factor 0; of a factor −1 only the sign stays.
  * @param {Part} part
  * @returns {Part}
  */
@@ -40,8 +40,10 @@ function simplified(part) {
   if (part.op === "product" && !parts.some((p) => is(p, 0))) {
     const kept = parts.filter((p) => !is(p, 1));
     parts = kept.length ? kept : parts.slice(0, 1);
-    if (parts.length > 1 && is(parts[0], -1)) {
-      const rest = simplified({ op: "product", parts: parts.slice(1), label: "", value: -part.value, cell: -1 });
+    const minus = parts.findIndex((p) => is(p, -1));
+    if (parts.length > 1 && minus >= 0) {
+      const others = parts.filter((_, k) => k !== minus);
+      const rest = simplified({ op: "product", parts: others, label: "", value: -part.value, cell: -1 });
       return { ...part, op: "negative", parts: [rest] };
     }
   } else if (part.op === "sum") {

@@ -168,7 +168,7 @@ class _ApplicationBack:
                 term = _slopes_first(term) if in_front else term
                 yield from working.defined(term, index, seen, {})
                 named = place(array.label, index, shape)
-                yield working.number(named, term, index, value, form(d[index]), wrong, False), term, index
+                yield working.number(named, term, index, value, form(d[index]), wrong), term, index
 
         return with_one_whole(parts(), working)
 
