@@ -34,9 +34,11 @@ SCRIPTS = (
     "arithmetic",
     "grids",
     "bar",
+    "pictures",
     "steps",
     "blanks",
     "changes",
+    "settings",
     "start",
 )  # in this order
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language

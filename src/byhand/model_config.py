@@ -27,8 +27,8 @@ class ModelConfig(Follows):
     """V: number of tokens in the vocabulary (256 for bytes)."""
     """V：词表中的词元数（字节级为 256）"""
     seq_len: int = 64
-    """T: longest context, in tokens."""
-    """T：最长上下文，以词元计"""
+    """T_max: longest context, in tokens."""
+    """T_max：最长上下文，以词元计"""
     d_model: int = 64
     """C: width of the residual stream."""
     """C：残差流的宽度"""
@@ -70,8 +70,8 @@ class ModelConfig(Follows):
     """f: a pair is slowed by at most this factor."""
     """f：一对数最多放慢到几分之一"""
     rope_original_len: int = field(default=8192, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
-    """L: context, in tokens, before it was stretched."""
-    """L：拉长之前的上下文长度，以词元计"""
+    """Context, in tokens, before it was stretched."""
+    """拉长之前的上下文长度，以词元计"""
     rope_slow: float = field(default=1.0, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
     """Pairs with fewer turns than this in rope_original_len positions are slowed by the whole factor."""
     """在 rope_original_len 个位置内转动的圈数少于此值的对，按整个倍数放慢"""

@@ -8,7 +8,7 @@ import pytest
 
 from browser.conftest import PAGES
 from browser.webdriver import DOWN, ENTER, RIGHT
-from byhand.book.live.collecting import graph
+from byhand.book.live.working import graph
 from byhand.book.numbers import closed_form
 
 pytestmark = pytest.mark.browser

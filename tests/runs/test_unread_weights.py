@@ -1,11 +1,15 @@
 """Weights that stay in their file until a decoder takes them: the same numbers, and never others."""
 
+import errno
+import mmap
 import os
+import threading
 
 import numpy as np
 import pytest
 
 from byhand.errors import CheckpointError, DataError, NonFiniteError
+from byhand.files import weights
 from byhand.files.unread import Unread, read
 from byhand.generation import Engine, Sampling
 from byhand.runs import checkpoint
@@ -54,6 +58,37 @@ def test_numpy_rounds_arrays_that_it_may_move_where_they_are(tmp_path):
         texts.append([s.tokens for _ in range(2) for s in engine.finish([Stream(PROMPT, 12, Sampling(seed=3))])])
         assert (engine.decoder._model is model) is moves
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_where_the_system_refuses_a_thread_they_are_verified_without(tmp_path, monkeypatch, damaged):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    path = saved(tmp_path)
+    expected = checkpoint.load(path, moments=False).parameters
+    if damaged:
+        content = bytearray((path / "model.safetensors").read_bytes())
+        content[-1] ^= 1
+        (path / "model.safetensors").write_bytes(content)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    if damaged:
+        with pytest.raises(CheckpointError, match="SHA-256"):
+            checkpoint.load(path, moments=False)
+    else:
+        for name, array in checkpoint.load(path, moments=False).parameters.items():
+            np.testing.assert_array_equal(array, expected[name])
+
+
+def test_without_memory_no_file_is_said_to_be_unreadable(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    path = saved(tmp_path)
+    monkeypatch.setattr(weights, "OWN_PAGES", 1)
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(MemoryError, match="bytes for an array"):
+        checkpoint.load(path)
 
 
 def test_damage_is_found_when_they_are_loaded(tmp_path):

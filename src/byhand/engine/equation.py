@@ -92,6 +92,8 @@ class Equation(Statement):
                     derivative costs one vjp and has no tree
     saved_terms     (which, index, inputs, **static) -> Term: one element of saved array number `which`, asked only of
                     those that are neither an input nor a result
+    rule_terms      (index, inputs, **static) -> Term: one element with the choice that its inputs decide in it, where
+                    `terms` has only what was chosen
     beside          (index, inputs, **static) -> Terms: intermediate values that are leaves of `terms`, in order of
                     computation
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
@@ -105,6 +107,7 @@ class Equation(Statement):
     moves: bool = False
     gradient_terms: Callable[..., Term | None] | None = None
     saved_terms: Callable[..., Term] | None = None
+    rule_terms: Callable[..., Term] | None = None
     beside: Callable[..., tuple[Term, ...]] | None = None
     products: Callable[..., tuple[int, int]] | None = None
     flops: Callable[..., tuple[int, int]] | None = None

@@ -44,6 +44,7 @@ OPERATIONS: dict[str, Callable[[list[float]], float]] = {
     "product": math.prod,
     "max": max,
     "ratio": lambda v: 0.0 if v[0] == v[1] == 0.0 else v[0] / v[1],
+    "kept": lambda v: v[0] if v[1] <= v[2] else -math.inf,
 }
 
 

@@ -9,7 +9,7 @@ Source      Fan, Lewis & Dauphin 2018, arXiv:1805.04833
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, number, total
+from byhand.engine.terms import element, function, made, number, total
 
 
 def ranks(logits):
@@ -38,6 +38,19 @@ def terms(index, inputs, result, *, k):
     if result[index] == float("-inf"):
         return number(float("-inf"), "dropped")
     return total([element(inputs, 0, index, "z")])
+
+
+def rule_terms(index, inputs, *, k):
+    """The logit if its rank, 1 and the number of those before it, is at most k, else -inf."""
+    *place, v = index
+    row = [element(inputs, 0, (*place, u), "z") for u in range(inputs[0].shape[-1])]
+
+    def is_larger(a, b):
+        return function("step", total((a, function("negative", b))))
+
+    equal_too = [total((number(1), function("negative", is_larger(row[v], z)))) for z in row[:v]]
+    rank = total((number(1), *equal_too, *(is_larger(z, row[v]) for z in row[v + 1 :])), "rank")
+    return made("kept", (row[v], rank, number(k, "k")))
 
 
 top_k = Equation.of(

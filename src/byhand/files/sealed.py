@@ -128,6 +128,7 @@ class Sealed:
             with os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file, ThreadPoolExecutor(1) as pool:
                 if os.fstat(file.fileno()).st_size != size:
                     raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
+                start = _starting(pool)
 
                 def following(count: int) -> np.ndarray:
                     nonlocal seen, hashed
@@ -136,7 +137,7 @@ class Sealed:
                     seen += len(content)
                     if hashed:
                         hashed.result()
-                    hashed = pool.submit(found.update, content.data)
+                    hashed = start(found.update, content.data)
                     return content
 
                 def read(begin: int, count: int) -> np.ndarray:
@@ -183,6 +184,15 @@ class Sealed:
         return UnknownCheckpointError(
             f"{self.path} cannot be read: {name}: {reason(error)}. Make it readable, or move it away."
         )
+
+
+def _starting(pool: ThreadPoolExecutor) -> Callable[..., Future[None] | None]:
+    """Return what starts work in a pool, or does it at once where the system refuses a thread."""
+    try:
+        pool.submit(int)
+    except RuntimeError:
+        return lambda work, *arguments: work(*arguments)
+    return pool.submit
 
 
 def newer(path: Path, why: str) -> UnknownCheckpointError:

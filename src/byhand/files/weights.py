@@ -127,7 +127,10 @@ def own_pages(size: int) -> np.ndarray:
     if size < OWN_PAGES:
         return np.empty(size, np.uint8)
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    return np.frombuffer(mmap.mmap(-1, size, **private), np.uint8)
+    try:
+        return np.frombuffer(mmap.mmap(-1, size, **private), np.uint8)
+    except OSError:  # it is no file that cannot be read
+        raise MemoryError(f"{size:,} bytes for an array") from None
 
 
 def _stamp(descriptor: int) -> tuple[int, int, int]:

@@ -8,8 +8,8 @@ import pytest
 
 from book.live.working import registers, worked
 from byhand.book.lessons.examples import TITLES
-from byhand.book.live.collecting import graph
 from byhand.book.live.export import as_json
+from byhand.book.live.working import graph
 from byhand.book.numbers import closed_form
 
 EDITED = ("matrix-core", "matrix-core-rows", "matrix-core-exercise", "paper-gpt", "classifier", "rotary")
@@ -56,6 +56,39 @@ def test_it_gives_the_numbers_of_other_given_ones(name):
     free = [a for a in data["arrays"] if a[3] == "free"]
     assert free
     assert any(not math.isclose(a, float(b)) for a, b in zip(expected, data["values"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "moved"),
+    [
+        *(("sampling", "tau", tau) for tau in (0.1, 0.7, 5)),
+        *(("sampling", "k", k) for k in (1, 3, 4)),
+        *(("sampling", "u", u) for u in (0, 0.3, 0.99)),
+        *((name, "causal", on) for name in ("matrix-core", "matrix-core-rows") for on in (0, 1)),
+        ("paper-gpt", "causal", 0),
+    ],
+)
+def test_it_gives_the_numbers_of_other_settings(name, setting, moved):
+    data, expected = exported(name), graph(name, other, {setting: moved}).numbers
+    given = [None if program else number for program, number in zip(data["programs"], expected, strict=True)]
+    for cell, value in enumerate(worked(data, given)):
+        assert close(name, value, expected[cell]), cell
+
+
+def test_top_k_keeps_by_the_logits_as_they_are():
+    data, kept = exported("sampling"), {"z": [1, 3, 3, -2], "k": 2}
+    expected = graph("sampling", changes=kept).numbers
+    given = [None if program else number for program, number in zip(data["programs"], expected, strict=True)]
+    assert worked(data, given) == pytest.approx(expected, rel=1e-12)
+    assert sum(math.isinf(x) for x in worked(data, given)) == 2
+
+
+def test_a_setting_s_bounds_are_exported():
+    facts = {a[0]: a[4] for a in exported("sampling")["arrays"] if len(a) > 4}
+    assert facts["k"][1:] == [1, 4, 1, True]
+    assert facts["τ"][1] > 0
+    rate = next(a[4] for a in exported("matrix-core")["arrays"] if a[0] == "−rate")
+    assert rate[1:] == [0, 1, 0.01, False]
 
 
 def test_parts_are_called_as_in_the_tables():

@@ -1,6 +1,13 @@
 """The exported arithmetic worked by a few lines of Python, independent of what the pages use."""
 
+import itertools
 import math
+
+
+def drawn(v):
+    sums = list(itertools.accumulate(v[1:]))
+    return float(next(k for k, x in enumerate(sums) if x > v[0] * sums[-1]))
+
 
 FUNCTIONS = {f.__name__: f for f in (math.exp, math.log, math.sqrt, math.tanh, math.cos, math.sin)}
 OPERATIONS = {
@@ -11,13 +18,23 @@ OPERATIONS = {
     "negative": lambda v: -v[0],
     "square": lambda v: v[0] * v[0],
     "positive": lambda v: max(v[0], 0.0),
+    "kept": lambda v: v[0] if v[1] <= v[2] else -math.inf,
+    "draw": drawn,
     "step": lambda v: float(v[0] > 0),
     **{name: lambda v, f=f: f(v[0]) for name, f in FUNCTIONS.items()},
 }
 
 
+def program_of(data, cell, numbers):
+    for switch, forms in data["choices"]:
+        own = next(programs for value, programs in forms if value == numbers[switch])
+        if cell in own:
+            return own[cell]
+    return data["programs"][cell]
+
+
 def registers(data, cell, numbers):
-    form, *cells = data["programs"][cell]
+    form, *cells = program_of(data, cell, numbers)
     _, constants, operations, _ = data["forms"][form]
     found = [*(numbers[c] for c in cells), *map(float, constants)]
     for op, *places in operations:

@@ -35,6 +35,18 @@ SUFFIXES = ("md", "zh-CN.md")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_program_of_the_matrix_core_prints_the_losses_of_the_page(suffix, capsys):
+    page = (GUIDES / f"matrix-core.{suffix}").read_text(encoding="utf-8")
+    program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
+    exec(program, {})
+    printed = [float(line) for line in capsys.readouterr().out.split()]
+    shown = re.findall(r"^L'? = ([\d.]+)$", page, re.MULTILINE)
+    worked = re.search(r"`L` \| `loss\[0\] / N = ([\d.]+) / 1`", page)
+    assert worked is not None
+    assert printed == [float(worked[1]), float(shown[-1])]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_the_loop_of_the_attention_guide_computes_the_scores(suffix):
     page = (GUIDES / f"attention-index.{suffix}").read_text(encoding="utf-8")
     names: dict = {}
@@ -61,17 +73,22 @@ def test_breakpoints_are_lines_that_run(suffix):
         assert int(line) in set(lines_of_functions(code)), f"{path}.py:{line} is not inside a function"
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_breakpoints_are_reached_in_order_and_show_what_the_page_says(suffix, tmp_path):
+def debugged(suffix):
+    """Return the page's command, its lines that set breakpoints, and what to type at each of them."""
     page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
-    begin, *stops = re.findall(r"^t?break (\S+):(\d+)$", page, re.MULTILINE)
     command = re.search(r"^python (-m pdb .*) --out \S+$", page, re.MULTILINE)
-    assert command is not None
     looked = [re.findall("`((?:p |next)[^`]*)`", line) for line in re.findall(r"^\d+\. .*", page, re.MULTILINE)]
-    begun = re.findall(r"^(t?break .*|continue)$", page, re.MULTILINE)
+    assert command is not None
+    return command[1], re.findall(r"^(t?break .*|continue)$", page, re.MULTILINE), looked
+
+
+def test_breakpoints_are_reached_in_order_and_show_what_the_page_says(tmp_path):
+    command, begun, looked = debugged("md")
+    assert (command, begun, looked) == debugged("zh-CN.md")
+    begin, *stops = (tuple(line.split()[1].rsplit(":", 1)) for line in begun if line != "continue")
     typed = begun + [command for commands in looked for command in ("continue", *commands)] + ["quit"]
     done = subprocess.run(
-        [sys.executable, *command[1].split(), "--out", str(tmp_path / "look")],
+        [sys.executable, *command.split(), "--out", str(tmp_path / "look")],
         cwd=GUIDES.parents[1],
         env=os.environ | {"PYTHONPATH": "src", "PYTHONIOENCODING": "utf-8"},
         input="\n".join(typed),
@@ -83,8 +100,9 @@ def test_breakpoints_are_reached_in_order_and_show_what_the_page_says(suffix, tm
     reached = re.findall(r"> \S*?(src[/\\]byhand\S+?)\((\d+)\)", done.stdout)
     stopped = [(path.replace("\\", "/"), line) for path, line in reached if "__main__" not in path]
     assert [place for place in stopped if place in (begin, *stops)] == [begin, *stops]
-    assert len(looked) == len(stops) and all(looked)
-    assert "***" not in done.stdout and "No help" not in done.stdout, done.stdout
+    assert len(looked) == len(stops)
+    assert all(looked)
+    assert not re.search(r"\*\*\*|No help", done.stdout), done.stdout
     assert "defect" not in done.stderr, done.stderr
 
 

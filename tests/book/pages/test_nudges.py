@@ -33,6 +33,18 @@ def test_slopes_of_the_curves():
     assert "| 2 | 1 | 0.5 | 0.25 |" in BLOCKS["slopes"](PAGE, "en", "ln", "1/2", "1", "2", "4")
 
 
+@pytest.mark.parametrize("name", ["layer_norm", "gelu"])
+def test_what_a_nudge_passes_on_has_the_rate_of_the_rules(name):
+    rows = [row for row in BLOCKS["chained"](PAGE, "en", name).splitlines() if row.startswith("| `")]
+    assert len(rows) >= 4
+    for row in rows:
+        cells = [cell.strip(" `").replace("−", "-") for cell in row.strip("|").split("|")]
+        more, less = map(float, cells[2].split("<br>"))
+        rate, by_rules = float(cells[3]), eval(cells[4].replace("×", "*"))
+        assert rate == pytest.approx(by_rules, rel=2e-4), row
+        assert (more - less) / 0.02 == pytest.approx(rate, rel=2e-4), row
+
+
 def test_a_nudged_score_moves_the_weights_and_the_loss_by_its_gradient():
     rows = BLOCKS["nudged_score"](PAGE, "en", "0", "1").splitlines()[2:]
     changes = [float(row.split("|")[3].strip(" `").replace("−", "-")) for row in rows]

@@ -120,6 +120,13 @@ def test_no_number_is_typed_by_hand(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_row_of_a_table_has_as_many_cells_as_its_head(page):
+    bare = re.sub(r"`[^`]*`", "", FENCE.sub("", text(page)).replace(r"\|", ""))
+    for rows in re.findall(r"(?:^\|.*\n)+", bare, re.MULTILINE):
+        assert len({row.count("|") for row in rows.splitlines()}) == 1, rows
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page):
     for shown, target in LINK.findall(FENCE.sub("", text(page))):
         if target.startswith("http"):

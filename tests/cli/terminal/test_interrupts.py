@@ -70,6 +70,20 @@ def test_while_python_ends():
     assert python(code, "--version") == (-signal.SIGINT, b"")
 
 
+def test_without_a_thread_a_signal_ends_the_process_itself():
+    code = (
+        "import os, signal, sys, threading\n"
+        "def refuse(thread):\n"
+        "    raise RuntimeError\n"
+        "threading.Thread.start = refuse\n"
+        "from byhand.cli import main as program\n"
+        "program._command = lambda arguments: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "from byhand.__main__ import main\n"
+        "sys.exit(main())"
+    )
+    assert python(code, "--version") == (-signal.SIGTERM, b"")
+
+
 # A step that never ends, in a run of its own runtime; what is to be done last takes for ever as well.
 STEPS = """
 import sys, threading, time

@@ -57,6 +57,12 @@ function simplified(part) {
 /** @type {(text: string) => [string, number]} */
 const tight = (text) => [text, text.startsWith("−") ? PRODUCT : ATOM];
 
+/** A comparison in brackets, 1 if it is true and 0 if not; of a difference its two parts. @type {(step: Part, sign: string) => [string, number]} */
+function compared({ parts: [inner] }, sign) {
+  const [a, b] = inner.op === "sum" && inner.parts.length === 2 && inner.parts[1].op === "negative" ? [inner.parts[0], inner.parts[1].parts[0]] : [inner, null];
+  return [`[${write(a)[0]} ${sign} ${b ? write(b)[0] : 0}]`, ATOM];
+}
+
 /** @type {(part: Part, top?: boolean) => [string, number]} */
 function write(part, top = false) {
   const long = (part.op === "sum" || part.op === "max") && part.parts.length > LONG;
@@ -66,6 +72,8 @@ function write(part, top = false) {
   const held = (/** @type {[string, number]} */ [text, by], least) => (by < least ? `(${text})` : text);
   switch (part.op) {
     case "sum": {
+      const against = part.parts[1]?.op === "negative" ? part.parts[1].parts[0] : null;
+      if (against?.op === "step" && is(part.parts[0], 1) && part.parts.length === 2) return compared(against, "≤");
       const text = parts.reduce((sum, [next, by]) => {
         if (!sum) return next;
         if (next.startsWith("−") && by >= PRODUCT) return `${sum} − ${next.slice(1)}`;
@@ -87,7 +95,13 @@ function write(part, top = false) {
       if (part.op === "sqrt") return [`√${atom}`, ATOM];
       if (part.op === "square") return [`${atom}²`, POWER];
       if (part.op === "positive") return [`max(${inside}, 0)`, ATOM];
-      if (part.op === "step") return [`[${inside} > 0]`, ATOM];
+      if (part.op === "kept") return [live.say("kept", ...[1, 2, 0].map((k) => parts[k][0])), SUM];
+      if (part.op === "draw") {
+        let sum = 0;
+        const sums = part.parts.slice(1).map((p) => live.written((sum += p.value)));
+        return [live.say("draw", parts[0][0], sums.join(live.say("list"))), SUM];
+      }
+      if (part.op === "step") return compared(part, ">");
       return [`${part.op === "log" ? "ln" : part.op}(${inside})`, ATOM];
     }
   }

@@ -16,6 +16,15 @@
     new ResizeObserver(() => {
       document.documentElement.style.scrollPaddingBottom = `${bar.offsetHeight + 16}px`;
     }).observe(bar);
+    const near = new Set(); // a page may have its lesson far below its beginning
+    const observer = new IntersectionObserver(
+      (entries) => {
+        entries.forEach(({ target, isIntersecting }) => (isIntersecting ? near.add(target) : near.delete(target)));
+        bar.classList.toggle("live-away", !near.size);
+      },
+      { rootMargin: "100% 0px" },
+    );
+    document.querySelectorAll(".live-step").forEach((section) => observer.observe(section));
   };
 
   /** @param {string} said */
@@ -46,11 +55,18 @@
     live.views.filter(wanted).forEach((view) => view.element.classList.add(name));
   };
 
+  /** @type {import("./grids.js").View|undefined} */
+  let pointed;
+
+  /** Say again what is pointed at, after its numbers changed. */
+  live.pointAgain = () => pointed && live.point(pointed);
+
   /**
    * Show where a number comes from: light up its sources, write its arithmetic.
    * @param {import("./grids.js").View|undefined} view
    */
   live.point = (view) => {
+    pointed = view;
     const there = view && view.cell >= 0 ? view : undefined;
     const sources = there && there.graph.programs[there.cell] ? live.sources(live.tree(there.graph, there.cell, there.register)) : new Set();
     mark("live-here", (other) => there && other.graph === there.graph && other.cell === there.cell && other.register === there.register);

@@ -149,7 +149,7 @@
     live.restore();
     live.blanks.on = on;
     document.documentElement.classList.toggle("live-blanks", on);
-    live.views.forEach((view) => view.slider && (view.slider.disabled = on));
+    live.lockSettings(on);
     own.clear();
     for (const blank of blanks.values()) {
       blank.views.forEach((view) => view.element.classList.remove("live-right"));

@@ -1,7 +1,7 @@
 "use strict";
 /** Given numbers can be changed: the page works all others again, marks what is new, and compares the loss. */
 {
-  const same = (a, b) => Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)) || a === b;
+  const same = (a, b) => Object.is(a, b) || a === b || (Number.isFinite(a) && Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)));
   const reset = live.make("button", { type: "button", hidden: "" });
 
   /**
@@ -14,11 +14,11 @@
     graph.values[cell] = value;
     graph.work();
     refresh(graph);
+    live.pointAgain();
   };
 
   /** Write every shown number of a graph again; what is as in the lesson is written as it was printed. */
-  const refresh = (graph) => {
-    const isNew = (cell) => !same(graph.values[cell], graph.lesson[cell]);
+  const refresh = (graph, isNew = (cell) => !same(graph.values[cell], graph.lesson[cell])) => {
     for (const view of live.views) {
       if (view.graph !== graph || view.cell < 0) continue;
       const { element, cell, register, printed, sign } = view;
@@ -29,11 +29,12 @@
       }
       if (!graph.programs[cell]) continue;
       const tree = live.tree(graph, cell, register);
-      const fresh = [...live.sources(tree)].some(isNew);
+      const fresh = (register < 0 && isNew(cell)) || [...live.sources(tree)].some(isNew);
       const texts = fresh ? [live.expression(tree), live.written(tree.value)] : [element.arithmetic, printed];
       texts.forEach((text, k) => ((element.cells[k + 1].querySelector("code") ?? element.cells[k + 1]).textContent = text));
       element.classList.toggle("live-changed", fresh);
     }
+    live.showSettings(graph);
     tellNews(graph, isNew);
   };
 
@@ -44,9 +45,11 @@
     if (!given.length) return live.news.replaceChildren();
     const turned = (cell) => (graph.label(cell).startsWith("−") ? -1 : 1);
     const arrow = (cell) =>
-      `${graph.label(cell).replace(/^−/, "")} ${live.written(turned(cell) * graph.lesson[cell])} → ${live.written(turned(cell) * graph.values[cell])}`;
+      graph.array(cell).kind === "switch"
+        ? live.say(graph.values[cell] ? "on" : "off", graph.array(cell).setting.words)
+        : `${graph.label(cell).replace(/^−/, "")} ${live.written(turned(cell) * graph.lesson[cell])} → ${live.written(turned(cell) * graph.values[cell])}`;
     const lines = [live.say("changed", given.map(arrow).join(live.say("list"))), ...losses(graph, given, arrow)];
-    lines.push(live.say("numbers", cells.length - given.length) + " " + live.say("stays"));
+    lines.push(live.say("numbers", cells.length - given.length));
     live.news.replaceChildren(...lines.map((line) => live.make("p", {}, line)));
   };
 
@@ -56,10 +59,12 @@
     for (const [which, pairs] of graph.losses) {
       const { name, first } = graph.arrays[which];
       const gradients = new Map(pairs.map(([array, gradient]) => [array, graph.arrays[gradient].first]));
+      const isOther = given.some((cell) => graph.array(cell).kind === "switch"); // of which a gradient knows nothing
       const moved = given.filter((cell) => gradients.has(graph.owner[cell]) && graph.owner[cell] !== which);
       const slope = (cell) => graph.lesson[gradients.get(graph.owner[cell]) + cell - graph.array(cell).first];
       const change = (cell) => graph.values[cell] - graph.lesson[cell];
-      if (moved.length) {
+      if (isOther && !same(graph.values[first], graph.lesson[first])) lines.push(arrow(first));
+      else if (moved.length) {
         const sum = moved.reduce((total, cell) => total + slope(cell) * change(cell), graph.lesson[first]);
         const factor = (x) => (x < 0 ? `(${live.written(x)})` : live.written(x));
         const products = moved.slice(0, 3).map((cell) => `${factor(slope(cell))} × ${factor(change(cell))}`);
@@ -88,14 +93,16 @@
     const finish = (keep, back) => {
       if (done) return;
       const value = live.read(input.value);
-      if (keep && input.value !== before && value === null) {
+      const why = value === null ? live.say("noNumber", input.value.slice(-40) || "—") : live.refused(graph, cell, sign * value);
+      const isWrong = keep && input.value !== before && why !== "";
+      if (isWrong) {
         input.setAttribute("aria-invalid", "true");
-        live.tell(live.say("noNumber", input.value || "—"));
+        live.tell(why);
         if (back) return;
       }
       done = true;
       element.textContent = before;
-      if (keep && value !== null && input.value !== before) live.change(graph, cell, sign * value);
+      if (keep && !isWrong && input.value !== before) live.change(graph, cell, sign * value);
       if (back) element.focus();
     };
     input.addEventListener("keydown", (event) => {
@@ -106,17 +113,6 @@
       }
     });
     input.addEventListener("blur", () => finish(true, false));
-  };
-
-  /** A slider beside a given number that stands alone, such as the learning rate. */
-  const slider = (view) => {
-    const size = Math.abs(view.graph.lesson[view.cell]) || 1;
-    const name = view.graph.label(view.cell).replace(/^−/, "");
-    const input = live.make("input", { type: "range", min: 0, max: 10 * size, step: size / 10, class: "live-slider", "aria-label": name });
-    input.value = String(view.sign * view.graph.values[view.cell]);
-    input.addEventListener("input", () => live.change(view.graph, view.cell, view.sign * Number(input.value)));
-    view.element.closest("table").after(input);
-    view.slider = input;
   };
 
   live.listenToChanges = () => {
@@ -132,7 +128,9 @@
       edit(view);
       if (event.key.length === 1) view.element.firstElementChild.value = event.key;
     });
-    live.views.filter((view) => view.element.matches?.(".live-free") && !view.graph.array(view.cell).shape.length).forEach(slider);
+    const all = (isNew) => live.blanks.on || live.graphs.forEach((graph) => refresh(graph, isNew));
+    addEventListener("beforeprint", () => all(() => false)); // formulas are printed as they are written
+    addEventListener("afterprint", () => all());
     reset.textContent = live.say("reset");
     reset.addEventListener("click", () => live.restore());
     live.tools.append(reset);
@@ -142,8 +140,10 @@
   live.restore = () => {
     for (const graph of live.graphs) {
       graph.values.set(graph.lesson);
+      graph.work();
+      graph.values.set(graph.lesson); // as printed, to the last bit
       refresh(graph);
     }
-    live.views.forEach((view) => view.slider && (view.slider.value = String(view.sign * view.graph.values[view.cell])));
+    live.pointAgain();
   };
 }

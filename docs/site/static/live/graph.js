@@ -23,6 +23,13 @@ live.OPERATIONS = {
   sin: ([a]) => Math.sin(a),
   positive: ([a]) => (a > 0 ? a : 0),
   step: ([a]) => (a > 0 ? 1 : 0),
+  kept: ([a, rank, most]) => (rank <= most ? a : -Infinity),
+  draw: ([u, ...p]) => {
+    let sum = 0;
+    const sums = p.map((x) => (sum += x));
+    const above = sums.findIndex((x) => x > u * sum);
+    return above >= 0 ? above : sums.findIndex((x) => x >= sum);
+  },
 };
 
 /**
@@ -61,7 +68,8 @@ function exactSum(parts) {
   return Math.abs(high) < NOTHING * Math.max(0, ...parts.map(Math.abs)) ? 0 : high;
 }
 
-/** @typedef {{name: string, shape: number[], first: number, kind: string}} Cells */
+/** @typedef {{words: string, low: number, high: number, step: number, bound: boolean}} Setting */
+/** @typedef {{name: string, shape: number[], first: number, kind: string, setting: Setting|undefined}} Cells */
 
 live.Graph = class {
   /** @param {any} data what byhand.book.live exports */
@@ -69,7 +77,11 @@ live.Graph = class {
     Object.assign(this, data);
     const number = (/** @type {number|string} */ x) => Number(x);
     /** @type {Cells[]} */
-    this.arrays = data.arrays.map(([name, shape, first, kind]) => ({ name, shape, first, kind }));
+    this.arrays = data.arrays.map(([name, shape, first, kind, facts]) => {
+      const [words, low, high, step, bound] = facts ?? [];
+      return { name, shape, first, kind, setting: facts && { words, low, high, step, bound } };
+    });
+    for (const step of this.steps) step.numbers.forEach((/** @type {any[]} */ one) => (one[1] = number(one[1])));
     this.lesson = Float64Array.from(data.values, number);
     this.values = Float64Array.from(this.lesson);
     this.name = data.lesson;
@@ -99,6 +111,10 @@ live.Graph = class {
   /** Work every number that is not given, in order; `values` is what it was worked from. */
   work(values = this.values) {
     this.values = values;
+    for (const [cell, forms] of this.choices) {
+      const [, programs] = forms.find((/** @type {[number, any]} */ [value]) => value === values[cell]) ?? [];
+      Object.assign(this.programs, programs);
+    }
     this.programs.forEach((/** @type {number[]|null} */ program, /** @type {number} */ cell) => {
       if (program) values[cell] = /** @type {number} */ (this.registers(cell).at(-1));
     });

@@ -33,7 +33,8 @@
   const grid = (graph, [which, first, columns, stride, texts, sign], part) => {
     const array = graph.arrays[which];
     const name = sign < 0 ? array.name.replace("−", "") : array.name;
-    const table = live.make("table", { class: `live-grid live-${part}`, role: "grid", "aria-label": name || part });
+    const alone = array.shape.length ? "" : " live-alone";
+    const table = live.make("table", { class: `live-grid live-${part}${alone}`, role: "grid", "aria-label": name || part });
     for (let at = 0; at < texts.length; at += columns) {
       const row = live.make("tr", { role: "row" });
       for (let k = at; k < at + columns; k++) {

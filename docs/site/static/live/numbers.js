@@ -26,13 +26,14 @@ const SIGNS = { "−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "，": 
 const TOKEN = /\s*(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|sqrt|exp|ln|log|√|e\^|[-+*/()])/y;
 
 /**
- * Read a number as people write it: 0.5, 0,5, 1/2, √2/2, exp(-1); null for anything else.
+ * Read a number as people write it: 0.5, 0,5, 1/2, √2/2, exp(-1), −∞; null for anything else.
  * @param {string} text
  * @returns {number|null}
  */
 live.read = (text) => {
   let plain = text.slice(-100).normalize("NFKC").replace(/[−–×·÷，。：（）]/g, (sign) => SIGNS[sign]);
   plain = plain.slice(plain.lastIndexOf("=") + 1).trim().replace(/(\d),(\d)/g, "$1.$2").replace(/:/g, "/");
+  if (/^[-+]?(∞|inf)$/.test(plain)) return plain.startsWith("-") ? -Infinity : Infinity;
   const tokens = [];
   TOKEN.lastIndex = 0;
   while (TOKEN.lastIndex < plain.length) {

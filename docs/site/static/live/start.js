@@ -9,4 +9,5 @@ if (document.querySelector("script.live-data")) {
   live.listenToSteps();
   live.listenToBlanks();
   live.listenToChanges();
+  live.listenToSettings();
 }

@@ -1,6 +1,7 @@
 "use strict";
 /** The steps of a page's lessons as a graph to walk, forward and back: what a step makes, and from what. */
 {
+  const [ABOVE, LINE] = [0.2, 0.22]; // of the window: where a step is brought to, and the line that the current one crosses
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   live.listenToSteps = () => {
@@ -11,7 +12,7 @@
       const { title, makes } = facts(section);
       const names = [...new Set(makes.map((array) => section.graph.arrays[array].name).filter(Boolean))];
       const said = live.say("step", section.dataset.step, section.graph.steps.length, title);
-      const button = live.make("button", { type: "button", title: said, "aria-label": said, tabindex: -1 }, names.join(" ") || section.dataset.step);
+      const button = live.make("button", { type: "button", title: said, "aria-label": said, tabindex: -1 }, names.join(" ") || section.querySelector("strong").textContent.replace(".", ""));
       button.addEventListener("click", () => go(sections.indexOf(section)));
       map.append(live.make("li", {}, button));
       return button;
@@ -25,7 +26,8 @@
       const { title, reads, makes } = facts(section);
       section.tabIndex = -1;
       section.closest("details")?.setAttribute("open", "");
-      section.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth", block: "start" });
+      const top = section.getBoundingClientRect().top + scrollY - ABOVE * innerHeight;
+      scrollTo({ top, behavior: calm.matches ? "instant" : "smooth" });
       section.focus({ preventScroll: true });
       show(section);
       live.point(undefined);
@@ -53,6 +55,7 @@
         if (k === at) node.setAttribute("aria-current", "step");
         else node.removeAttribute("aria-current");
       });
+      live.lightSpots(section.graph, facts(section));
       const node = nodes[at].parentElement;
       map.scrollLeft = node.offsetLeft - map.clientWidth / 2 + node.clientWidth / 2;
     };
@@ -75,9 +78,13 @@
     };
     live.tools.prepend(button("previous", "◀", -1), map, button("next", "▶", 1));
     nodes[0].tabIndex = 0;
+    live.placeSpots((graph, arrays) => {
+      const made = sections.findIndex((one) => one.graph === graph && facts(one).makes.some((array) => arrays.includes(array)));
+      return made < 0 ? undefined : () => go(made);
+    });
     const observer = new IntersectionObserver(
       (entries) => entries.forEach((entry) => entry.isIntersecting && show(/** @type {any} */ (entry.target))),
-      { rootMargin: "-20% 0px -70% 0px" },
+      { rootMargin: `-${100 * LINE}% 0px -${100 - 100 * LINE}% 0px` },
     );
     sections.forEach((section) => observer.observe(section));
   };

@@ -4,52 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples import TITLES, Maker
-from byhand.book.lessons.examples import __name__ as home
 from byhand.book.lessons.lesson import Array, Lesson, Step
 from byhand.book.lessons.naming import short
 from byhand.book.live.graph import LessonGraph, Loss, Numbered, StepLink
 from byhand.book.live.intermediate import intermediate, saved_term
 from byhand.book.live.program import Program
-from byhand.book.numbers import closed_form
+from byhand.book.live.settings import SETTINGS, slider
 from byhand.engine import BackwardStep, Tensor, Term
-from byhand.engine.terms import Index, total
+from byhand.engine.terms import Index, element, total
+from byhand.tracing.answers import Answer
 from byhand.tracing.gradients import Gradients, passed_back
 from byhand.tracing.passes import Pass
 from byhand.tracing.tracer import Application
 
-NEAR = 1e-3  # how far numbers in general position are from the lesson's, so that a ReLU lets the same ones through
 Known = dict[tuple[int, Any], int]  # places of arrays, by their pass, way back or step, and by name, tensor or number
-
-
-def graph(name: str, array: Maker = closed_form.array) -> LessonGraph:
-    """Return the graph of the lesson of this name, with the arrays that `array` makes of its closed forms."""
-    general = Collector(worked(name, in_general_position))
-    whole = Collector(worked(name, array), general.found).graph
-    for cells, found in zip(whole.arrays, general.graph.arrays, strict=True):
-        cells.programs, cells.is_free = found.programs, found.is_free
-    return whole
-
-
-def worked(name: str, array: Maker) -> Lesson:
-    """Work the lesson of this name with the arrays that `array` makes of its closed forms."""
-    with np.errstate(all="ignore"):
-        intro, steps, given = import_module(f"{home}.{name.replace('-', '_')}").lesson(array)
-        return Lesson(name, TITLES[name], intro, tuple(steps), given)
-
-
-def in_general_position(nested: Any) -> np.ndarray:
-    """Return an array whose numbers are a little larger than they are written, each by another amount.
-
-    What is written alike is made alike: a lesson that makes an array twice means the same array.
-    """
-    exact = closed_form.array(nested)
-    return exact + NEAR * np.random.default_rng(list(str(nested).encode())).uniform(0.5, 1.0, exact.shape)
 
 
 @dataclass(frozen=True)
@@ -74,6 +46,7 @@ class Collector:
         self._earlier = None if found is None else iter(found)
         self._known: Known = {}
         self._uses: dict[tuple[int, str], list[int]] = {}
+        self._set: dict[int, list[int]] = {}  # the settings that an application reads
         self._walked: list[Any] = []
         for step in lesson.steps:
             self.graph.links.append(self._link(step, *step.origin) if step.origin else StepLink())
@@ -88,7 +61,9 @@ class Collector:
             read = [self._known[id(where), where.name(t)] for t in what.inputs]
             self._label(read, step.inputs)
             self._label(made, step.arrays)
-            return StepLink((*read, *self._kept(what, step, read)), made)
+            return StepLink((*read, *self._set[id(what)], *self._kept(what, step, read)), made)
+        if isinstance(what, Answer):
+            return self._drawn(where, what)
         self._way_back(where)
         if not isinstance(what, BackwardStep):
             return StepLink(tuple(self._uses[id(where), what]), (self._gradient(where, what),))
@@ -112,11 +87,34 @@ class Collector:
         if not self._is_new(trace):
             return
         for application in trace.applications:
-            read = [self._read(trace, t) for t in application.inputs]
+            settings = [self._setting(application, n) for n in application.static if n in SETTINGS]
+            self._set[id(application)] = settings
+            read = [*(self._read(trace, t) for t in application.inputs), *settings]
             for which, tensor in enumerate(application.results):
-                made = Made(read, lambda index, a=application, which=which: a.term(index, which))
+                made = Made(read, lambda index, a=application, which=which: _term(a, index, which))
                 name = trace.name(tensor)
                 self._known[id(trace), name] = self._add(short(name), tensor.data, made)
+
+    def _setting(self, application: Application, name: str) -> int:
+        """Return the array of a setting of an application."""
+        value = application.static[name]
+        return self.graph.add(name, float(value), slider(name, value, application.arrays[0].shape[-1]))
+
+    def _drawn(self, trace: Pass, answer: Answer) -> StepLink:
+        """Collect a draw from the probabilities of a pass: their running sums, and the token."""
+        self._pass(trace)
+        p = self._known[id(trace), trace.name(trace.result)]
+        u = self.graph.add("u", answer.facts["u"], SETTINGS["u"])
+
+        def running(index: Index) -> Term:
+            return total(element(answer.arrays, 0, (v,), "p") for v in range(index[0] + 1))
+
+        def drawn(_: Index) -> Term:
+            assert answer.term
+            return answer.term
+
+        sums = self._add("Σp", np.cumsum(answer.arrays[0]), Made([p], running))
+        return StepLink((p, u), (sums, self._add("v", answer.value, Made([p, u], drawn))))
 
     def _read(self, trace: Pass, tensor: Tensor) -> int:
         """Return the array of an input; one that no application made is an earlier one, or given."""
@@ -226,8 +224,14 @@ class Collector:
         return place
 
 
+def _term(application: Application, index: Index, which: int) -> Term:
+    """Return the arithmetic of an element, with the choice in it where numbers decide what it is made of."""
+    rule = application.equation.rule_terms
+    return rule(index, application.arrays, **application.static) if rule else application.term(index, which)
+
+
 def _reader(arrays: list[Numbered]) -> Callable[[Term], int | None]:
-    """Return the function that finds a leaf's cell; the learning rate stands in terms as a constant with its name."""
+    """Return the function that finds a leaf's cell; a setting stands in terms as a constant with its name."""
     settings = {cells.name: cells for cells in arrays if not cells.data.shape}
 
     def cell(leaf: Term) -> int | None:

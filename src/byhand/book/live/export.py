@@ -12,7 +12,8 @@ import numpy as np
 from byhand.book.lessons.lesson import Number, Step
 from byhand.book.lessons.letters import IN_ARITHMETIC, MEAN
 from byhand.book.live.graph import LessonGraph, Numbered, StepLink
-from byhand.book.live.program import Form
+from byhand.book.live.program import Form, Program
+from byhand.book.live.settings import LARGEST, SWITCHES
 from byhand.book.words.language import say
 from byhand.tracing.answers import finite
 
@@ -23,17 +24,33 @@ MOST_PARTS = 40  # that one element names, so that an element which is not worke
 def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
     """Return a graph with its lesson's words in `en` or `zh`, ready for JSON.
 
-    arrays    each with its name, shape, first cell, and what it is: "free" to be changed, an "index", or neither
+    arrays    each with its name, shape, first cell, what it is: "free" to be changed, an "index", a "switch", or
+              neither; and of a setting its words, a slider's lowest and highest number and step, and whether it ends
+              there
     values    of all cells, as the lesson computed them
     forms     programs without cells: how many they read, constants, operations on registers, labels of registers
     programs  of each cell: the form's number and the cells that it reads; null for a given one
     steps     each with its title, the arrays that it reads and makes, and its numbers: label, value, cell, register
               (-1 for the cell's value), and the typical mistakes: the wrong value, and its words' number
     losses    each with its array, and pairs of an array and its gradient
+    choices   each with its cell, and for each of its values the programs of the cells that depend on it
+    largest   the largest number that may be given
     """
     forms: dict[Form, int] = {}
     words: dict[str, int] = {}
-    programs = [p and [forms.setdefault(p.form, len(forms)), *p.cells] for p in graph.programs]
+
+    def plain(program: Program | None) -> list[int] | None:
+        return program and [forms.setdefault(program.form, len(forms)), *program.cells]
+
+    programs = [plain(program) for program in graph.programs]
+    choices = [
+        [
+            graph.arrays[c.array].first,
+            [[value, {cell: plain(p) for cell, p in own.items()}] for value, own in c.programs.items()],
+        ]
+        for c in graph.switches
+    ]
+    switches = {one.array for one in graph.switches}
 
     def number(n: Number, cell: int, register: int) -> list[Any]:
         slips = [[m.value, words.setdefault(m.said(lang), len(words))] for m in n.mistakes]
@@ -48,13 +65,24 @@ def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
         {
             "lesson": graph.lesson.name,
             "title": graph.lesson.title.said(lang),
-            "arrays": [[a.label or a.name, list(a.shape), a.first, _kind(a)] for a in graph.arrays],
+            "arrays": [
+                [
+                    a.label or a.name,
+                    list(a.shape),
+                    a.first,
+                    "switch" if k in switches else _kind(a),
+                    *_moved(a, lang),
+                ]
+                for k, a in enumerate(graph.arrays)
+            ],
             "values": graph.numbers,
             "forms": [_named(form).as_json() for form in forms],
             "programs": programs,
             "steps": steps,
             "words": list(words),
             "losses": [[loss.array, sorted(loss.gradients.items())] for loss in graph.losses],
+            "choices": choices,
+            "largest": LARGEST,
         }
     )
 
@@ -67,6 +95,13 @@ def _named(form: Form) -> Form:
 
 def _kind(array: Numbered) -> str:
     return "free" if array.is_free else "index" if array.data.dtype.kind in "iu" else ""
+
+
+def _moved(array: Numbered, lang: str) -> list[Any]:
+    """Return how a single number is moved, if it is."""
+    if one := array.slider:
+        return [[one.words.said(lang), one.low, one.high, one.step, one.is_bound]]
+    return [[SWITCHES[array.name].said(lang), 0, 1, 1, True]] if array.name in SWITCHES else []
 
 
 def places(graph: LessonGraph, step: Step, link: StepLink) -> list[tuple[int, int]]:

@@ -6,15 +6,17 @@ general position: none is 0, or equal to another, by chance. The numbers are tho
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.naming import leading
 from byhand.book.live.program import Program
+from byhand.book.live.settings import Slider, slider
 
 
 @dataclass
@@ -25,6 +27,7 @@ class Numbered:
     is_free   whether it is given and may be any real numbers: no token ids, and no zeros that stand for nothing yet
     programs  how its numbers are made; none for a given array
     label     as the lesson's labels of its numbers call it
+    slider    how far a single number may be moved, and what it is
     """
 
     name: str
@@ -33,6 +36,7 @@ class Numbered:
     is_free: bool = False
     programs: list[Program] = field(default_factory=list)
     label: str = ""
+    slider: Slider | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -65,14 +69,29 @@ class Loss:
     gradients: dict[int, int]
 
 
+@dataclass(frozen=True)
+class Switch:
+    """A number that chooses between forms of the arithmetic, and for each of its values the programs of cells."""
+
+    array: int
+    programs: dict[float, dict[int, Program | None]]
+
+    @classmethod
+    def of(cls, array: int, forms: Mapping[float, Sequence[Program | None]]) -> Self:
+        """Return the choice between the programs of all cells; only those that differ are kept."""
+        differ = [cell for cell, programs in enumerate(zip(*forms.values(), strict=True)) if len(set(programs)) > 1]
+        return cls(array, {value: {cell: programs[cell] for cell in differ} for value, programs in forms.items()})
+
+
 @dataclass
 class LessonGraph:
-    """A lesson as arrays in the order of computation, what each of its steps reads and makes, and its losses."""
+    """A lesson as arrays in the order of computation, what its steps read and make, its losses and switches."""
 
     lesson: Lesson
     arrays: list[Numbered] = field(default_factory=list)
     links: list[StepLink] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
+    switches: list[Switch] = field(default_factory=list)
 
     @property
     def numbers(self) -> list[float]:
@@ -84,11 +103,14 @@ class LessonGraph:
         """How each of them is made."""
         return list(chain.from_iterable(array.programs or [None] * array.data.size for array in self.arrays))
 
-    def add(self, name: str, data: Any) -> int:
+    def add(self, name: str, data: Any, known: Slider | None = None) -> int:
         """Append a given array, and return its place."""
-        array = Numbered(
-            name, np.asarray(data), self.arrays[-1].first + self.arrays[-1].data.size if self.arrays else 0
-        )
+        first = self.arrays[-1].first + self.arrays[-1].data.size if self.arrays else 0
+        array = Numbered(name, np.asarray(data), first, slider=known)
         array.is_free = array.data.dtype.kind == "f" and bool(name and np.any(data))
+        if known:
+            array.label = known.letter
+        elif not array.data.ndim:
+            array.slider = slider(name, float(array.data))
         self.arrays.append(array)
         return len(self.arrays) - 1

@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.lesson import Array
-from byhand.book.live.collecting import graph
+from byhand.book.lessons.letters import label
 from byhand.book.live.export import as_json
 from byhand.book.live.graph import LessonGraph, Numbered
+from byhand.book.live.spots import lesson_of, spots
+from byhand.book.live.working import graph
 from byhand.book.numbers import closed_form
 from byhand.errors import ByhandError
 
 BLOCK = re.compile(r"(<!-- generated: (lesson|given) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+PICTURE = re.compile(r"(<!-- generated: picture ([\w-]+) -->\n)\s*(.*?)\s*(<!-- end -->)", re.DOTALL)
 STEP = re.compile(r"^\*\*([A-Z]?)(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
@@ -38,6 +41,7 @@ class Shown:
     first: int
     data: np.ndarray
     sign: int = 1
+    name: str = ""  # of a single number
     used: set[int] = field(default_factory=set)  # columns at which it was shown
 
 
@@ -54,9 +58,18 @@ def hooked(text: str, lang: str) -> str:
             return head + _section(_given(found, body), name) + end
         return head + _steps(found, body, "brief" in arguments, name) + end
 
-    text = BLOCK.sub(block, text)
+    def picture(mark: re.Match[str]) -> str:
+        head, name, body, end = mark.groups()
+        shown = lesson_of(name, lessons)
+        places = shown and spots(name, lessons[shown], lang)
+        if not places:
+            return mark[0]
+        facts = f'data-lesson="{shown}" data-spots="{_compact(places)}"'
+        return f'{head}\n<div class="live-picture" {facts}>\n\n{body}\n\n</div>\n\n{end}'
+
     if not lessons:
         return text
+    text = PICTURE.sub(picture, BLOCK.sub(block, text))
     data = (_compact(as_json(found, lang)).replace("</", "<\\/") for found in lessons.values())
     scripts = [f'<script type="application/json" class="live-data">{one}</script>' for one in data]
     return "\n\n".join([text, *scripts]) + "\n"
@@ -136,7 +149,7 @@ def _given(found: LessonGraph, body: str) -> str:
     free = [(k, a) for k, a in enumerate(found.arrays) if not a.programs and a.name]
     matrices = [one for k, a in free if a.data.shape for one in _blocks(k, a)]
     settings = [
-        Shown(k, a.first, sign * np.atleast_2d(a.data), sign)
+        Shown(k, a.first, sign * np.atleast_2d(a.data), sign, (a.label or a.name).removeprefix("−"))
         for k, a in free
         if a.is_free and not a.data.shape and not a.name.startswith("∂")
         for sign in [-1 if a.name.startswith("−") else 1]  # −rate is given as the rate
@@ -157,7 +170,8 @@ def _marked(block: re.Match[str], shown: Sequence[Shown], part: str, numbers: Se
                 pieces += [line[end : matrix.start()], one]
                 end = matrix.end()
         letter, _, number = line.partition(" = ")
-        if not MATRIX.search(line) and (one := _match([[number]], numbers)):
+        named = [one for one in numbers if one.name == label(letter.removeprefix("& "))]
+        if not MATRIX.search(line) and (one := _match([[number]], named)):
             pieces, end = [f"{letter} =", one], len(line)
         pieces.append(line[end:])
         lines.append([piece.removeprefix("& ").strip() if isinstance(piece, str) else piece for piece in pieces])
@@ -213,6 +227,7 @@ def _written(latex: str) -> str:
     return (
         text.replace(r"\cdot", "*")
         .replace(r"\infty", "inf")
+        .replace("∞", "inf")
         .replace("\\left", "")
         .replace("\\right", "")
         .replace("e**", "exp")

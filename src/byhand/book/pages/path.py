@@ -15,7 +15,9 @@ FRAMEWORK = Words("having trained a model in a framework", "用框架训练模�
 class Stop:
     """A page of the path: its name in docs/guides, prior knowledge, earlier pages, minutes, outcome, next command.
 
+    minutes  for the text that is not folded, with a few rows checked
     sheet  topic of the worksheets that practise it
+    pencil  minutes with every row, the folded ones too, worked on paper; 0 where the page has no such rows
     """
 
     name: str
@@ -26,6 +28,7 @@ class Stop:
     """The reader's new skill: completes "Afterwards you can ..." and "读完之后，你能……"."""
     command: str
     sheet: str = ""
+    pencil: int = 0
 
     def command_in(self, lang: str) -> str:
         """Return the command as a reader of `en` or `zh` types it."""
@@ -35,29 +38,29 @@ class Stop:
 
 PATH = (
     Stop(
-        "matrix-core", ARITHMETIC, (), 100,
+        "matrix-core", ARITHMETIC, (), 120,
         Words(
             "say what a gradient is, and work through attention on two tokens with a pencil: scores, weights, "
             "output, loss, gradients, one update",
             "说清梯度是什么，并用纸笔算完两个词元的注意力：分数、权重、输出、损失、各个梯度和一次更新",
         ),
-        "byhand work matrix-core --quiz", "cross-entropy",
+        "byhand work matrix-core --quiz", "cross-entropy", 180,
     ),
     Stop(
-        "learn-by-hand", ARITHMETIC, ("matrix-core",), 150,
+        "learn-by-hand", ARITHMETIC, ("matrix-core",), 160,
         Words(
             "follow four words through a whole GPT to the loss, and one weight from its gradient to its update",
             "从四个词出发，手算整个 GPT 直到损失，再求出一个权重的梯度并更新它",
         ),
-        "byhand work paper-gpt --quiz", "full",
+        "byhand work paper-gpt --quiz", "full", 260,
     ),
     Stop(
         "backward-by-hand", ARITHMETIC, ("learn-by-hand",), 120,
         Words(
             "propagate the gradient of the loss back through a whole block, and update every weight once",
-            "让损失的梯度反向穿过整个块，并把每个权重更新一次",
+            "从损失出发，把梯度一步步传回整个块，并把每个权重更新一次",
         ),
-        "byhand work paper-gpt --quiz --from 21", "backprop",
+        "byhand work paper-gpt --quiz --from 21", "backprop", 230,
     ),
     Stop(
         "multi-head-attention", ARITHMETIC, ("learn-by-hand",), 30,

@@ -32,13 +32,15 @@ def settled(x: Any) -> np.ndarray:
     return np.round(np.asarray(x, dtype=float), 6) + 0.0
 
 
-def _map(found: np.ndarray, of: Sequence[Said], title: Said, queries: bool = True, mask: bool = True) -> Cells:
+def _map(
+    found: np.ndarray, of: Sequence[Said], title: Said, queries: bool = True, mask: bool = True, shows: str = ""
+) -> Cells:
     """Return a map with its keys, and with its queries at the left; weights have what the mask hides crossed out."""
     later = [(int(t), int(s)) for t, s in zip(*np.triu_indices(len(found), 1), strict=True)]
     rows = [Words(f"query {say(n, 'en')}", f"查询 {say(n, 'zh')}") for n in of]
     names = [Words(f"key {n}", f"键 {n}") if isinstance(n, str) else n for n in of]
     return Cells(found.tolist(), HEAT, ONE if mask else 0, rows if queries else (), names, later if mask else (),
-                 title=title, cell=CELL)  # fmt: skip
+                 title=title, cell=CELL, shows=shows)  # fmt: skip
 
 
 KEY = Key(
@@ -56,9 +58,15 @@ def attention_one_head() -> Column:
     """Scores and weights of the paper GPT's tokens side by side, masked cells crossed out."""
     found, words = of_paper_gpt(), [VOCABULARY[token] for token in TOKENS]
     maps = [
-        _map(found["scores"], words, Words("scores S", "分数 S"), mask=False),
+        _map(found["scores"], words, Words("scores S", "分数 S"), mask=False, shows="attn.scores"),
         Arrow(Words("mask", "掩码"), "softmax", right=True),
-        _map(found["weights"], words, Words("weights P, rows sum to 1", "权重 P，每行之和为 1"), queries=False),
+        _map(
+            found["weights"],
+            words,
+            Words("weights P, rows sum to 1", "权重 P，每行之和为 1"),
+            queries=False,
+            shows="attn.weights",
+        ),
     ]
     return Column(
         [heading(Words("The three words of the paper GPT", "纸上的 GPT：三个词")), Across(maps, gap=0), KEY]

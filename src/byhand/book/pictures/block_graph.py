@@ -105,8 +105,12 @@ def _beside(stream: Figure, element: Figure, *names: str) -> Across:
 
 def _numbers(names: Sequence[str]) -> list[Figure]:
     """Return the sizes of values and of gradients."""
-    both = zip(*map(sizes, names), strict=True)
-    return [Column([Box(n, fill) for n in several], gap=2) for several, fill in zip(both, (BLUE, RUST), strict=True)]
+    own = [name.removeprefix(BLOCK) for name in names]
+    values, slopes = zip(*map(sizes, names), strict=True)
+    return [
+        Column([Box(n, BLUE, shows=name) for n, name in zip(values, own, strict=True)], gap=2),
+        Column([Box(n, RUST, shows=f"∂{name}") for n, name in zip(slopes, own, strict=True)], gap=2),
+    ]
 
 
 def _equation(application: Application, names: Sequence[str]) -> Across:

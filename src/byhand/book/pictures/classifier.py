@@ -35,7 +35,7 @@ def bars_through_the_network() -> Column:
     patterns = []
     for n, pattern in enumerate(array(WEIGHTS["W_1"]).T):
         unit = Words(f"hidden unit {n}", f"隐藏单元 {n}")
-        cells = Cells(pattern.reshape(2, 2).tolist(), HEAT, cell=(34, 30), says="")
+        cells = Cells(pattern.reshape(2, 2).tolist(), HEAT, cell=(34, 30), says="", shows="W_1")
         says = told(unit, *(decimal(float(w)) for w in pattern))
         patterns.append(Across([cells, Caption(unit, size=TINY)], gap=2, says=says))
     titles = Words("pixels X", "像素 X"), Words("units h", "单元 h"), Words("probabilities p", "概率 p")
@@ -48,8 +48,15 @@ def bars_through_the_network() -> Column:
     for n, (bar, pixels) in enumerate(zip(BARS, PICTURES, strict=True)):
         right = Frame((0, CLASSES[n]), (0, CLASSES[n]))
         found = [
-            Cells([pixels[:2], pixels[2:]], HEAT, cell=(24, 24), shown=False),
-            Cells([units[n].tolist()], HEAT, float(units.max()), columns=() if n else ("0", "1"), cell=(40, 30)),
+            Cells([pixels[:2], pixels[2:]], HEAT, cell=(24, 24), shown=False, shows="X"),
+            Cells(
+                [units[n].tolist()],
+                HEAT,
+                float(units.max()),
+                columns=() if n else ("0", "1"),
+                cell=(40, 30),
+                shows="h",
+            ),
             Cells([p[n].tolist()], HEAT, float(p.max()), columns=() if n else columns, frames=[right], cell=(64, 30)),
         ]
         h, q = (", ".join(decimal(float(x), 3) for x in row[n]) for row in (units, p))

@@ -59,7 +59,7 @@ def _array(name: str, back: bool) -> Figure:
         if made
         else Caption(label, bold=True)
     )
-    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array)}")
+    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array)}", shows=label)
 
 
 def _given(weight: str, name: str, back: bool) -> Column:
@@ -72,7 +72,7 @@ def _text(name: str, at: str = "middle") -> Caption:
         t for a in pass_of("matrix-core").trace.applications for t in a.inputs
         if pass_of("matrix-core").trace.name(t) == name
     )  # fmt: skip
-    return Caption(f"{name} = [{', '.join(rows_of(tensor.data)[0])}]", name=name, at=at, says="")
+    return Caption(f"{name} = [{', '.join(rows_of(tensor.data)[0])}]", name=name, at=at, says="", shows=name)
 
 
 @scene(

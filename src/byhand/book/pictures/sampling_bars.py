@@ -49,12 +49,14 @@ def _setting(en: str, zh: str, logits: np.ndarray) -> Setting:
     return Words(en, zh), softmax.forward(logits)[0]
 
 
-def _panels(settings: Sequence[Setting], remarks: Sequence[Said]) -> list[Column | Across | Caption]:
-    """Return the settings side by side, each with a remark below it."""
+def _panels(
+    settings: Sequence[Setting], remarks: Sequence[Said], shows: Sequence[str]
+) -> list[Column | Across | Caption]:
+    """Return the settings side by side, each with a remark below it, and the lesson's array that it is."""
     plots = [
         Chart((-0.5, len(p) - 0.5), (0, 1), [Bars(p, words=[_short(float(x)) for x in p])], 110, UNDER, (), remark,
-             title=words, at="middle")
-        for (words, p), remark in zip(settings, remarks, strict=True)
+             title=words, at="middle", shows=name)
+        for (words, p), remark, name in zip(settings, remarks, shows, strict=True)
     ]  # fmt: skip
     below = Words("Below each bar: the logit of the token", "柱下是该词元的 logit")
     return [Across(plots, gap=2), Caption(below, at="middle")]
@@ -75,7 +77,7 @@ def _short(x: float) -> str:
 def softmax_temperature() -> Column:
     """The same logits at a low temperature, at 1, and at a high one."""
     remarks = Words("sharper", "更尖锐"), Words("as trained", "训练时"), Words("flatter", "更平缓")
-    return Column(_panels(by_temperature(), remarks))
+    return Column(_panels(by_temperature(), remarks, ("", "p", "p'")))
 
 
 @scene(
@@ -88,7 +90,7 @@ def softmax_top_k() -> Column:
         Words("nothing is cut", "不截断"), Words("two can be drawn", "只在两个中抽取"),
         Words("always the likeliest", "总取最可能的"),
     )  # fmt: skip
-    return Column(_panels(by_top_k(), remarks))
+    return Column(_panels(by_top_k(), remarks, ("p", "p''", "")))
 
 
 @scene(
@@ -121,4 +123,4 @@ def softmax_top_p() -> Column:
         Words("the first one alone does", "第一个就已达到 0.6"),
     )  # fmt: skip
     first = heading(Words("Probabilities and their running sum", "各概率与累计概率"))
-    return Column([first, plot, key, *_panels(cut, remarks)])
+    return Column([first, plot, key, *_panels(cut, remarks, ("", ""))])

@@ -43,7 +43,11 @@ def receive() -> None:
                 if number in _received:
                     _act(number)
 
-    threading.Thread(target=listen, name="byhand-signals", daemon=True).start()
+    try:
+        threading.Thread(target=listen, name="byhand-signals", daemon=True).start()
+    except RuntimeError:  # the system refuses a thread: it ends the process itself
+        signal.set_wakeup_fd(-1)
+        release()
 
 
 def release() -> None:

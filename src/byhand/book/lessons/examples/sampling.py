@@ -20,19 +20,23 @@ from byhand.tracing.sampling import drawn_with
 from byhand.tracing.trace import Trace
 
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
-GIVEN: Given = {"z": LOGITS, "u": UNIFORM}
+GIVEN: Given = {"z": LOGITS, "tau": TAU, "k": K, "u": UNIFORM}
 
 
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Probabilities at temperature 1 and 2, after top-k, and the token that a uniform number picks."""
-    z, u = Tensor(array(start["z"]), name="z"), value(start["u"])
+    z, (tau, k, u) = Tensor(array(start["z"]), name="z"), (value(start[name]) for name in ("tau", "k", "u"))
     if not 0 <= u < 1:
         raise ByhandError(f"u is {number_text(u)}, but a draw takes a number from 0 up to 1. Use a smaller one.")
+    if tau <= 0:
+        raise ByhandError(f"tau is {number_text(tau)}, but a temperature is above 0. Use 0.5.")
+    if k < 1 or k != int(k):
+        raise ByhandError(f"k is {number_text(k)}, but is a number of tokens. Use 1 or more.")
 
     def whole() -> Tensor:
         softmax(z, name="p")
-        softmax(temperature(z, tau=TAU, name="z'"), name="p'")
-        return softmax(top_k(z, k=K, name="z''"), name="p''")
+        softmax(temperature(z, tau=tau, name="z'"), name="p'")
+        return softmax(top_k(z, k=int(k), name="z''"), name="p''")
 
     trace = Trace.of(whole)
     intro = Words(
@@ -40,16 +44,16 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
         "but the largest to exactly zero.",
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
-    known = (*given(trace), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(u)))
-    return intro, (*forward_steps(trace), _drawn(drawn_with(u, trace))), known
+    known = (*given(trace), ("τ", number_text(tau)), ("k", str(int(k))), ("u", number_text(u)))
+    return intro, (*forward_steps(trace), _drawn(trace, drawn_with(u, trace))), known
 
 
-def _drawn(answer: Answer) -> Step:
+def _drawn(trace: Trace, answer: Answer) -> Step:
     (p,), token = answer.arrays, int(answer.value)
     running = np.cumsum(p)
     found = [
         Number(
-            f"p[0] + … + p[{v}]" if v else "p[0]",
+            f"p''[0] + … + p''[{v}]" if v else "p''[0]",
             " + ".join(number_text(x) for x in p[: v + 1]),
             float(running[v]),
         )
@@ -69,7 +73,7 @@ def _drawn(answer: Answer) -> Step:
     )
     return Step(
         Words("One draw", "抽取一次"),
-        "v = min { v : p[0] + … + p[v] > u }",
+        "v = min { v : p''[0] + … + p''[v] > u }",
         str(findings()["generate"].forward),
         tuple(found),
         goal=Words(
@@ -78,7 +82,8 @@ def _drawn(answer: Answer) -> Step:
         ),
         why=Words(
             "The running sums cut the line from 0 to 1 into pieces whose lengths are the probabilities. A random "
-            "number u between 0 and 1 falls into each piece with its probability.",
+            "number u on that line falls into each piece with its probability.",
             "累计和把 0 到 1 的线段切成与各概率等长的小段；随机数 u 落入某一段的概率正好等于对应词元的概率。",
         ),
+        origin=(trace, answer),
     )

@@ -96,7 +96,7 @@ def value(lesson: str, element: str, digits: str = "3") -> str:
     name, _, index = element.removesuffix("]").partition("[")
     found = [array.data for step in examples.make(lesson).steps for array in step.arrays if array.name == name]
     try:
-        return decimal(float(np.asarray(found[-1])[tuple(map(int, index.split(",")))]), int(digits))
+        return decimal(float(np.asarray(found[-1])[tuple(int(i) for i in index.split(",") if i)]), int(digits))
     except (IndexError, ValueError):
         raise ByhandError(f"the lesson {lesson} has no number {element}.") from None
 

@@ -94,7 +94,10 @@ def work(trace: Trace) -> tuple[int, int]:
     return sum(b * t for b, _, t, _ in shapes), sum(map(math.prod, shapes))
 
 
-@table_block("Step|Cache|z[0]|z[1]|z[2]|z[3]", "步|缓存|z[0]|z[1]|z[2]|z[3]")
+_LOGITS = "|".join(f"z[{v}]" for v in range(paper_model().config.vocab_size))
+
+
+@table_block(f"Step|Cache|{_LOGITS}", f"步|缓存|{_LOGITS}")
 def cache_logits() -> Rows:
     """The logits after each token of the example, without a cache and with one."""
     for n, (whole, cached) in enumerate(passes(), 1):

@@ -31,6 +31,7 @@ FUNCTIONS: dict[str, tuple[str, Callable[[float], float]]] = {
     "sqrt": (r"\sqrt{x}", math.sqrt),
     "exp": ("e^x", math.exp),
     "ln": (r"\ln x", math.log),
+    "tanh": (r"\tanh x", math.tanh),
 }
 NUDGE = 0.001
 UNCHANGED = Words(r"\text{ (unchanged)}", r"\text{（不变）}")

@@ -24,7 +24,7 @@ def path(page: Path, lang: str, name: str) -> str:
             f"**第 {number} 页，共 {len(PATH)} 页**，见[学习路线]({front}#学习路线)",
         ),
         Words(f"**Needs:** {needs}", f"**需要**：{needs}"),
-        Words(f"**Time:** about {stop.minutes} minutes", f"**时间**：约 {stop.minutes} 分钟"),
+        _time(stop),
         Words(f"**Afterwards you can** {stop.outcome.en}", f"**读完之后，你能**{stop.outcome.zh}"),
         Words(
             f"**To run the commands:** `{SET_UP}` once, in a copy of the project, and `{ACTIVATE}` in each new "
@@ -36,6 +36,16 @@ def path(page: Path, lang: str, name: str) -> str:
     if stop.needs is ARITHMETIC:
         lines.append(Words("**Links to code can be skipped**", "**指向代码的链接**都可以跳过"))
     return "\n".join(f"- {line.said(lang)}" for line in lines)
+
+
+def _time(stop: Stop) -> Words:
+    """Return how long a page takes, and how long with every row on paper."""
+    if not stop.pencil:
+        return Words(f"**Time:** about {stop.minutes} minutes", f"**时间**：约 {stop.minutes} 分钟")
+    return Words(
+        f"**Time:** about {stop.minutes} minutes with spot checks; with every row by pencil about {stop.pencil}",
+        f"**时间**：抽查着读约 {stop.minutes} 分钟；每一行都用笔算，约 {stop.pencil} 分钟",
+    )
 
 
 @block

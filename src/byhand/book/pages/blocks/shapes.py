@@ -31,6 +31,7 @@ from byhand.model import TinyGPT, parameter_shapes
 
 EXAMPLE = ModelConfig(vocab_size=4, seq_len=3, d_model=4, n_layers=1, n_heads=2)
 TOKENS, TARGETS = [[2, 1, 3]], [[1, 3, 0]]
+FIRST = 4  # settings of the original program
 SEED = {"wte": "wte_", "wpe": "wpe_", "lm_head.w": "w_lm_", "lm_head.b": "b_lm_"}
 
 
@@ -88,9 +89,17 @@ def _unbroken(words: list[str]) -> str:
     return " ".join(words).replace("； ", "；").replace("。 ", "。").replace("， ", "，")
 
 
-@table_block("Field|Default|Meaning", "字段|默认值|含义")
-def config() -> Rows:
-    """The settings of a model: field, default, meaning."""
+@block
+def config(page: Path, lang: str) -> str:
+    """The settings of a model: those of the original program, and folded all others."""
+    head, rows = Words("Field|Default|Meaning", "字段|默认值|含义"), [*_settings()]
+    summary = Words("The other settings, with their defaults", "其余设置及其默认值").said(lang)
+    others = table(head, rows[FIRST:], lang)
+    return f"{table(head, rows[:FIRST], lang)}\n\n<details><summary>{summary}</summary>\n\n{others}\n\n</details>"
+
+
+def _settings() -> Rows:
+    """Yield each setting of a model: field, default, meaning."""
     body = source.statement(source.PACKAGE / "model_config.py", "ModelConfig").body
     for field, *below in zip(body, body[1:], body[2:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):

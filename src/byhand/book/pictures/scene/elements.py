@@ -25,12 +25,14 @@ class Figure:
     name   by which links find it
     says   what the alternative text says of it, instead of all that it shows; "" for nothing
     at     its place in a wider slot: start, middle or end
+    shows  the lesson's array whose numbers it has, by name: S, ∂S
     """
 
     title: Said = ""
     name: str = ""
     says: Said | None = None
     at: str = ""
+    shows: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,40 @@
+"use strict";
+/** Pictures that show arrays of a lesson: those of the current step are framed, and a click leads to an array's step. */
+{
+  /** @type {{graph: any, arrays: number[], spot: HTMLElement}[]} */
+  const spots = [];
+
+  /**
+   * Lay the places of arrays over the pictures.
+   * @param {(graph: any, arrays: number[]) => (() => void)|undefined} way how to go to the step of arrays
+   */
+  live.placeSpots = (way) => {
+    for (const box of document.querySelectorAll(".live-picture")) {
+      const graph = live.graphs.find((one) => one.name === box.dataset.lesson);
+      const image = box.querySelector("img");
+      const frame = live.make("span", { class: "live-figure" });
+      image.replaceWith(frame);
+      frame.append(image);
+      for (const [arrays, ...place] of JSON.parse(box.dataset.spots)) {
+        const spot = live.make("span", { class: "live-spot", "aria-hidden": "true" });
+        ["left", "top", "width", "height"].forEach((side, k) => (spot.style[side] = `${place[k]}%`));
+        const go = way(graph, arrays);
+        if (go) {
+          spot.classList.add("live-way");
+          spot.addEventListener("click", go);
+        }
+        spots.push({ graph, arrays, spot });
+        frame.append(spot);
+      }
+    }
+  };
+
+  /** Frame what a step makes, and what it reads. */
+  live.lightSpots = (graph, { reads, makes }) => {
+    for (const { spot, arrays, graph: own } of spots) {
+      const shows = (wanted) => own === graph && arrays.some((array) => wanted.includes(array));
+      spot.classList.toggle("live-made-here", shows(makes));
+      spot.classList.toggle("live-read-here", !shows(makes) && shows(reads));
+    }
+  };
+}
