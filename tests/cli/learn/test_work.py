@@ -40,7 +40,7 @@ def test_show(capsys):
 
 def test_show_in_chinese(capsys):
     assert main(["work", "cross-entropy", "--lang", "zh"]) == 0
-    assert "导数：交叉熵" in capsys.readouterr().out
+    assert "反向：交叉熵" in capsys.readouterr().out
 
 
 def test_quiz_done_right(monkeypatch, capsys):
@@ -123,7 +123,7 @@ def test_a_quiz_begins_at_a_step_with_what_is_known_by_then(monkeypatch, capsys)
 def test_an_example_is_shown_from_a_step_on(capsys):
     assert main(["work", "gelu", "--from", "2"]) == 0
     said = capsys.readouterr().out
-    assert "\n2. Derivative: GELU" in said
+    assert "\n2. Backward: GELU" in said
     assert "\n1. " not in said
 
 

@@ -87,7 +87,7 @@ function write(part, top = false) {
       return [`${held(parts[0], PRODUCT)} / ${held(parts[1], POWER)}`, PRODUCT];
     case "negative": {
       const [text, by] = parts[0];
-      return [by === ATOM || (by === PRODUCT && !text.startsWith("−")) ? `−${text}` : `−(${text})`, PRODUCT];
+      return [by >= POWER || (by === PRODUCT && !text.startsWith("−")) ? `−${text}` : `−(${text})`, PRODUCT];
     }
     default: {
       const inside = parts.map(([text]) => text).join(", ");

@@ -21,7 +21,7 @@ class Role:
 
 
 ONE_SCALE = Words(
-    "The residual stream grows from block to block, but the layer after the norm always receives numbers of the "
+    "The residual stream may grow from block to block, but the layer after the norm always receives numbers of the "
     "same scale. ε keeps the root above 0 when all columns are equal.",
     "残差流中的数逐块增大；归一化之后，后面的层接收到的数始终在同一尺度。ε 保证各列相等时根号内仍大于 0。",
 )
@@ -77,7 +77,7 @@ MODEL: Roles = {
         Words(
             "Give each token a query (what it looks for), a key (what it can be found by) and a value (what it "
             "passes on).",
-            "给每个词元一个查询（它在找什么）、一个键（别人凭哪些特征找到它）、一个值（它交出什么）。",
+            "给每个词元一个查询（它在找什么）、一个键（其他词元凭哪些特征找到它）、一个值（它交出什么）。",
         ),
         Words(
             "Three views with their own weights: a token can be found by one property and pass on another. These "
@@ -121,9 +121,9 @@ MODEL: Roles = {
             "给词表中的每个词元打分：分数越大，越可能是下一个词元。",
         ),
         Words(
-            "Each column of W_lm stands for a token. The token's logit is large when the stream points in the "
-            "direction of that column.",
-            "W_lm 的每一列代表一个词元；最终的残差流与哪一列方向相近，哪个词元的 logit 就大。",
+            "Each column of W_lm stands for a token. The closer the last row of the stream is to the direction "
+            "of that column, the larger the token's logit.",
+            "W_lm 的每一列代表一个词元；残差流的一行与哪一列的方向越接近，那个词元的 logit 就越大。",
         ),
     ),
     ("residual", "x_mid"): Role(

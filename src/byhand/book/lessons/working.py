@@ -79,6 +79,7 @@ class Working:
         name, bracket, inside = part.label.partition("[")
         name = self.formula.in_label(name)
         if not bracket:
+            name = f"({name})" if name.startswith("Σ") else name
             return place(name, index[: len(index) - part.common_axes], self.shape)
         row = tuple(map(int, inside.removesuffix("]").split(",")))  # of each row of the first input: loss[0,2]
         return place(name, row, self.data[0].shape[: len(row)])

@@ -203,7 +203,7 @@ def _ratio(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
 
 def _negative(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
     text, tight = parts[0]
-    bare = tight == ATOM or (tight == PRODUCT and not text.startswith("−"))
+    bare = tight in (POWER, ATOM) or (tight == PRODUCT and not text.startswith("−"))
     return f"−{text}" if bare else f"−({text})", PRODUCT
 
 

@@ -44,7 +44,7 @@ ROLES: dict[tuple[str, ...], Role] = {
     ),
     ("linear", "K"): Role(
         Words("keys", "键"),
-        Words("Give each token a key: what it can be found by.", "给每个词元一个键：别人凭哪些特征找到它。"),
+        Words("Give each token a key: what it can be found by.", "给每个词元一个键：其他词元凭哪些特征找到它。"),
         Words(
             "Every key meets every query in a dot product, so both have the same number of columns.",
             "每个键都要与每个查询做点积，所以两者的列数相同。",
@@ -82,10 +82,10 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
             f"由 W_{_letter} 的梯度得到改变量：负的学习率乘以梯度。",
         ),
         Words(
-            "The gradient points in the direction in which the loss grows fastest (take this on trust), so the step "
-            "goes the opposite way. The learning rate keeps it short: a gradient is accurate only near the point "
-            "where it was computed.",
-            "梯度指向损失增大最快的方向（这一点请先接受），所以权重朝反方向更新。学习率使步长保持很小：梯度只在计算它的那一点附近才准确。",
+            "Drawn as one arrow, all gradients together point where the loss grows fastest (take this on trust), so "
+            "the step goes the opposite way. The learning rate keeps it short: a gradient is accurate only near the "
+            "point where it was computed.",
+            "梯度指向损失增大最快的方向（这一点请先接受），所以权重沿反方向更新。学习率使步长保持很小：梯度只在计算它的那一点附近才准确。",
         ),
     )
     ROLES["add", f"W_{_letter}'"] = Role(
