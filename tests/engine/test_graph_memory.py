@@ -10,7 +10,7 @@ import pytest
 import byhand as bh
 from byhand.engine.backward import applications
 from byhand.engine.graph.memory import boundary_bytes, cotangent_bytes, kept_bytes
-from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.outline import Allocation, Outline
 from byhand.engine.graph.record import live_bytes, record
 from model_cases import FAMILY
 
@@ -108,3 +108,9 @@ def test_an_outline_that_lives_until_python_ends_says_nothing():
     code = f"import numpy; from byhand.engine.graph import outline; numpy.kept = {kept}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_an_allocation_that_an_interrupt_kept_from_having_a_size_goes_quietly():
+    live = Allocation.live
+    Allocation.__new__(Allocation).__del__()
+    assert Allocation.live == live

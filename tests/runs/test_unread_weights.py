@@ -3,13 +3,14 @@
 import errno
 import mmap
 import os
-import threading
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from byhand.errors import CheckpointError, DataError, NonFiniteError
-from byhand.files import weights
+from byhand.files import hashing, sealed, weights
 from byhand.files.unread import Unread, read
 from byhand.generation import Engine, Sampling
 from byhand.runs import checkpoint
@@ -19,6 +20,7 @@ from needs import needs_loops
 from runs.saving import example
 
 PROMPT = [1, 2, 3]
+PATIENCE = 60  # seconds: sixty times what it takes
 
 
 def saved(tmp_path):
@@ -62,7 +64,7 @@ def test_numpy_rounds_arrays_that_it_may_move_where_they_are(tmp_path):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_where_the_system_refuses_a_thread_they_are_verified_without(tmp_path, monkeypatch, damaged):
-    def refuse(thread):
+    def refuse(*_):
         raise RuntimeError("can't start new thread")
 
     path = saved(tmp_path)
@@ -71,7 +73,7 @@ def test_where_the_system_refuses_a_thread_they_are_verified_without(tmp_path, m
         content = bytearray((path / "model.safetensors").read_bytes())
         content[-1] ^= 1
         (path / "model.safetensors").write_bytes(content)
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(hashing, "start_new_thread", refuse)
     if damaged:
         with pytest.raises(CheckpointError, match="SHA-256"):
             checkpoint.load(path, moments=False)
@@ -113,6 +115,51 @@ def test_a_file_that_goes_is_read_on_and_one_that_changes_is_refused(tmp_path):
     path.write_bytes(content[:-4] + bytes(4))
     with pytest.raises(DataError, match="changed while it was read"):
         read(loaded.model())
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_a_file_that_loses_its_name_while_it_is_opened_is_read_on(tmp_path, monkeypatch, other):
+    """Another file has the name, or none, before anything has been read: none of its numbers counts as verified."""
+    path = saved(tmp_path) / "model.safetensors"
+    expected, content = checkpoint.load(path.parent, moments=False).parameters, path.read_bytes()
+    opens = sealed.open_regular
+
+    def opened(name):
+        descriptor = opens(name)
+        if name == path:
+            path.unlink()
+            if other:
+                path.write_bytes(content[:-4] + bytes(4))
+        return descriptor
+
+    monkeypatch.setattr(sealed, "open_regular", opened)
+    found = checkpoint.load(path.parent, moments=False, unread=True).parameters
+    for name, array in found.items():
+        np.testing.assert_array_equal(np.asarray(array), expected[name])
+
+
+# Ctrl-C at each step of Python's own threads, queues and pools: what they lock in several steps may stay locked.
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from byhand.runs import checkpoint
+from interrupts import at_every_point
+files = "threading.py", "futures/thread.py", "futures/_base.py", "files/hashing.py"
+run = Path(sys.argv[1])
+places = list(at_every_point(lambda: checkpoint.load(run, moments=False), *files, event="opcode", every=3))
+assert len(places) > 20, places
+checkpoint.load(run)
+print("done")
+"""
+
+
+def test_no_interrupt_while_they_are_hashed_leads_to_waiting(tmp_path):
+    """The process would wait for ever: for a thread that waits for a lock that nobody holds."""
+    saved(tmp_path)
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "run")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout, done.stderr[-500:]) == (0, "done\n", "")
 
 
 @needs_loops

@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +19,7 @@ from weakref import finalize
 import numpy as np
 
 from byhand.errors import CheckpointError, UnknownCheckpointError, reason
+from byhand.files.hashing import Hashing
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.run_folder import MANIFEST
 from byhand.files.weights import PIECE, OpenFile, own_pages, read_at
@@ -30,6 +30,8 @@ FORMAT = {"format": "byhand-checkpoint", "version": 1}
 
 
 Content = Sequence[bytes | memoryview]  # of a file, in blocks
+Read = Callable[[int, int], np.ndarray]  # bytes of a file, uint8: where they begin, how many
+Again = Callable[[int, np.ndarray], None]  # bytes of a file into memory, uint8: where they begin
 
 
 def as_json(value: Any) -> bytes:
@@ -108,36 +110,35 @@ class Sealed:
 
     def read(self, name: str, most: int) -> bytes:
         """Return a file's bytes; CheckpointError if they are not as written, or more than `most`."""
-        with self.reading(name, most) as (read, size):
+        with self.reading(name, most) as (read, size, _):
             return read(0, size).tobytes()
 
     @contextmanager
-    def reading(self, name: str, most: int) -> Iterator[tuple[Callable[[int, int], np.ndarray], int]]:
-        """Give a function that reads a file's bytes from its beginning to its end, each once, and its size.
+    def reading(self, name: str, most: int) -> Iterator[tuple[Read, int, Callable[[], Again]]]:
+        """Give a function that reads a file's bytes from its beginning to its end, each once, its size, and `again`.
 
-        What it gave is hashed while more is read: nothing of it may be written before the end. CheckpointError if
-        the bytes are not as written, or more than `most`: also where a ValueError ends the reading, which then is
-        only what followed from that.
+        What was read is hashed while more is: nothing of it may be written before the end. CheckpointError if the
+        bytes are not as written, or more than `most`: also where a ValueError ends the reading, which then is only
+        what followed from that.
+
+        again  returns a function that reads any bytes again after the end, of this file even if its name has gone to
+               another; several threads may call it, and it raises DataError once the file has changed
         """
         size, digest = self._entries[name]
         if size > most:
             raise CheckpointError(f"{self.path} is damaged: {name} has {size:,} bytes, more than its kind has.")
-        seen, found = 0, sha256()
-        hashed: Future[None] | None = None  # of the piece before: it is hashed while the next is read
+        seen, hashing = 0, Hashing()
         try:
-            with os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file, ThreadPoolExecutor(1) as pool:
+            with hashing, os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file:
                 if os.fstat(file.fileno()).st_size != size:
                     raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
-                start = _starting(pool)
 
                 def following(count: int) -> np.ndarray:
-                    nonlocal seen, hashed
+                    nonlocal seen
                     content = own_pages(count)
                     content = content[: read_at(file, seen, content)]
                     seen += len(content)
-                    if hashed:
-                        hashed.result()
-                    hashed = start(found.update, content.data)
+                    hashing.update(content.data)
                     return content
 
                 def read(begin: int, count: int) -> np.ndarray:
@@ -147,33 +148,29 @@ class Sealed:
                         raise ValueError("it ends early")
                     return content
 
+                def again() -> Again:
+                    kept = OpenFile(self.path / name, os.dup(file.fileno()))
+
+                    def read_again(begin: int, memory: np.ndarray) -> None:
+                        kept.read_into(begin, memory)
+                        kept.require_unchanged()
+
+                    finalize(read_again, kept.raw.close)
+                    return read_again
+
                 why: ValueError | None = None
                 try:
-                    yield read, size
+                    yield read, size, again
                 except ValueError as error:
                     why = error
                 while seen < size and following(min(PIECE, size - seen)).size:
                     pass
         except OSError as error:
             raise self._unreadable(error, name) from None
-        if seen != size or found.hexdigest() != digest:
+        if seen != size or hashing.digest() != digest:
             raise CheckpointError(f"{self.path} is damaged: {name} does not have the SHA-256 of its manifest.")
         if why:
             raise why
-
-    def again(self, name: str) -> Callable[[int, np.ndarray], None]:
-        """Return a function that fills memory, uint8 (N,), with the bytes of a file from some place on.
-
-        It raises DataError once the file has changed; several threads may call it.
-        """
-        file = OpenFile(self.path / name)
-
-        def read(begin: int, memory: np.ndarray) -> None:
-            file.read_into(begin, memory)
-            file.require_unchanged()
-
-        finalize(read, file.raw.close)
-        return read
 
     def _unreadable(self, error: OSError, name: str) -> CheckpointError:
         name = Path(str(error.filename or name)).name
@@ -184,15 +181,6 @@ class Sealed:
         return UnknownCheckpointError(
             f"{self.path} cannot be read: {name}: {reason(error)}. Make it readable, or move it away."
         )
-
-
-def _starting(pool: ThreadPoolExecutor) -> Callable[..., Future[None] | None]:
-    """Return what starts work in a pool, or does it at once where the system refuses a thread."""
-    try:
-        pool.submit(int)
-    except RuntimeError:
-        return lambda work, *arguments: work(*arguments)
-    return pool.submit
 
 
 def newer(path: Path, why: str) -> UnknownCheckpointError:

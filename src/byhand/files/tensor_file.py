@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from byhand.errors import brief
 from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import parse_json
+from byhand.files.sealed import Again, Read
 from byhand.files.unread import Unread
 from byhand.files.weights import OWN_PAGES, Stored
 from byhand.formats.registry import FORMATS, Format, called
@@ -30,8 +31,6 @@ KNOWN = called("safetensors")
 OF_A_TENSOR, BESIDES = 512, 1024  # bytes of a header, more than any of ours has
 MOST_OF_PARTS = 1 << 24  # bytes of a header of parts
 VERIFIED = 1 << 19  # bytes that are verified at a time, in memory that malloc hands out again and again
-Read = Callable[[int, int], np.ndarray]  # bytes of a file, uint8: where they begin, how many
-Again = Callable[[int, np.ndarray], None]  # bytes of a file into memory, uint8: where they begin
 
 
 def sizes(shapes: Mapping[str, tuple[int, ...]], dtype: str) -> tuple[int, int]:

@@ -41,14 +41,15 @@ class Stored:
 class OpenFile:
     """A regular file that another program wrote; every error is a DataError that names it.
 
-    raw   the open file, unbuffered
-    size  bytes
+    raw         the open file, unbuffered
+    size        bytes
+    descriptor  of the file if it is open already; this object closes it
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, descriptor: int | None = None) -> None:
         self.path = path
         try:
-            self.raw = os.fdopen(open_regular(path), "rb", buffering=0)
+            self.raw = os.fdopen(open_regular(path) if descriptor is None else descriptor, "rb", buffering=0)
             self.stamp = _stamp(self.raw.fileno())
             self.size = self.stamp[1]
         except OSError as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.engine.graph.outline import Outline
 from byhand.errors import UNSOUND_LOGITS, ConfigError, DataError, NonFiniteError, ShapeError
 from byhand.files.unread import read
 from byhand.formats.names import Weights
@@ -38,6 +39,8 @@ class Engine:
     ) -> None:  # fmt: skip
         if not isinstance(slots, int) or slots < 1:
             raise ConfigError(f"slots is {slots!r}, but must be an integer of 1 or more.")
+        if any(isinstance(p.data, Outline) for p in model.parameters().values()):
+            raise ConfigError("another engine has moved the model's arrays to its own memory. Load the model again.")
         if model.config.lora:
             model = model.merged()
         self._config = model.config

@@ -138,12 +138,12 @@ def _arrays(
     most, name = sizes(shapes, dtype)[1], files[0]
     try:
         if len(files) == 1:
-            with sealed.reading(name, most) as content:
-                return tensors(*content, shapes, dtype, sealed.again(name) if unread else None)
+            with sealed.reading(name, most) as (read, size, again):
+                return tensors(read, size, shapes, dtype, again() if unread else None)
         assembly = Assembly(shapes, dtype)
         for name in files:
-            with sealed.reading(name, most + MOST_OF_PARTS) as content:
-                for key, part in parts(*content, shapes, dtype).items():
+            with sealed.reading(name, most + MOST_OF_PARTS) as (read, size, _):
+                for key, part in parts(read, size, shapes, dtype).items():
                     assembly.put(key, part)
         assembly.require_whole()
     except ValueError as error:

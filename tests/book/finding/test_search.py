@@ -85,6 +85,44 @@ def test_near_misses_symbols_and_derivatives(query, expected):
     assert first(query).name == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("torch.nn.functional.silu(x)", "silu"), ("tf.keras.layers.LayerNormalization(axis=-1)", "layer_norm"),
+        ("jax.grad(loss_fn)(params)", "backward"), ("SomeConfig(hidden_size=64)", "--d-model"),
+        ("config.json里的hidden_size", "--d-model"), ("llama-cli -m a.gguf -c 512", "--seq-len"),
+        ("llama-perplexity -f a.txt", "byhand eval"), ("nn.Conv3d", "rnn"), ("h.3.ln_1.weight", "layer_norm"),
+        ("what does x.masked_fill do", "causal_softmax"),
+    ],
+)  # fmt: skip
+def test_names_of_libraries_are_found_by_their_parts(query, expected):
+    assert first(query).name == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("(N, L, 3E) -> (N, nh, L, hs)", "split_qkv"), ("(2, 3, 4) @ (4, 5)", "linear"),
+        ("(B, T) -> (B, T, C)", "embedding"),
+        ("(B, nh, T, hs) @ (B, nh, hs, T)", "attention_scores"), ("(B,H,T,T) @ (B,H,T,D)", "mix"),
+        ("(B, H, T, D) 变成 (B, T, C)", "merge_heads"), ("(B, T, V), (B, T) -> ()", "cross_entropy"),
+    ],
+)  # fmt: skip
+def test_shapes_are_found_whatever_their_letters(query, expected):
+    assert first(query).name == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("exp(u/k)/sum(exp(u/k))", "temperature"), ("u/√(均方+ε)×增益", "rms_norm"),
+        (r"\dfrac{u - \mathbb{E}[u]}{\sqrt{\operatorname{Var}[u] + \varepsilon}}", "layer_norm"),
+    ],
+)  # fmt: skip
+def test_formulas_are_found_whatever_their_letters(query, expected):
+    assert first(query).name == expected
+
+
 def test_a_setting_finds_every_equation_that_has_it():
     having = {answer.name for answer in ANSWERS if "ε" in map(plain, answer.settings.values())}
     assert having >= {"layer_norm", "adamw"}

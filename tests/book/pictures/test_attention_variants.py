@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from book.pictures.drawn import SVG, picture, texts
+from byhand.book.pictures import attention_maps
 from byhand.book.pictures import attention_variants as drawn
 from byhand.book.pictures.canvas import BLUE, RUST
 
@@ -38,7 +39,7 @@ def test_each_query_head_is_joined_to_the_head_that_it_reads():
 
 @pytest.mark.parametrize(("window", "seen"), [(6, [1, 2, 3, 4, 5, 6]), (3, [1, 2, 3, 3, 3, 3])])
 def test_masks_hide_what_a_window_hides(window, seen):
-    weights = drawn.masks()[window]
+    weights = attention_maps.masks()[window]
     np.testing.assert_array_equal((weights > 0).sum(axis=1), seen)
     coloured = sum(box.get("fill") != "none" for box in picture("attention-windows").iter(f"{SVG}rect"))
-    assert coloured == sum(int((w > 0).sum()) for w in drawn.masks().values())
+    assert coloured == sum(int((w > 0).sum()) for w in attention_maps.masks().values())

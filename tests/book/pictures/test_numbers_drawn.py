@@ -36,14 +36,6 @@ def test_the_cores_graphs_show_the_lessons_values_and_gradients(back, lang):
     assert not Counter(n for several in shown.values() for n in several) - words
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_attention_flow_shows_the_cores_matrices(lang):
-    arrays, words = arrays_of(make("matrix-core")), texts("attention-flow", lang)
-    for name in "QKVSPO":
-        for value in arrays[name].ravel().tolist():
-            assert decimal(value, 4) in words
-
-
 def test_the_front_picture_shows_the_paper_gpts_probabilities():
     _, chances, drawn = values()
     last = arrays_of(make("paper-gpt"))["logits"][-1]

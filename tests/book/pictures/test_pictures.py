@@ -12,7 +12,7 @@ from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import SIZE, WIDTH
 from byhand.book.pictures.scene import layout
 from byhand.book.pictures.scene.charts import Chart, Mark
-from byhand.book.pictures.scene.elements import Cells, Disc
+from byhand.book.pictures.scene.elements import Box, Cells
 from byhand.book.pictures.scene.measure import ticks
 from byhand.book.words.language import say
 
@@ -83,8 +83,8 @@ def names(name, lang):
             case Chart() as e:
                 scales = [say(words, lang) for several in (e.x_ticks, e.y_ticks) for words in ticks(several).values()]
                 found |= {*scales, say(e.x_words, lang), *(mark.number for mark in e.marks if isinstance(mark, Mark))}
-            case Disc() as e:
-                found.add(e.words)
+            case Box() as e if e.wide == e.high:
+                found |= {*e.lines}
             case Cells() as e:
                 found |= {say(words, lang) for words in (*e.rows, *e.columns)}
                 found |= {str(n) for row in e.values for n in row} if e.counted else set()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from byhand.engine.graph.outline import Outline
+from byhand.errors import ConfigError
 from byhand.generation import Engine, Stream
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.kernels.linear import packed_weights
@@ -65,6 +66,9 @@ def test_a_model_that_is_the_engines_alone_gives_its_arrays_away(weights):
     (other,) = engine.finish([Stream(prompts[1], 20, GREEDY)])
     assert [stream.drawn, other.drawn] == due
     assert all(isinstance(p.data, Outline) for p in gpt.parameters().values())
+    for runtime in ("loops", "numpy"):  # either would continue with numbers that are no weights
+        with pytest.raises(ConfigError, match="Load the model again"):
+            Engine(gpt, runtime=runtime)
 
 
 @pytest.mark.parametrize("weights", [kind.name for kind in PACKED])

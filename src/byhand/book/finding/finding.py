@@ -27,6 +27,11 @@ class SymbolRow:
     shape: Words
     meaning: Words
 
+    def as_json(self) -> dict[str, str]:
+        """Return plain values."""
+        said = {"shape": self.shape.en, "meaning": self.meaning.en, "meaning_zh": self.meaning.zh}
+        return {"name": self.name, "latex": self.latex, **said}
+
 
 @dataclass(frozen=True, eq=False)
 class Finding:
@@ -103,7 +108,7 @@ class Finding:
     def _kernels_at(self) -> Mapping[str, Code]:
         if self.kernels_at is not None:
             return self.kernels_at
-        from byhand.book.finding.kernels import kernels_of  # parses the kernels' files
+        from byhand.book.finding.kernels import kernels_of  # imports the kernels, and so NumPy
 
         return kernels_of(self.name) if self.kind == "equation" else {}
 
@@ -132,16 +137,7 @@ class Finding:
             "latex_derivative": self.latex_derivative,
             "plain": self.formula.en,
             "plain_derivative": self.derivative_formula.en,
-            "symbols": [
-                {
-                    "name": s.name,
-                    "latex": s.latex,
-                    "shape": s.shape.en,
-                    "meaning": s.meaning.en,
-                    "meaning_zh": s.meaning.zh,
-                }
-                for s in self.symbols
-            ],
+            "symbols": [symbol.as_json() for symbol in self.symbols],
             "forward": self.forward,
             "derivative": self.derivative,
             "test": self.test,

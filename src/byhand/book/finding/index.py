@@ -55,19 +55,24 @@ def content() -> dict[str, Any]:
     """Return what the index holds, as plain values."""
     known = all_findings()
     asked = {name: split(row["asked"]) for name, row in table("questions").items()}
+    for name, said in table("plain").items():
+        asked[name] = (*asked.get(name, ()), *split(said))
+    libraries = {name: split(names) for name, names in table("libraries").items()}
     characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": table("regional")}
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
     found: dict[str, Any] = {
         "answers": [finding.stored() for finding in known.values()],
-        "phrases": phrases_of(known, asked, Han(**characters)),
+        "phrases": phrases_of(known, asked, libraries, Han(**characters)),
         "formulas": formulas_of(findings().values(), table("formulas")),
         "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
         "synonyms": [row.split() for row in table("synonyms")["rows"].strip().split("\n")],
         "characters": characters,
     }
     index = Index(found)
-    for row in found["phrases"]:
-        row.append(" ".join(index.tokens(row[3])))
+    for row in found["phrases"]:  # what the words are is not said again
+        _, _, whole, words = row
+        tokens = " ".join(index.tokens(words))
+        row[2:] = ["" if whole == words.replace(" ", "") else whole, words, *([tokens] if tokens != words else [])]
     return found
 
 
@@ -75,11 +80,8 @@ def text() -> str:
     """Return the text of `index.json`: a line for each answer, phrase and formula."""
     parts = []
     for name, rows in content().items():
-        written = (
-            [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
-            if isinstance(rows, list)
-            else ""
-        )
-        lines = ",\n".join(written) if written else ""
-        parts.append(f'"{name}": ' + (f"[\n{lines}\n]" if lines else json.dumps(rows, ensure_ascii=False)))
+        lists = isinstance(rows, list)
+        lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows] if lists else []
+        written = "[\n" + ",\n".join(lines) + "\n]" if lines else json.dumps(rows, ensure_ascii=False)
+        parts.append(f'"{name}": {written}')
     return "{\n" + ",\n".join(parts) + "\n}\n"

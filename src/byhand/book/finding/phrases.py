@@ -15,18 +15,23 @@ from byhand.book.words.language import PAGE
 
 # how much a phrase of each kind of answer counts: a page is not the first answer to the name of an equation
 KINDS = {"place": 0.93, "guide": 0.97, "lesson": 0.88}
-NAME, TITLE, ASKED, OWN_TERM, OTHER_TERM, SYMBOL, TOLD = 1.0, 0.99, 0.98, 0.97, 0.9, 0.8, 0.7
+NAME, TITLE, ASKED, OWN_TERM, NAME_ELSEWHERE, OTHER_TERM, SYMBOL, TOLD = 1.0, 0.99, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7
 
 
-def phrases_of(known: Mapping[str, Finding], questions: Mapping[str, Any], han: Han) -> list[list[Any]]:
-    """Return the answer's number, the weight, the key and the words of every phrase, the first of equal ones."""
+def phrases_of(
+    known: Mapping[str, Finding], questions: Mapping[str, Any], libraries: Mapping[str, Any], han: Han
+) -> list[list[Any]]:
+    """Return the answer's number, the weight, the key and the words of every phrase, the first of equal ones.
+
+    A name of a library is found whole: it has no words.
+    """
     found: dict[tuple[int, str], list[Any]] = {}
     numbers = {name: number for number, name in enumerate(known)}
 
     def add(name: str, text: str, weight: float) -> None:
         plain = han.plain(text)
         number, whole = numbers[name], key(plain)
-        row = [number, round(weight * KINDS.get(known[name].kind, 1.0), 3), whole, " ".join(parts(plain))]
+        row = [number, round(weight * KINDS.get(known[name].kind, 1.0), 3), whole, _words(plain, weight)]
         if whole and (old := found.setdefault((number, whole), row))[1] < row[1]:
             found[number, whole] = row if old is not row else old
 
@@ -36,6 +41,8 @@ def phrases_of(known: Mapping[str, Finding], questions: Mapping[str, Any], han: 
             add(name, text, weight)
         for text in questions.get(name, ()):
             add(name, text, ASKED)
+        for text in libraries.get(name, ()):
+            add(name, text, NAME_ELSEWHERE)
     for concept in concepts():
         own = owner[concept.en.casefold()]
         ranks = {own: TITLE} | {name: OTHER_TERM - 0.05 * i for i, name in enumerate(concept.entries) if name != own}
@@ -43,6 +50,13 @@ def phrases_of(known: Mapping[str, Finding], questions: Mapping[str, Any], han: 
             for text in (concept.en, concept.zh, *concept.also):
                 add(name, text, weight)
     return list(found.values())
+
+
+def _words(plain: str, weight: float) -> str:
+    """Return the words by which a phrase is found; none of a name, or if all but one are stop words."""
+    told = parts(plain)
+    is_name = weight == NAME_ELSEWHERE and plain.isascii()
+    return "" if is_name or (len(told) == 1 and plain.isascii() and plain.count(" ") > 1) else " ".join(told)
 
 
 def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:

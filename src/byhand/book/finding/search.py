@@ -17,6 +17,8 @@ from difflib import get_close_matches
 from byhand.book.finding import formula
 from byhand.book.finding.current import current
 from byhand.book.finding.finding import Finding
+from byhand.book.finding.names import spellings
+from byhand.book.finding.shapes import by_shapes
 from byhand.book.finding.spelling import spelt
 from byhand.book.finding.stored import Index
 from byhand.book.finding.words import HAN, key
@@ -28,17 +30,20 @@ LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
 OF_THE_QUESTION = 0.55  # the share of a phrase's score that the question's words decide; the phrase's decide the rest
 COVERED = 0.2  # how much the words count that other phrases of an answer have
+WHOLE_NAME = 0.4  # how much it tells against a technique that a question has a part of its name only
+LACKING = 1.0  # what the name of a technique counts that is nothing else's
 UNKNOWN = 4.0  # the weight of a word that leads nowhere
 BESIDE = 0.75  # how much words count in a formula
 SIMILAR = 1.2  # how much the likeness of a formula counts
 CALLED = 2.5  # how much more the name of a called function counts than its arguments
 FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
 PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP is not
-CALL = re.compile(r"([A-Za-z_][\w.]*)\s*(?:\(|=(?!=))")
+CALL = re.compile(r"([A-Za-z_][\w.]*)(?:\(|\s*=(?!=))")
 DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens, which have no fraction bar
-PARAMETER = re.compile(  # prefixes and suffixes of a parameter's name in other programs
-    r"^(transformer\.|model\.)?((blocks|layers|h)\.\d+\.)?|(?<=\w)\.(weight|bias)$"
+ASPECT = re.compile(
+    r"\b(?:shapes?|dimensions?|derivatives?|gradients?|jacobian|backward|respect)\b|的?(?:形状|维度|导数|梯度|求导|偏导)"
 )
+ACRONYM = re.compile(r"(?<![A-Za-z])[A-Z][A-Za-z]*[A-Z](?![A-Za-z])")
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 
 
@@ -93,10 +98,15 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
     """A name, a title, a question to the letter."""
     if given in index.names:
         yield index.names[given], 3.0
-    plain = index.han.plain(given)
-    for text, score in ((plain, 2.0), (PARAMETER.sub("", plain), 1.9), ("".join(said), 1.8)):
-        for number, weight in index.by_key.get(key(text), ()):
+    rest = "" if FORMULA.search(given) else ASPECT.sub("", " ".join(said))  # shape of X: what is told about X
+    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), (["".join(said)], 1.8), ([rest], 1.7)):
+        led = (index.by_key.get(key(index.han.plain(text)), ()) for text in texts)
+        for number, weight, *_ in next(filter(None, led), ()):
             yield number, score * weight
+    for word in ACRONYM.findall(given):
+        led = index.by_key.get(word.lower(), ())
+        if led and all(index.is_absent(number) for number, *_ in led):
+            yield led[0][0], LACKING
 
 
 def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
@@ -106,24 +116,28 @@ def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, 
         return
     called = CALL.search(given)
     names = set(index.tokens(" ".join(index.said(called[1])))) if called else set()
-    weights = {token: index.rarity.get(token, _unknown(token)) * (CALLED if token in names else 1) for token in asked}
+    weights = {token: _weight(index, token) * (CALLED if token in names else 1) for token in asked}
     whole = sum(weights.values())
     common, more = defaultdict[int, float](float), defaultdict[int, float](float)
     covered: dict[int, dict[str, float]] = defaultdict(dict)
     for token, weight in weights.items():
         for number in index.postings.get(token, ()):
             common[number] += weight
-            more[number] += weight - index.rarity[token]
-            phrase = index.phrases[number]
-            covered[phrase.answer][token] = max(covered[phrase.answer].get(token, 0.0), weight * phrase.weight)
+            more[number] += weight - index.rarity(token)
+            answer, important, *_ = index.rows[number]
+            covered[answer][token] = max(covered[answer].get(token, 0.0), weight * important)
     for number, shared in common.items():
-        phrase = index.phrases[number]
-        own = index.masses[number] + more[number]
+        answer, important, *_ = index.rows[number]
+        own = index.mass(number) + more[number]
         like = shared / (OF_THE_QUESTION * whole + (1 - OF_THE_QUESTION) * own)
-        yield phrase.answer, phrase.weight * like + COVERED * sum(covered[phrase.answer].values()) / whole
+        if index.is_absent(answer):
+            like *= (shared / own) ** WHOLE_NAME
+        yield answer, important * like + COVERED * sum(covered[answer].values()) / whole
 
 
-def _unknown(token: str) -> float:
+def _weight(index: Index, token: str) -> float:
+    if token in index.postings:
+        return index.rarity(token)
     return UNKNOWN * (0.1 if len(token) <= 2 and not token.isascii() else 1.0)
 
 
@@ -135,9 +149,11 @@ def _by_formula(index: Index, query: str) -> Iterator[tuple[int, float]]:
     if FORMULA.search(query) or PRODUCT.fullmatch(query):
         compact = formula.compact(query)
         for name, written, other in index.formulas:
-            score = 2.5 if written == compact else SIMILAR * formula.similarity(asked, other)
+            score = 2.5 if written == compact else SIMILAR * formula.similarity(tuple(asked), other)
             if score > 0.6:
                 yield index.names[name], score
+    for name, score in by_shapes(query, _with_symbols(index)):
+        yield index.names[name], score
     for name, score in (*_by_symbol(index, query, asked), *_by_derivative(index, query, asked)):
         yield index.names[name], 2 * score
 
@@ -173,7 +189,7 @@ def _by_symbol(index: Index, query: str, asked: list[str]) -> Iterator[tuple[str
 def _by_derivative(index: Index, query: str, asked: list[str]) -> Iterator[tuple[str, float]]:
     r"""`∂L/∂z` or `\frac{dL}{dz}`: first the equations that read z, whose derivatives give it, then its maker."""
     of = DERIVATIVE.fullmatch(" ".join(asked))
-    if not of or not re.search(r"/|\\[td]?frac", query):
+    if not of or not re.search(r"/|\\[td]?frac", query) or of[1] in formula.OPERATIONS:
         return
     for finding in _with_symbols(index):
         own = [{symbol.name, "".join(formula.tokens(symbol.latex))} for symbol in finding.symbols]

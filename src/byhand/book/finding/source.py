@@ -88,7 +88,7 @@ def statement(path: Path, name: str) -> Any:
     """Return the syntax tree of such a definition; None if the file has none."""
     found: Any = tree(path) if path.is_file() else None
     for part in name.split("."):
-        found = next((node for node in getattr(found, "body", []) if _binds(node, part)), None)
+        found = next((node for node in getattr(found, "body", []) if part in _names_of(node)), None)
     return found
 
 
@@ -96,8 +96,8 @@ def enclosing(path: Path, line: int) -> str:
     """Return the dotted name of the innermost definition that holds a line, as `definition` takes it; "" if none."""
     names: list[str] = []
     body: list[ast.stmt] = tree(path).body if path.suffix == ".py" else []
-    while node := next((n for n in body if n.lineno <= line <= (n.end_lineno or 0) and _name_of(n)), None):
-        names.append(_name_of(node))
+    while node := next((n for n in body if n.lineno <= line <= (n.end_lineno or 0) and _names_of(n)), None):
+        names.append(_names_of(node)[0])
         inner = node.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
         body = [n for n in inner if isinstance(n, ast.FunctionDef) or isinstance(node, ast.ClassDef)]  # no variables
     return ".".join(names)
@@ -213,22 +213,14 @@ def sections(path: Path) -> dict[str, str]:
     return {name: "\n".join(lines) for name, lines in parts.items()}
 
 
-def _name_of(node: ast.stmt) -> str:
-    """Return the name that a statement defines, the first of several; "" if it defines none."""
+def _names_of(node: ast.stmt) -> list[str]:
+    """Return the names that a statement defines."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        return node.name
+        return [node.name]
     targets = (
         node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     )
-    return next((target.id for target in targets if isinstance(target, ast.Name)), "")
-
-
-def _binds(node: ast.stmt, name: str) -> bool:
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        return node.name == name
-    if isinstance(node, ast.AnnAssign):
-        return isinstance(node.target, ast.Name) and node.target.id == name
-    return isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _result_name(call: ast.Call) -> str:

@@ -12,6 +12,7 @@ from byhand.book.finding.words import HAN, nearest, stem
 MOST_WORDS = 50  # of a question that are looked at
 LONGEST = 40  # letters of a word
 SHORTEST = 4  # letters of a word that may be misspelt
+SHORTEST_OF_TWO = 7  # letters of a word that may be wrong twice
 WINDOWS = range(2, 7)  # characters of a Chinese word
 SHORT = 4  # characters of a question that may be one misspelt word
 
@@ -37,7 +38,7 @@ def _known(index: Index, word: str) -> list[str]:
     for at in range(3, len(word) - 2):
         if word[:at] in index.words and word[at:] in index.words:
             return [word[:at], word[at:]]
-    near = nearest(word, index.words, 1 if len(word) < 8 else 2)
+    near = nearest(word, index.words, 1 if len(word) < SHORTEST_OF_TWO else 2)
     return [near or word]
 
 
@@ -81,7 +82,7 @@ def _wrong(index: Index, text: str, at: int) -> bool:
 def _alike(index: Index) -> tuple[dict[tuple[str, ...], str], dict[tuple[str, str], str]]:
     """Return the Chinese words of the index by their sounds, and by what remains without one character."""
     words = dict.fromkeys(
-        word for _, _, _, word, _ in index.rows if len(word) in WINDOWS and HAN.match(word) and " " not in word
+        word for _, _, _, word, *_ in index.rows if len(word) in WINDOWS and HAN.match(word) and " " not in word
     )
     by_sound: dict[tuple[str, ...], str] = {}
     by_rest: dict[tuple[str, str], str] = {}

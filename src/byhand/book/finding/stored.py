@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from math import log
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from byhand.book.finding.finding import Finding, restored
 from byhand.book.finding.words import HAN, Han, of_word, parts, stem
@@ -18,14 +18,6 @@ INDEX = Path(__file__).with_name("index.json")
 MEANING = 0.6  # the weight of a meaning that several words have
 LONGEST = 5  # characters of a Chinese word that has synonyms
 SINGLE = 0.3  # the weight of one Chinese character, where that of a pair is 1
-
-
-class Phrase(NamedTuple):
-    """Words that lead to an answer."""
-
-    answer: int
-    weight: float
-    tokens: list[str]
 
 
 class Index:
@@ -40,6 +32,8 @@ class Index:
         self._formulas: list[list[Any]] = content["formulas"]
         self._synonyms: list[list[str]] = content["synonyms"]
         self._restored: dict[int, Finding] = {}
+        self._masses: dict[int, float] = {}
+        self._rarity: dict[str, float] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
 
     def finding(self, number: int) -> Finding:
@@ -48,29 +42,28 @@ class Index:
             self._restored[number] = restored(self.answers[number])
         return self._restored[number]
 
+    def is_absent(self, number: int) -> bool:
+        """Return whether an answer is a technique that the model lacks."""
+        return self.answers[number].get("kind") == "absent"
+
     def findings(self) -> list[Finding]:
         """Return all answers."""
         return [self.finding(number) for number in range(len(self.answers))]
 
     @cached_property
-    def by_key(self) -> dict[str, list[tuple[int, float]]]:
-        """The answers to which a phrase leads that has the same letters, with weights."""
-        found: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        for number, weight, key, *_ in self.rows:
-            found[key].append((number, weight))
+    def by_key(self) -> dict[str, list[list[Any]]]:
+        """The phrases that have the same letters."""
+        found: dict[str, list[list[Any]]] = defaultdict(list)
+        for row in self.rows:
+            found[row[2] or row[3].replace(" ", "")].append(row)
         return dict(found)
-
-    @cached_property
-    def phrases(self) -> list[Phrase]:
-        """All phrases that have words."""
-        return [Phrase(row[0], row[1], row[4].split()) for row in self.rows if row[3]]
 
     @cached_property
     def postings(self) -> dict[str, list[int]]:
         """The phrases with a token, by their numbers."""
         found: dict[str, list[int]] = defaultdict(list)
-        for number, phrase in enumerate(self.phrases):
-            for token in phrase.tokens:
+        for number, row in enumerate(self.rows):
+            for token in row[-1].split():
                 found[token].append(number)
         return dict(found)
 
@@ -79,20 +72,19 @@ class Index:
         """The Latin words of all phrases, as a set in order."""
         return dict.fromkeys(word for row in self.rows for word in row[3].split() if word.isascii())
 
-    @cached_property
-    def rarity(self) -> dict[str, float]:
-        """The weight of each token: the fewer answers it leads to, the more it tells."""
-        found = {}
-        for token, phrases in self.postings.items():
-            answers = len({self.phrases[number].answer for number in phrases})
+    def rarity(self, token: str) -> float:
+        """Return the weight of a token: the fewer answers it leads to, the more it tells."""
+        if token not in self._rarity:
             share = SINGLE if len(token) == 1 and HAN.match(token) else MEANING if token[0] == "=" else 1.0
-            found[token] = share * log((len(self.answers) + 1) / (answers + 0.5))
-        return found
+            answers = len({self.rows[number][0] for number in self.postings[token]})
+            self._rarity[token] = share * log((len(self.answers) + 1) / (answers + 0.5))
+        return self._rarity[token]
 
-    @cached_property
-    def masses(self) -> list[float]:
-        """The weight of all tokens of each phrase."""
-        return [sum(map(self.rarity.__getitem__, phrase.tokens)) for phrase in self.phrases]
+    def mass(self, number: int) -> float:
+        """Return the weight of all tokens of a phrase."""
+        if number not in self._masses:
+            self._masses[number] = sum(map(self.rarity, self.rows[number][-1].split()))
+        return self._masses[number]
 
     @cached_property
     def formulas(self) -> list[tuple[str, str, tuple[str, ...]]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff]+")  # from Chinese keyboards, and formulas copied from a PDF
 WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
+DIMENSIONS = re.compile("(?<=[a-z]{3})[123]d$")  # Conv1d, Conv2d
 HAN = re.compile("[\u4e00-\u9fff]")
 IN_QUESTIONS = (
     "a an the of in is are it its to and or for with by on at as from where what why how does do did we i my me "
@@ -66,7 +67,7 @@ class Han:
 
 def key(plain: str) -> str:
     """Return all letters and digits together: what two spellings of a name have in common."""
-    return "".join(WORD.findall(plain))
+    return DIMENSIONS.sub("", "".join(WORD.findall(plain)))
 
 
 def parts(plain: str) -> list[str]:

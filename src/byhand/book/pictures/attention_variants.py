@@ -1,4 +1,4 @@
-"""Variants of attention: pairs turned by their position, heads of keys and values shared by queries, and windows."""
+"""Variants of attention: pairs turned by their position, and heads of keys and values shared by queries."""
 
 from __future__ import annotations
 
@@ -9,32 +9,16 @@ import numpy as np
 
 from byhand.book.lessons.examples.rotary import SETTINGS
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, RUST
+from byhand.book.pictures.canvas import BLUE, GREY, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import (
-    HEAT,
-    ONE,
-    Across,
-    Box,
-    Caption,
-    Cells,
-    Column,
-    Dial,
-    Figure,
-    Key,
-    Link,
-    Sign,
-    Space,
-    told,
-)  # fmt: skip
+from byhand.book.pictures.scene.charts import Chart, Circle, Vector
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, Figure, Key, Link, Sign, Space, told
 from byhand.book.words.language import Said, Words
 from byhand.equations.repeat_heads import repeat_heads
 from byhand.equations.rotary import frequencies, rotary
-from byhand.equations.window_softmax import window_softmax
 
 POSITIONS, PAIRS = 5, 2
-HEADS, GROUPS = 4, (4, 2, 1)  # of queries; of keys and values
-TOKENS, WINDOW = 6, 3
+HEADS = 4  # of queries
 
 
 @cache
@@ -45,35 +29,34 @@ def turned() -> np.ndarray:
     return np.stack([y[:, [p, p + PAIRS]] for p in range(PAIRS)])
 
 
-@scene(
-    Words("Pairs of numbers turned by their position", "按位置旋转的数对"),
-    Words(f"Two pairs of numbers as arrows, turned at positions 0 to {POSITIONS - 1}. ",
-          f"两对数画成箭头，在位置 0 到 {POSITIONS - 1} 各转过一个角度。"),
-)  # fmt: skip
+@scene(f"Pairs turned by their position, 0 to {POSITIONS - 1}", f"按位置 0 到 {POSITIONS - 1} 旋转的数对")
 def rotary_turns() -> Column:
     """A dial for each pair and position; below, a query and the key before it at several positions."""
 
-    def line(name: Column | Space, others: Sequence[Figure], says: Said) -> Across:
+    def line(name: Figure, others: Sequence[Figure], says: Said) -> Across:
         return Across([name, *others], gap=6, widths=(74, *[None] * POSITIONS), says=says)
 
     lines = [line(Space(), [Caption(f"t = {t}", bold=True, at="middle") for t in range(POSITIONS)], "")]
     for p, angle in enumerate(frequencies(SETTINGS["base"], SETTINGS["width"])):
-        law = "a = t" if angle == 1 else f"a = {decimal(angle)} t"
-        name = Column([Caption(Words(f"pair {p}", f"第 {p} 对"), bold=True), Caption(law)], gap=0)
-        dials = [Dial([((x, y), BLUE)]) for x, y in turned()[p].tolist()]
+        law, pair = "a = t" if angle == 1 else f"a = {decimal(angle)} t", Words(f"pair {p}", f"第 {p} 对")
         angles = ", ".join(decimal(t * angle) for t in range(POSITIONS))
-        lines.append(
-            line(name, dials, Words(f"pair {p}, angles {law}: {angles}", f"第 {p} 对，角度 {law}：{angles}"))
-        )
+        says = Words(f"{pair.en}, angles {law}: {angles}", f"{pair.zh}，角度 {law}：{angles}")
+        lines.append(line(_named(pair, law), [_dial(Vector((x, y), BLUE)) for x, y in turned()[p].tolist()], says))
     first = turned()[0].tolist()
-    pairs = [Dial([(first[t - 1], RUST), (first[t], BLUE)]) for t in range(1, POSITIONS)]
-    products = ", ".join(decimal(float(turned()[0, t] @ turned()[0, t - 1]), 3) for t in range(1, POSITIONS))
-    says = Words(f"dot products of neighbouring arrows of pair 0: {products}", f"第 0 对相邻箭头的点积：{products}")
-    name = Column(
-        [Caption(Words("query", "查询"), bold=True, colour=BLUE), Caption(Words("key", "键"), bold=True, colour=RUST)]
-    )
+    pairs = [_dial(Vector(first[t - 1], RUST), Vector(first[t], BLUE)) for t in range(1, POSITIONS)]
+    products = [decimal(float(turned()[0, t] @ turned()[0, t - 1]), 3) for t in range(1, POSITIONS)]
+    says = told(Words("dot products of neighbouring arrows of pair 0", "第 0 对相邻箭头的点积"), *products)
+    signs = (Key([Sign(Words(en, zh), colour)]) for en, zh, colour in (("query", "查询", BLUE), ("key", "键", RUST)))
     words = Words("Query at t and key at t − 1: always the same angle", "位置 t 的查询与 t − 1 处的键，夹角相同：")
-    return Column([*lines, Caption(words, says=""), line(name, [Space(), *pairs], says)])
+    return Column([*lines, Caption(words, says=""), line(Column(list(signs), gap=0), [Space(), *pairs], says)])
+
+
+def _dial(*arrows: Vector) -> Chart:
+    return Chart((-1.1, 1.1), (-1.1, 1.1), [Circle(1, GREY), *arrows], 54, wide=58, zero=False)
+
+
+def _named(name: Said, law: str) -> Column:
+    return Column([Caption(name, bold=True), Caption(law)], gap=0)
 
 
 @cache
@@ -83,22 +66,14 @@ def readers(n_kv_heads: int) -> tuple[int, ...]:
     return tuple(repeat_heads.forward(heads, times=HEADS // n_kv_heads)[0].ravel().astype(int).tolist())
 
 
-KINDS = {
-    HEADS: Words("multi-head", "多头"),
-    2: Words("grouped-query", "分组查询"),
-    1: Words("multi-query", "多查询"),
-}
+KINDS = {HEADS: Words("multi-head", "多头"), 2: Words("grouped-query", "分组查询"), 1: Words("multi-query", "多查询")}
 
 
-@scene(
-    Words("Heads of queries that share keys and values", "共用键与值的查询头"),
-    Words(f"The head of keys and values that each of {HEADS} heads of queries reads. ",
-          f"{HEADS} 个查询头各自读取的键值头。"),
-)  # fmt: skip
+@scene(f"Which keys and values each of {HEADS} query heads reads", f"{HEADS} 个查询头各自读取的键值头")
 def grouped_queries() -> Column:
     """Heads of queries above, the heads of keys and values that they read below, for three numbers of these."""
     note = Caption(Words("A KV cache keeps the lower row.", "键值缓存只存下面一行。"))
-    return Column([*map(_sharing, GROUPS), note], gap=16)
+    return Column([*map(_sharing, KINDS), note], gap=16)
 
 
 def _sharing(k: int) -> Across:
@@ -108,29 +83,6 @@ def _sharing(k: int) -> Across:
     links = [Link(f"q{h}", f"k{n}", straight=True, head=False) for h, n in enumerate(readers(k))]
     read, law = ", ".join(map(str, readers(k))), f"K = {k}, G = {HEADS // k}"
     says = Words(f"{KINDS[k].en}, {law}: {read}", f"{KINDS[k].zh}，{law}：{read}")
-    name = Column([Caption(KINDS[k], bold=True), Caption(law)], gap=0)
-    return Across([name, Column([queries, keys], gap=28, links=links)], widths=(122, None), says=says)
-
-
-@cache
-def masks() -> dict[int, np.ndarray]:
-    """Return the weights of equal scores: with a window of all positions, and with a small one."""
-    return {w: window_softmax.forward(np.zeros((TOKENS, TOKENS)), window=w)[0] for w in (TOKENS, WINDOW)}
-
-
-@scene(
-    Words("The causal mask and a sliding window", "因果掩码与滑动窗口"),
-    Words(f"Keys that each of {TOKENS} queries sees, in order. ", f"依次列出 {TOKENS} 个查询各能看到多少个键。"),
-)
-def attention_windows() -> Column:
-    """Both masks side by side; the depth of a cell's colour is its weight for equal scores."""
-    titles = {TOKENS: Words("causal", "因果掩码"), WINDOW: Words(f"window W = {WINDOW}", f"窗口 W = {WINDOW}")}
-    numbers, maps = [str(n) for n in range(TOKENS)], []
-    for window, weights in masks().items():
-        title = titles[window]
-        says = told(title, *(str(int((row > 0).sum())) for row in weights))
-        hidden = [(int(t), int(s)) for t, s in np.argwhere(weights == 0)]
-        maps.append(Cells(weights.tolist(), HEAT, ONE, numbers, numbers, hidden, cell=(25, 25), shown=False,
-                          title=title, says=says))  # fmt: skip
-    words = Words("not seen; rows are queries, columns keys", "看不到；行是查询，列是键")
-    return Column([Across(maps), Key([Sign(words, kind="hidden")], at="middle")])
+    return Across(
+        [_named(KINDS[k], law), Column([queries, keys], gap=28, links=links)], widths=(122, None), says=says
+    )

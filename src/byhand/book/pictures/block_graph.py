@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.blocks import block_of, stream_of
-from byhand.book.pictures.canvas import BLUE, RUST, SIZE
+from byhand.book.pictures.canvas import BLUE, RUST
 from byhand.book.pictures.passes import BLOCK, pass_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, Disc, Figure, Link, Space
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, Figure, Link, Space, dot, heading
 from byhand.book.words.language import SEMICOLON, Words
 from byhand.engine import Tensor
 from byhand.engine.terms import element_name
@@ -26,15 +25,11 @@ FORKS = Words(
 SIZES = (None, 46, 46)  # pixels: an equation, the sizes of its value and gradient
 
 
-def size(array: Any) -> str:
-    """Return the root mean square of an array."""
-    return decimal(float(np.sqrt(np.mean(np.square(array)))), 3)
-
-
-def sizes(name: str) -> tuple[str, str]:
-    """Return the sizes of an array's value and gradient."""
+def sizes(name: str) -> list[str]:
+    """Return the sizes of an array's value and gradient: the roots of their mean squares."""
     gradients = pass_of("paper-gpt")
-    return size(gradients.trace.values[name]), size(gradients.by_name[name])
+    both = gradients.trace.values[name], gradients.by_name[name]
+    return [decimal(float(np.sqrt(np.mean(np.square(array)))), 3) for array in both]
 
 
 def parts(stream: Tensor) -> list[float]:
@@ -46,42 +41,30 @@ def parts(stream: Tensor) -> list[float]:
 def added(stream: Tensor) -> str:
     """Write the addition of gradients at a place where the stream forks."""
     trace = pass_of("paper-gpt").trace
-    place = element_name(
-        trace.name(stream).removeprefix(BLOCK), ELEMENT[1:]
-    )  # as the lesson has it, of the only sequence
+    place = element_name(trace.name(stream).removeprefix(BLOCK), ELEMENT[1:])  # as the lesson has it
     found = parts(stream)
-    return f"∂{place} = {' + '.join(_signed(part) for part in found)} = {decimal(sum(found), 3)}"
+    terms = (f"({decimal(part, 3)})" if part < 0 else decimal(part, 3) for part in found)
+    return f"∂{place} = {' + '.join(terms)} = {decimal(sum(found), 3)}"
 
 
-def _signed(part: float) -> str:
-    text = decimal(part, 3)
-    return f"({text})" if part < 0 else text
-
-
-@scene(
-    Words("The graph of one block, with sizes of values and gradients", "一个块的计算图：值与梯度的大小"),
-    Words("Size of each value / of its gradient in a block. ", "一个块中各个值的大小 / 其梯度的大小。"),
-)
+@scene("One block: sizes of values / of their gradients", "一个块中各个值的大小 / 其梯度的大小")
 def block_graph() -> Column:
     """Each application with its result's sizes, from the stream that enters to the stream that leaves."""
     block = block_of(pass_of("paper-gpt").trace)
     forks = iter(stream_of(block))
     said = Words("root mean square of", "均方根"), Words("value", "值"), Words("grad", "梯度")
     head = Across([Caption(words, at="middle" if i else "end") for i, words in enumerate(said)], gap=2, widths=SIZES)
-    first = Across([Caption("x", bold=True, size=SIZE), *_numbers(["x"])], gap=2, widths=SIZES, says="")
+    first = Across([heading("x"), *_numbers(["x"])], gap=2, widths=SIZES, says="")
     lines: list[Figure] = [head, _beside(Space(wide=10, name="x"), first, "x")]
     links, trunk, above, split = [], "x", "", ""
     for application in block:
         names = application.result_names()
-        name = names[0]
+        name, joins = names[0], application.equation.name == "residual"
         if not above:  # a branch leaves the stream
-            fork = f"fork{len(lines)}"
-            words = added(next(forks))
-            lines.append(_beside(Disc(radius=5, fill=BLUE, name=fork), Box(words, RUST, name=words)))
-            links.append(Link(fork, words, "right", "left", head=False))
-            above = words
-        joins = application.equation.name == "residual"
-        sign = Disc("+", 10, name=f"+{name}") if joins else Space()
+            fork, above = f"fork{len(lines)}", added(next(forks))
+            lines.append(_beside(dot(name=fork), Box(above, RUST, name=above)))
+            links.append(Link(fork, above, "right", "left", head=False))
+        sign = dot("+", "", f"+{name}", 10) if joins else Space()
         lines.append(_beside(sign, _equation(application, names), *names))
         links.append(Link(above, name))
         above = name
@@ -119,7 +102,5 @@ def _equation(application: Application, names: Sequence[str]) -> Across:
     joins = application.equation.name == "residual"
     words = f"{names[0].removeprefix(BLOCK) if joins else ', '.join(short)} = {application.equation.name}"
     box = Box(words, round_by=11, name=names[0], high=24 * len(names) - 2)
-    if len(names) == 1:
-        return Across([box, *_numbers(names)], gap=2, widths=SIZES)
-    letters = Column([Caption(letter, bold=True, size=SIZE) for letter in short], gap=8)
-    return Across([box, letters, *_numbers(names)], gap=2, widths=(None, 12, 46, 46))
+    letters = [Column(list(map(heading, short)), gap=8)] if len(names) > 1 else []
+    return Across([box, *letters, *_numbers(names)], gap=2, widths=(*SIZES[:1], *[12] * len(letters), *SIZES[1:]))

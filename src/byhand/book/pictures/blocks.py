@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.pictures.canvas import BLUE, GREEN, GREY, SIZE, SMALL, VIOLET, text_width
 from byhand.book.pictures.passes import BLOCK, pass_through
-from byhand.book.pictures.picture import scene
+from byhand.book.pictures.picture import PICTURES, scene
 from byhand.book.pictures.scene.elements import (
     Across,
     Box,
     Caption,
     Column,
-    Disc,
     Figure,
     Key,
     Link,
     Sign,
     Space,
+    dot,
     heading,
-)  # fmt: skip
+)
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
@@ -32,6 +32,10 @@ SUBLAYERS = {
     "attn": Words("Attention: between the tokens", "注意力：词元之间交换信息"),
     "mlp": Words("MLP: within each token", "前馈网络：每个词元单独计算"),
 }
+SUMS = Words(
+    "x_mid and x_out are sums: what the sublayer returns is added to the stream.",
+    "x_mid 与 x_out 是相加的结果：子层的结果加到残差流上。",
+)
 PRE, POST = ModelConfig(), ModelConfig(norm_position="post", activation="relu", causal=False)
 
 
@@ -72,7 +76,7 @@ def _sublayer(application: Application) -> str:
     return application.name.removeprefix(BLOCK).rpartition(".")[0]
 
 
-def _graph(config: ModelConfig, title: Words) -> Column:
+def _graph(subject: str, config: ModelConfig) -> Column:
     """Return the stream as a trunk at the left, from top to bottom, with its branches at the right."""
     block = block_of(pass_through(config, 1, 2))
     stream = stream_of(block)
@@ -84,7 +88,7 @@ def _graph(config: ModelConfig, title: Words) -> Column:
     for group in parts_of(block):
         first, name = group[0], group[0].name
         if first.equation.name == "residual":
-            way.append(_beside(Disc("+", 10, name=name), name.removeprefix(BLOCK)))
+            way.append(_beside(dot("+", "", name, 10), name.removeprefix(BLOCK)))
             links += [Link(above, name, "bottom", "right"), Link(trunk, name, colour=BLUE, thick=3)]
             trunk, above = name, ""
         elif id(first.results[0]) in on_trunk:
@@ -101,10 +105,10 @@ def _graph(config: ModelConfig, title: Words) -> Column:
             above = name
     way.append(_beside(Space(8, 20, name="end")))
     links.append(Link(trunk, "end", "bottom", "bottom", colour=BLUE, thick=3, straight=True))
-    key = Across([Space(), Key([Sign(Words("learned weights", "可学习的权重"), GREEN)], at="start")],
-              widths=(TRUNK - 20, None))  # fmt: skip
-    head = Column([heading(title), Caption(into)], says="")
-    return Column([head, Column(way, gap=9), key, Caption(out)], gap=2, links=links, join=" → ")
+    learned = Key([Sign(Words("learned weights", "可学习的权重"), GREEN)], at="start")
+    key = Across([Space(), learned], widths=(TRUNK - 20, None))
+    head = Column([heading(PICTURES[subject].title), Caption(into)], says=SUMS)
+    return Column([head, Column(way, gap=9, join=" → "), key, Caption(out)], gap=2, links=links)
 
 
 def _beside(stream: Figure, name: str = "") -> Across:
@@ -118,11 +122,9 @@ def _branch(group: Sequence[Application]) -> Column:
     lines: list[Figure] = []
     for application in group:
         weights = [t.name.rpartition(".")[2] for t in application.inputs if t.requires_grad and t.node is None]
-        words, learned = ", ".join(weights), bool(weights) and "norm" not in application.equation.name
+        learned = tag(*weights if "norm" not in application.equation.name else ())
         short = Caption(application.name.rpartition(".")[2], bold=True)
-        box = Box(words, GREEN, high=17) if learned else Space()
-        room = text_width(words, SMALL) + 6 if learned else 0
-        lines.append(Across([short, Caption(title_of(application)), box], widths=(56, None, room)))
+        lines.append(Across([short, Caption(title_of(application)), learned], widths=(56, None, learned.wide)))
     sublayer = _sublayer(group[0])
     head = [Box([SUBLAYERS[sublayer]], VIOLET, high=24)] if sublayer else []
     rows = Column(lines, gap=3, pad=5)
@@ -130,22 +132,19 @@ def _branch(group: Sequence[Application]) -> Column:
     return Column([*head, rows], gap=0, line=GREY, name=group[0].name, says=says)
 
 
-PRE_TITLE = Words("A pre-norm block, as in GPT-2", "前置归一化的块，如 GPT-2")
-POST_TITLE = Words("A post-norm block, as in the first Transformer", "后置归一化的块，如最初的 Transformer")
-START = Words(
-    "A block, in the order in which it computes; x_mid and x_out are sums: what the sublayer returns is added to the "
-    "stream. ",
-    "一个块，按计算顺序；x_mid 与 x_out 是相加的结果：子层的结果加到残差流上。",
-)
+def tag(*weights: str) -> Box | Space:
+    """Return the names of learned weights in a box as wide as they need, or nothing."""
+    words = ", ".join(weights)
+    return Box(words, GREEN, high=17, wide=text_width(words, SMALL) + 6) if words else Space()
 
 
-@scene(PRE_TITLE, START)
+@scene("A pre-norm block, as in GPT-2", "前置归一化的块，如 GPT-2")
 def block() -> Column:
     """The block of the default model."""
-    return _graph(PRE, PRE_TITLE)
+    return _graph("block", PRE)
 
 
-@scene(POST_TITLE, START)
+@scene("A post-norm block, as in the first Transformer", "后置归一化的块，如最初的 Transformer")
 def post_norm_block() -> Column:
     """The block with norms after the sums, with ReLU and without a mask."""
-    return _graph(POST, POST_TITLE)
+    return _graph("post-norm-block", POST)

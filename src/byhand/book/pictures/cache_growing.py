@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from byhand.book.pictures.canvas import BLUE, RUST, SIZE
+from byhand.book.pictures.canvas import BLUE, RUST
 from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, paper_model, rows_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Sign, Space
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Sign, Space, heading
 from byhand.book.words.language import Words
 
 CELL, HEAD = (44.0, 18.0), 0
@@ -15,8 +15,7 @@ SHOWN = 2  # columns; the others of the lesson's keys and values are 0
 WIDTHS = (88, 88, 132, 72)  # pixels: keys, values, scores, rows without a cache
 
 
-@dataclass(frozen=True)
-class Decoded:
+class Decoded(NamedTuple):
     """One token decoded: the keys and values of head 0 so far, and the row of scores that was computed."""
 
     keys: list[list[str]]
@@ -29,9 +28,8 @@ def decoded() -> list[Decoded]:
     found = []
     for trace in cached_passes():
         (scores, _), (mixed, _) = (trace.made[f"{BLOCK}attn.{name}"] for name in ("scores", "mixed"))
-        arrays = scores.inputs[1].data, mixed.inputs[1].data, scores.results[0].data
+        arrays = scores.inputs[1].data[..., :SHOWN], mixed.inputs[1].data[..., :SHOWN], scores.results[0].data
         keys, values, (row,) = (rows_of(array[0, HEAD], 3) for array in arrays)
-        keys, values = ([found[:SHOWN] for found in rows] for rows in (keys, values))
         found.append(Decoded(keys, values, row))
     return found
 
@@ -41,23 +39,19 @@ def rows_without(count: int) -> int:
     return sum(range(1, count + 1))
 
 
-@scene(
-    Words("A KV cache growing by one row per token", "键值缓存：每个词元增加一行"),
-    Words("Three tokens decoded one by one. ", "逐个解码三个词元。"),
-)
+@scene("A KV cache growing by one row per token", "键值缓存：每个词元增加一行")
 def cache_growing() -> Column:
     """Rows kept in one colour, rows computed in the other; at the right the rows of a pass without a cache."""
     width, count = paper_model().config.head_width, len(TOKENS)
     key = Key([Sign(Words("kept", "保留"), BLUE), Sign(Words("computed now", "本步计算"), RUST)])
     shown = Words(f"{SHOWN} of {width} columns, rest 0", f"{width} 列中的前 {SHOWN} 列，其余为 0")
     names = "K", "V", Words("scores", "分数"), Words("no cache", "没有缓存")
-    steps = [_step(token, step) for token, step in zip(TOKENS, decoded(), strict=True)]
     total = Words(
         f"Rows computed: {count} with the cache, {rows_without(count)} without.",
         f"计算的行数：有缓存 {count} 行，没有缓存 {rows_without(count)} 行。",
     )
-    head = Across([Caption(words, bold=True, size=SIZE) for words in names], gap=4, widths=WIDTHS)
-    return Column([Across([key, Caption(shown, at="end")]), head, *steps, Caption(total, bold=True, size=SIZE)])
+    head = Across(list(map(heading, names)), gap=4, widths=WIDTHS)
+    return Column([Across([key, Caption(shown, at="end")]), head, *map(_step, TOKENS, decoded()), heading(total)])
 
 
 def _step(token: int, step: Decoded) -> Column:

@@ -7,6 +7,7 @@ Coordinates are rounded, so that every machine writes the same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 from xml.sax.saxutils import escape
 
 from byhand.book.words.language import Said, say
@@ -41,54 +42,42 @@ class Canvas:
         self.y, self.lang = 0.0, lang
         self._elements: list[str] = []
 
+    def add(self, tag: str, inside: str = "", **attributes: Any) -> None:
+        """Add an element, without the attributes that are None."""
+        told = {name.replace("_", "-"): x for name, x in attributes.items() if x is not None}
+        begin = f"<{tag}" + "".join(f' {n}="{x if isinstance(x, str) else _n(x)}"' for n, x in told.items())
+        self._elements.append(f"{begin}>{inside}</{tag}>" if inside else f"{begin}/>")
+
     def text(
         self, x: float, y: float, words: Said, *, colour: str = GREY, at: str = "start", size: float = SIZE,
         bold: bool = False, mono: bool = False,
     ) -> None:  # fmt: skip
         """Write one line whose letters stand on y; x is its `start`, `middle` or `end`. Empty words draw nothing."""
-        line = say(words, self.lang)
-        if not line:
-            return
-        styled = "".join(
-            [
-                f' text-anchor="{at}"' if at != "start" else "",
-                f' font-size="{_n(size)}"' if size != SIZE else "",
-                ' font-weight="600"' if bold else "",
-                f' font-family="{MONOSPACE}"' if mono else "",
-            ]
-        )
-        self.add(f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}"{styled}>{escape(line)}</text>')
+        if line := say(words, self.lang):
+            self.add(
+                "text", escape(line), x=x, y=y, fill=colour, text_anchor=at if at != "start" else None,
+                font_size=size if size != SIZE else None, font_weight="600" if bold else None,
+                font_family=MONOSPACE if mono else None,
+            )  # fmt: skip
 
     def box(
         self, x: float, y: float, width: float, height: float, *, fill: str = "none", line: str = GREY,
-        round_by: float = 4, dashed: bool = False,
+        round_by: float = 4, thick: float | None = None, dashed: bool = False,
     ) -> None:  # fmt: skip
         """Draw a rectangle, filled or as an outline."""
-        edge = f' stroke="{line}"{_dashes(dashed)}' if fill == "none" else ""
+        edge = _stroke(line, thick, dashed) if fill == "none" else {}
+        self.add("rect", x=x, y=y, width=width, height=height, rx=round_by, fill=fill, **edge)
+
+    def line(
+        self, points: Iterable[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False,
+        opacity: float | None = None,
+    ) -> None:  # fmt: skip
+        """Draw straight lines from point to point."""
         self.add(
-            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(round_by)}" '
-            f'fill="{fill}"{edge}/>'
+            "polyline", points=_path(points), fill="none", **_stroke(colour, thick, dashed), stroke_opacity=opacity
         )
 
-    def frame(self, x: float, y: float, width: float, height: float, colour: str, thick: float) -> None:
-        """Draw a thick rectangle around something."""
-        place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
-        self.add(f'<rect {place} rx="3" fill="none" stroke="{colour}" stroke-width="{_n(thick)}"/>')
-
-    def line(self, points: Iterable[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
-        """Draw straight lines from point to point."""
-        path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-        stroke = f'stroke="{colour}" stroke-width="{_n(thick)}"{_dashes(dashed)}'
-        self.add(f'<polyline points="{path}" fill="none" {stroke}/>')
-
-    def faint(self, start: Point, end: Point) -> None:
-        """Draw a line that stays behind the others."""
-        place = " ".join(f'{k}="{_n(v)}"' for k, v in zip(("x1", "y1", "x2", "y2"), (*start, *end), strict=True))
-        self.add(f'<line {place} stroke="{GREY}" stroke-opacity="{FAINT}"/>')
-
-    def arrow(
-        self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False
-    ) -> None:  # fmt: skip
+    def arrow(self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
         """Draw lines that end in an arrow's head."""
         (ax, ay), (bx, by) = points[-2:]
         length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
@@ -99,29 +88,19 @@ class Canvas:
 
     def area(self, points: Iterable[Point], fill: str) -> None:
         """Fill the area between points."""
-        path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-        self.add(f'<polygon points="{path}" fill="{fill}"/>')
+        self.add("polygon", points=_path(points), fill=fill)
 
-    def dot(self, x: float, y: float, radius: float, fill: str, opacity: float = 1) -> None:
+    def dot(self, x: float, y: float, radius: float, fill: str, opacity: float | None = None) -> None:
         """Draw a filled circle."""
-        seen = f' fill-opacity="{_n(opacity)}"' if opacity != 1 else ""
-        self.add(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{fill}"{seen}/>')
+        self.add("circle", cx=x, cy=y, r=radius, fill=fill, fill_opacity=opacity)
 
-    def ring(
-        self, x: float, y: float, radius: float, *, line: str = GREY, thick: float = 1, dashed: bool = False
-    ) -> None:
+    def ring(self, x: float, y: float, radius: float, *, line: str, thick: float, dashed: bool) -> None:
         """Draw a circle."""
-        wide = f' stroke-width="{_n(thick)}"' if thick != 1 else ""
-        circle = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
-        self.add(f'<circle {circle} fill="none" stroke="{line}"{wide}{_dashes(dashed)}/>')
-
-    def add(self, element: str) -> None:
-        """Add an element as it is written."""
-        self._elements.append(element)
+        self.add("circle", cx=x, cy=y, r=radius, fill="none", **_stroke(line, thick, dashed))
 
     def put(self, other: Canvas, x: float, y: float) -> None:
         """Add the whole of another canvas with its corner at x and y."""
-        self.add(f'<g transform="translate({_n(x)} {_n(y)})">\n' + "\n".join(other._elements) + "\n</g>")
+        self.add("g", "\n" + "\n".join(other._elements) + "\n", transform=f"translate({_n(x)} {_n(y)})")
 
     def svg(self, title: Said) -> str:
         """Return the picture, down to `y`."""
@@ -137,5 +116,9 @@ def _n(number: float) -> str:
     return f"{round(number, 1) + 0.0:g}"
 
 
-def _dashes(dashed: bool) -> str:
-    return ' stroke-dasharray="4 3"' if dashed else ""
+def _path(points: Iterable[Point]) -> str:
+    return " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+
+
+def _stroke(colour: str, thick: float | None, dashed: bool) -> dict[str, Any]:
+    return {"stroke": colour, "stroke_width": thick, "stroke_dasharray": "4 3" if dashed else None}

@@ -26,44 +26,30 @@ def computed() -> tuple[np.ndarray, np.ndarray]:
     return values["h"], np.round(softmax.forward(values["z"])[0], 6)
 
 
-@scene(
-    Words("Four bars through the network", "四条线通过网络"),
-    Words("The four bars on their way through the network, before training. ", "训练之前，四条线依次通过网络。"),
-)
+@scene("Four bars through the network, before training", "训练之前，四条线通过网络")
 def bars_through_the_network() -> Column:
     """The columns of W_1 as patterns of pixels; then each bar, its hidden units and its probabilities."""
     patterns = []
     for n, pattern in enumerate(array(WEIGHTS["W_1"]).T):
         unit = Words(f"hidden unit {n}", f"隐藏单元 {n}")
-        cells = Cells(pattern.reshape(2, 2).tolist(), HEAT, cell=(34, 30), says="", shows="W_1")
+        cells = Cells(pattern.reshape(2, 2).tolist(), HEAT, cell=(34, 30), shows="W_1")
         says = told(unit, *(decimal(float(w)) for w in pattern))
         patterns.append(Across([cells, Caption(unit, size=TINY)], gap=2, says=says))
+    widths, arrow, (units, p) = (46, 60, 24, 84, 24, None), Arrow(right=True), computed()
     titles = Words("pixels X", "像素 X"), Words("units h", "单元 h"), Words("probabilities p", "概率 p")
-    names = [Caption(words, bold=True, at="middle") for words in titles]
-    widths = (46, 60, 24, 84, 24, None)
-    head = Across([Space(), names[0], Space(), names[1], Space(), names[2]], gap=4, widths=widths)
-    units, p = computed()
-    columns = Words("vertical", "竖线"), Words("horizontal", "横线")
-    lines = []
+    names = (piece for words in titles for piece in (Space(), Caption(words, bold=True, at="middle")))
+    classes, lines = (Words("vertical", "竖线"), Words("horizontal", "横线")), []
     for n, (bar, pixels) in enumerate(zip(BARS, PICTURES, strict=True)):
-        right = Frame((0, CLASSES[n]), (0, CLASSES[n]))
-        found = [
-            Cells([pixels[:2], pixels[2:]], HEAT, cell=(24, 24), shown=False, shows="X"),
-            Cells(
-                [units[n].tolist()],
-                HEAT,
-                float(units.max()),
-                columns=() if n else ("0", "1"),
-                cell=(40, 30),
-                shows="h",
-            ),
-            Cells([p[n].tolist()], HEAT, float(p.max()), columns=() if n else columns, frames=[right], cell=(64, 30)),
-        ]
-        h, q = (", ".join(decimal(float(x), 3) for x in row[n]) for row in (units, p))
-        arrow = Arrow(right=True)
-        says = Words(f"{bar.en}: h {h}, p {q}", f"{bar.zh}：h {h}，p {q}")
-        lines.append(Across([Caption(bar, size=TINY, at="end"), found[0], arrow, found[1], arrow, found[2]], gap=4,
-                         widths=widths, says=says))  # fmt: skip
+        right = (0, CLASSES[n])
+        picture = Cells([pixels[:2], pixels[2:]], HEAT, cell=(24, 24), shown=False, shows="X")
+        h = Cells([units[n].tolist()], HEAT, float(units.max()), columns=() if n else ("0", "1"), cell=(40, 30),
+                  shows="h")  # fmt: skip
+        q = Cells([p[n].tolist()], HEAT, float(p.max()), columns=() if n else classes, frames=[Frame(right, right)],
+                  cell=(64, 30))  # fmt: skip
+        listed = (", ".join(decimal(float(x), 3) for x in row[n]) for row in (units, p))
+        says = told(bar, *(f"{name} {numbers}" for name, numbers in zip("hp", listed, strict=True)))
+        line = Caption(bar, size=TINY, at="end"), picture, arrow, h, arrow, q
+        lines.append(Across(line, gap=4, widths=widths, says=says))
     first = Caption(Words("patterns: the columns of W_1", "图样：W_1 的各列"), bold=True, says="")
     note = Caption(Words("Framed: the right class.", "带框的是正确的类别。"))
-    return Column([first, Across(patterns), head, *lines, note], gap=12)
+    return Column([first, Across(patterns), Across(list(names), gap=4, widths=widths), *lines, note], gap=12)

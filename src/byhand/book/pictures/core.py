@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL
 from byhand.book.pictures.passes import in_line, pass_of, rows_of
 from byhand.book.pictures.picture import scene
@@ -17,12 +19,10 @@ SIDES = {  # of an input that an edge leaves, and of the equation that it enters
 
 def graph(back: bool) -> Column:
     """Return every array in its place, and every edge as the recorded graph has it, forward or back."""
-
-    def node(name: str) -> Figure:
-        return _array(name, back)
-
-    attention = Column([Across([_given("W_Q", "Q", back), _given("W_K", "K", back)]), *map(node, "SPO")], gap=22)
-    middle = Across([attention, _given("W_V", "V", back)], widths=(264, None), gap=0, top=True)
+    node = partial(_array, back=back)
+    q, k, v = (Column([node(f"W_{name}"), node(name)], gap=22) for name in "QKV")
+    attention = Column([Across([q, k]), *map(node, "SPO")], gap=22)
+    middle = Across([attention, v], widths=(264, None), gap=0, top=True)
     chosen = Column([_text("e_0"), node("z")], gap=18)
     cost = Across([Space(), _text("targets", "end"), node("loss")], widths=(40, None, 172), gap=20)
     if back:
@@ -54,41 +54,26 @@ def _array(name: str, back: bool) -> Figure:
     fill = RUST if back else GREEN if name.startswith("W") else BLUE
     cells = Cells(rows_of(array), fill, cell=(54, 18), size=SMALL)
     wide = WIDER.get(name, 108)
-    head = (
-        Box(f"{label} {'↑' if back else '='} {made[0].equation.name}", round_by=11, wide=wide, name=f"{name} =")
-        if made
-        else Caption(label, bold=True)
-    )
+    head = Caption(label, bold=True)
+    if made:
+        equation = f"{label} {'↑' if back else '='} {made[0].equation.name}"
+        head = Box(equation, round_by=11, wide=wide, name=f"{name} =")
     return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array)}", shows=label)
-
-
-def _given(weight: str, name: str, back: bool) -> Column:
-    return Column([_array(weight, back), _array(name, back)], gap=22)
 
 
 def _text(name: str, at: str = "middle") -> Caption:
     """Return an input that is written as text."""
-    (tensor,) = (
-        t for a in pass_of("matrix-core").trace.applications for t in a.inputs
-        if pass_of("matrix-core").trace.name(t) == name
-    )  # fmt: skip
-    return Caption(f"{name} = [{', '.join(rows_of(tensor.data)[0])}]", name=name, at=at, says="", shows=name)
+    value = pass_of("matrix-core").trace.tensor(name).data
+    return Caption(f"{name} = [{', '.join(rows_of(value)[0])}]", name=name, at=at, says="", shows=name)
 
 
-@scene(
-    Words("Forward graph of the 2 × 2 core", "2 × 2 矩阵核心的前向计算图"),
-    Words("Values of the 2 × 2 core, from X to the loss. ", "2 × 2 矩阵核心中从 X 到损失的各个值。"),
-)
+@scene("The 2 × 2 core from X to the loss: values", "2 × 2 矩阵核心：从 X 到损失的各个值")
 def core_forward() -> Column:
     """Every equation as it is recorded, with its result."""
     return graph(back=False)
 
 
-@scene(
-    Words("Backward graph of the 2 × 2 core", "2 × 2 矩阵核心的反向计算图"),
-    Words("Gradients of the 2 × 2 core; arrows run from the loss back. ",
-          "2 × 2 矩阵核心中的梯度；箭头从损失反向传回。"),
-)  # fmt: skip
+@scene("The 2 × 2 core from the loss back: gradients", "2 × 2 矩阵核心：从损失反向传回的梯度")
 def core_backward() -> Column:
     """The same graph from the loss back, with the derivative of the loss with respect to each array."""
     return graph(back=True)

@@ -22,23 +22,19 @@ def loss(p: float) -> float:
     return float(cross_entropy.forward(logits, np.asarray([0]))[0])
 
 
-@scene(
-    Words("Cross-entropy: what a probability costs", "交叉熵：概率越低，损失越大"),
-    Words("The loss −ln p against the probability p of the target. ", "损失 −ln p 随目标概率 p 的变化。"),
-)
+@scene("Cross-entropy: the loss by the target's probability", "交叉熵：损失随目标概率的变化")
 def cross_entropy_curve() -> Chart:
     """The loss from p near 0 to p near 1."""
-    ps = [np.exp(-6 + 6 * k / 120) for k in range(120)]
-    marks = [_mark(p, f"p = {name} → {decimal(round(loss(p), 3))}") for p, name in MARKED.items()]
+    ps, marks = np.exp(np.arange(-6, 0, 0.05)), []
+    for p, name in MARKED.items():
+        words = f"p = {name} → {decimal(round(loss(p), 3))}"
+        even = Words(f"{words} (all bytes equally likely)", f"{words}（每个字节概率相同）")
+        rare = p == 1 / BYTES
+        marks.append(
+            Mark(p, loss(p), even if rare else words, "above right" if p > 0.5 else "right", RUST if rare else BLUE)
+        )
     return Chart(
-        (0, 1), (0, 6), [Polyline(ps, [loss(p) for p in ps]), *marks], 210, (0, 0.25, 0.5, 0.75, 1), range(0, 7, 2),
+        (0, 1), (0, 6), [Polyline(ps, list(map(loss, ps))), *marks], 210, (0, 0.25, 0.5, 0.75, 1), range(0, 7, 2),
         Words("p: probability that the model gave the target", "p：模型给目标的概率"),
         title=Words("loss in nats: −ln p", "损失（奈特）：−ln p"),
     )  # fmt: skip
-
-
-def _mark(p: float, words: str) -> Mark:
-    if p == 1 / BYTES:
-        even = Words(f"{words} (all bytes equally likely)", f"{words}（每个字节概率相同）")
-        return Mark(p, loss(p), even, colour=RUST)
-    return Mark(p, loss(p), words, "above right" if p > 0.5 else "right", BLUE)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
-from byhand.book.pictures.canvas import COLOURS, GAP, SIZE
+from byhand.book.pictures.canvas import COLOURS, GAP
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Holders, Space, heading, told
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, Figure, Space, heading, told
+from byhand.book.pictures.scene.words import parts as words
 from byhand.book.words.language import Said, Words
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
@@ -15,13 +16,9 @@ from byhand.model import BLOCKS, declared
 from byhand.runtimes.xla.mesh import Mesh
 from byhand.runtimes.xla.placing import Spec, spec_of
 
+AXES = "data", "fsdp", "tensor"
 EIGHT = Mesh(data=2, fsdp=2, tensor=2)
 SMALL = ModelConfig(vocab_size=16, seq_len=8, d_model=8, n_layers=2, n_heads=2)
-DEVICES, ROWS, PARAMETERS = (
-    Words("Eight devices, by their numbers", "八台设备及其编号"),
-    Words("The rows of a batch", "一个批次的各行"),
-    Words("Each parameter, and who holds its parts", "各参数，以及由谁持有哪一部分"),
-)
 
 
 def holders(spec: Spec, mesh: Mesh) -> dict[tuple[int, ...], list[int]]:
@@ -41,33 +38,29 @@ def axes_shown(parameter: Parameter, mesh: Mesh) -> str:
     return " × ".join(f"{name}/{axis}" if axis else name for name, axis in zip(parameter.axes, spec, strict=True))
 
 
-@scene(
-    Words("Who holds what on eight devices", "八台设备各持有什么"),
-    Words("Which of eight devices hold which part. ", "八台设备中，哪几台持有哪一部分。"),
-)
+@scene("Who holds what on eight devices", "八台设备各持有什么")
 def who_holds_what() -> Column:
     """The devices of a mesh, the rows of a batch, and each parameter of a block and around it, cut into parts."""
-    data, fsdp, tensor = (range(EIGHT.axes[axis]) for axis in ("data", "fsdp", "tensor"))
-    grid, widths = holders(("data", "fsdp", "tensor"), EIGHT), (50, 74, 74, 12, 74, 74)
-    devices = []
-    for f in fsdp:
-        cells = [[_held(grid[d, f, t]) for t in tensor] for d in data]
-        devices.append(Across([Caption(f"fsdp {f}", size=SIZE), *cells[0], Space(), *cells[1]], gap=0, widths=widths))
-    names = [[Caption(f"tensor {t}", size=SIZE) for t in tensor] for _ in data]
-    axes = Across(
-        [Space(), Caption("data 0", True, SIZE), Caption("data 1", True, SIZE)], gap=0, widths=(50, 160, 148)
-    )
-    head = Across([Space(), *names[0], Space(), *names[1]], gap=0, widths=widths, says="")
+    data, fsdp, tensor = (range(EIGHT.axes[axis]) for axis in AXES)
+    grid, widths = holders(AXES, EIGHT), (50, 74, 74, 12, 74, 74)
+
+    def line(name: Figure, cells: Sequence[Sequence[Figure]]) -> Across:
+        return Across([name, *cells[0], Space(), *cells[1]], gap=0, widths=widths)
+
+    devices = [line(heading(f"fsdp {f}"), [[_held(grid[d, f, t]) for t in tensor] for d in data]) for f in fsdp]
+    axes = Across([Space(), *(heading(f"data {d}") for d in data)], gap=0, widths=(50, 160, 148))
+    head = line(Space(), [[heading(f"tensor {t}") for t in tensor]] * len(data))
     rows = [_held(numbers) for numbers in holders(("data", "fsdp"), EIGHT).values()]
     inside = f"{BLOCKS}.0."
     found = {n: p for n, p in declared(SMALL).items() if not n.startswith(BLOCKS) or n.startswith(inside)}
     lines = [Across([_parameter(*each) for each in line.items()], gap=GAP, top=True, widths=[None] * len(line))
              for line in _lines(found)]  # fmt: skip
     said = Words("rows of the batch", "批次的行")
-    places = _told(Words("data | fsdp | tensor", "data | fsdp | tensor"), list(map(_held, grid.values())))
     return Column([
-        heading(DEVICES), Column([axes, head, *devices], gap=0, says=places), heading(ROWS),
-        Column(rows, gap=0, join=" | ", says=_told(said, rows)), heading(PARAMETERS), *lines,
+        heading(Words("Eight devices, by their numbers", "八台设备及其编号")),
+        Column([axes, head, *devices], gap=0, says=_told(" | ".join(AXES), map(_held, grid.values()))),
+        heading(Words("The rows of a batch", "一个批次的各行")), Column(rows, gap=2, says=_told(said, rows)),
+        heading(Words("Each parameter, and who holds its parts", "各参数，以及由谁持有哪一部分")), *lines,
     ], gap=GAP - 4)  # fmt: skip
 
 
@@ -82,15 +75,17 @@ def _lines(found: dict[str, Parameter]) -> list[dict[str, Parameter]]:
     return lines
 
 
-def _held(numbers: Sequence[int]) -> Holders:
+def _held(numbers: Sequence[int]) -> Across:
     """Return a part in the colours of the devices that hold it, with their numbers."""
-    own = {colour: [n for n in numbers if n % len(COLOURS) == colour] for colour in range(len(COLOURS))}
-    return Holders([(" ".join(map(str, several)), COLOURS[colour]) for colour, several in own.items() if several])
+    count = len(COLOURS)
+    words = [" ".join(str(n) for n in numbers if n % count == colour) for colour in range(count)]
+    boxes = [Box([held], colour, high=24, round_by=2) for held, colour in zip(words, COLOURS, strict=True) if held]
+    return Across(boxes, gap=0, shares=[1] * len(boxes))
 
 
-def _told(name: Said, parts: Sequence[Holders]) -> Words:
+def _told(name: Said, parts: Iterable[Figure]) -> Words:
     """Say who holds each part of something."""
-    return told(name, " | ".join(" ".join(words for words, _ in part.parts) for part in parts))
+    return told(name, " | ".join(" ".join(words(part, "en")) for part in parts))
 
 
 def _parameter(name: str, parameter: Parameter) -> Column:
@@ -99,7 +94,7 @@ def _parameter(name: str, parameter: Parameter) -> Column:
     parts = [_held(numbers) for _, numbers in sorted(holders(spec, EIGHT).items())]
     outer = EIGHT.axes[spec[0]] if len(parameter.shape) > 1 and spec[0] else 1
     across = len(parts) // outer
-    rows = [Across(parts[i * across : (i + 1) * across] * parameter.packed, gap=0) for i in range(outer)]
+    rows = [Across(parts[i * across : (i + 1) * across] * parameter.packed, gap=2) for i in range(outer)]
     axes = axes_shown(parameter, EIGHT)
-    return Column([Caption(short, bold=True, size=SIZE), Caption(axes), Space(2), *rows], gap=0,
-                  says=_told(f"{short} ({axes})", parts))  # fmt: skip
+    says = _told(f"{short} ({axes})", parts)
+    return Column([heading(short), Caption(axes), Column(rows, gap=2)], gap=0, says=says)

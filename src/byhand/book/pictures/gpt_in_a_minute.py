@@ -38,44 +38,43 @@ def numbers(row: Any) -> str:
     return ", ".join(decimal(float(number), 2) for number in row)
 
 
-@scene(
-    Words("What a GPT does", "GPT 做什么"),
-    Words("From a text to its next word, in order. ", "从文本到下一个词，依次为："),
-)
+@scene("A GPT, from a text to its next word", "GPT：从文本到下一个词")
 def gpt_in_a_minute() -> Column:
     """Text, numbers, vectors, blocks, probabilities, the next word, and back to the text."""
     arrays, chances, drawn = values()
-    text, count = [VOCABULARY[token] for token in TOKENS], len(TOKENS)
+    text, next_word = [VOCABULARY[token] for token in TOKENS], VOCABULARY[drawn]
     ids = Words(*(", ".join(f"{w.said(lang)} = {k}" for k, w in enumerate(VOCABULARY)) for lang in ("en", "zh")))
     after = [[f"{numbers(row[:2])},", numbers(row[2:])] for row in arrays["blocks.0.x_out"][0]]
-    next_word = Box(VOCABULARY[drawn], line=RUST, dashed=True, high=26, size=SIZE, name="next", says="")
     bars = [_chance(word, p, max(chances), v) for v, (word, p) in enumerate(zip(VOCABULARY, chances, strict=True))]
-    drawn_and_appended = Words(
-        f"one is drawn, {VOCABULARY[drawn].en}, and appended to the text; then repeat",
-        f"抽取一个，{VOCABULARY[drawn].zh}，接到文本后面，然后重复",
+    appended = Words(
+        f"one is drawn, {next_word.en}, and appended to the text; then repeat",
+        f"抽取一个，{next_word.zh}，接到文本后面，然后重复",
     )
-    down = _four([Arrow()] * count)
+    down, vectors = _four([Arrow()] * len(text)), Words("vectors", "向量")
+    last = Words("One is drawn and appended; then repeat.", "抽取一个，接到文本后面；然后重复整个过程。")
     lines = [
         heading(Words("Text", "文本"), Words("here of three different words", "这里只有三个不同的词")),
-        _four([*(Box(word, VIOLET, high=26, size=SIZE) for word in text), next_word], Words("text", "文本")), down,
+        _four([*(_word(word, VIOLET) for word in text),
+               _word(next_word, line=RUST, dashed=True, name="next", says="")], Words("text", "文本")), down,
         heading(Words("Numbers", "编号"), ids),
-        _four([Box(str(token), VIOLET, high=26, size=SIZE, shows="tokens") for token in TOKENS],
-              Words("numbers", "编号")), down,
+        _four([_word(str(token), VIOLET, shows="tokens") for token in TOKENS], Words("numbers", "编号")), down,
         heading(Words("Vectors", "向量"), Words("looked up by word and position", "按词与位置查表")),
-        _four([Box(numbers(row), BLUE, high=26, shows="x") for row in arrays["x"][0]], Words("vectors", "向量"),
-              " | "), down,
+        _four([Box(numbers(row), BLUE, high=26, shows="x") for row in arrays["x"][0]], vectors, " | "), down,
         _blocks(), down,
         heading(Words("Vectors", "向量"), Words("now they hold the context", "现在包含了前文的信息")),
-        _four([Box("\n".join(row), BLUE, shows="x_out") for row in after], Words("vectors", "向量"), " | "),
-        _four([Space()] * (count - 1) + [Arrow()]),
+        _four([Box("\n".join(row), BLUE, shows="x_out") for row in after], vectors, " | "),
+        _four([Space()] * (len(text) - 1) + [Arrow()]),
         heading(Words("Probability of the next word", "下一个词的概率"),
                 Words("read off the last", "由最后一个位置得出")),
         _four(bars, Words("probabilities of the next word", "下一个词的概率"), ", "),
-        Caption(Words("One is drawn and appended; then repeat.", "抽取一个，接到文本后面；然后重复整个过程。"),
-                bold=True, size=SIZE, says=drawn_and_appended),
+        Caption(last, bold=True, size=SIZE, says=appended),
     ]  # fmt: skip
     loop = Link(f"chance{drawn}", "next", "right", "right", colour=RUST, thick=2, away=16)
     return Column([Across([Column(lines, gap=5, join=" → "), Space()], gap=0, widths=(368, None))], links=[loop])
+
+
+def _word(word: Said, fill: str = "", **others: Any) -> Box:
+    return Box(word, fill, high=26, size=SIZE, **others)
 
 
 def _four(elements: Sequence[Figure], title: Said = "", join: str = " ") -> Across:
@@ -91,12 +90,11 @@ def _four(elements: Sequence[Figure], title: Said = "", join: str = " ") -> Acro
 def _blocks() -> Across:
     """Return the three parts of a block; only attention leads from each word to later ones."""
     lines = [
-        Across([Box(name, "" if name == "LayerNorm" else GREEN, line=GREEN, high=26, size=SIZE), Caption(does)],
-            widths=(76, None))
+        Across([_word(name, "" if name == "LayerNorm" else GREEN, line=GREEN), Caption(does)], widths=(76, None))
         for name, does in INSIDE
-    ]  # fmt: skip
+    ]
     box = Column(lines, line=GREEN, pad=6)
-    words = Caption(Words("blocks, in a row", "多个块，依次相接"), bold=True, size=SIZE)
+    words = heading(Words("blocks, in a row", "多个块，依次相接"))
     says = Words("blocks (LayerNorm, attention, MLP)", "若干个块（层归一化、注意力、前馈网络）")
     return Across([box, words], widths=(264, 60), says=says)
 

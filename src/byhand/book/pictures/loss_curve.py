@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, RUST
+from byhand.book.pictures.canvas import RUST
 from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.charts import Chart, Level, Mark, Polyline
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Disc, Figure
+from byhand.book.pictures.scene.elements import Across, Caption, Column, dot
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 
@@ -32,32 +32,29 @@ def guesses(loss: float) -> str:
     return decimal(round(math.exp(loss), 1 if loss < 3 else 0))
 
 
-@scene(
-    Words("What a falling loss means", "损失下降意味着什么"),
-    Words("Validation loss of the preset nano on Python's library. ", "预设 nano 在 Python 标准库上的验证损失。"),
-)
+@scene("Validation loss of nano on Python's library", "预设 nano 在 Python 标准库上的验证损失")
 def loss_curve() -> Column:
     """The validation loss of a real run, and the text that the model generated at five steps."""
     run = recorded()
     losses = {int(step): loss for step, loss in run["losses"].items()}
     chance = f"ln 256 = {decimal(round(CHANCE, 3))}"
     level = Level(CHANCE, Words(f"chance: {chance}", f"随机猜测：{chance}"), RUST, dashed=True)
-    stages = {int(step): (losses[int(step)], text) for step, text in run["samples"].items()}
-    marks = [Mark(step, loss, number=str(n), says="") for n, (step, (loss, _)) in enumerate(stages.items(), 1)]
+    marks, stages = [], []
+    for n, (step, written) in enumerate(run["samples"].items(), 1):
+        loss = losses[int(step)]
+        marks.append(Mark(int(step), loss, number=str(n), says=""))
+        words = Words(
+            f"step {step}: {loss:.2f} nats ≈ a guess among {guesses(loss)} bytes",
+            f"第 {step} 步：{loss:.2f} 奈特 ≈ 在 {guesses(loss)} 个字节中猜",
+        )
+        text = Caption(f"def {written}".replace(" ", NO_BREAK), mono=True, says="")
+        stages.append(
+            Across([dot(str(n), radius=8), Column([Caption(words), text], gap=2)], widths=(18, None), top=True)
+        )
     plot = Chart(
         (0, max(losses)), (0, 6), [level, Polyline(list(losses), list(losses.values())), *marks], 190,
         range(0, max(losses) + 1, 500), range(0, 7, 2), Words("step", "步"),
         title=Words("loss in nats, on text not trained on", "验证集上的损失（奈特）"),
     )  # fmt: skip
     what = Words("“def ” continued at each step (·: no printable byte)", "各步时续写“def ”（· 表示不可显示的字节）")
-    told = [_stage(n, step, *found) for n, (step, found) in enumerate(stages.items(), 1)]
-    return Column([plot, Caption(what), *told])
-
-
-def _stage(number: int, step: int, loss: float, written: str) -> Figure:
-    words = Words(
-        f"step {step}: {loss:.2f} nats ≈ a guess among {guesses(loss)} bytes",
-        f"第 {step} 步：{loss:.2f} 奈特 ≈ 在 {guesses(loss)} 个字节中猜",
-    )
-    lines = Column([Caption(words), Caption(f"def {written}".replace(" ", NO_BREAK), mono=True, says="")], gap=2)
-    return Across([Disc(str(number), fill=BLUE), lines], widths=(18, None), top=True)
+    return Column([plot, Caption(what), *stages])

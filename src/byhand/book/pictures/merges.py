@@ -26,18 +26,15 @@ def stages() -> list[list[str]]:
     return found
 
 
-@scene(Words("A word, merge by merge", "一个词的逐次合并"),
-       Words("The last word of the text, merge by merge. ", "文本的最后一个词，逐次合并。"))  # fmt: skip
+@scene("The last word of the text, merge by merge", "文本的最后一个词，逐次合并")
 def merges() -> Column:
     """The tokens of a word as boxes, as wide as they have bytes; new ones are filled."""
-    before, lines = [], []
+    before, lines = None, []
     for k, tokens in enumerate(stages()):
         label = Words(f"after merge {k}", f"第 {k} 次合并后") if k else Words("bytes", "字节")
-        new = [bool(before) and token not in before for token in tokens]
-        boxes = [Box(token, BLUE * fresh, high=26, size=SIZE) for token, fresh in zip(tokens, new, strict=True)]
+        boxes = [Box(t, BLUE * (t not in (before or tokens)), high=26, size=SIZE) for t in tokens]
         widths = 110, *(len(token) * CELL - 2 for token in tokens)
         says = told(label, " ".join(tokens))
-        row = Across([Caption(label, at="end"), *boxes], gap=2, widths=widths, says=says)
+        lines.append(Across([Caption(label, at="end"), *boxes], gap=2, widths=widths, says=says))
         before = tokens
-        lines.append(row)
     return Column(lines)

@@ -39,17 +39,13 @@ def parts() -> dict[str, np.ndarray]:
     return dict(zip(("h", "mean", "along", "left", "d_x"), np.array(found).T, strict=True))
 
 
-@scene(
-    Words("What LayerNorm's derivative removes", "层归一化的导数去掉了什么"),
-    Words("The backward pass of LayerNorm for 1, 7, 9, 15. ", "1、7、9、15 的层归一化，反向传播。"),
-)
+@scene("What LayerNorm's derivative removes: 1, 7, 9, 15", "层归一化的导数去掉了什么：1、7、9、15")
 def layer_norm_removes() -> Column:
     """The gradient of four columns, the two parts that are removed, and the remainder, one below the other."""
     plots = []
     for (words, colour), numbers in zip(ROWS, parts().values(), strict=True):
-        low, high = min(0.0, float(numbers.min())), max(0.0, float(numbers.max()))
+        ys = min(0.0, float(numbers.min())), max(0.0, float(numbers.max()))
         under = {c: f"x = {decimal(float(x))}" for c, x in enumerate(X[0])} if colour == VIOLET else ()
         bars = Bars(np.round(numbers, 9), colour, 4)
-        xs = -0.5, len(numbers) - 0.5
-        plots.append(Chart(xs, (low, high), [bars], HIGH * (high - low), under, title=words))
+        plots.append(Chart((-0.5, len(numbers) - 0.5), ys, [bars], HIGH * (ys[1] - ys[0]), under, title=words))
     return Column(plots)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -28,7 +27,7 @@ from byhand.book.pictures.scene.elements import (
     Space,
     heading,
 )  # fmt: skip
-from byhand.book.words.language import Said, Words, say
+from byhand.book.words.language import Words, say
 from byhand.tracing.elements import answer_name
 
 MOST = 16  # rows and columns of an array that are shown
@@ -40,14 +39,7 @@ ROWS, COLUMNS = Words("rows", "行"), Words("columns", "列")
 
 Hidden = Callable[[int, int], bool]
 Spelled = Callable[[int, int], str]  # the token that a place along an axis (counted from the front) stands for, or ""
-
-
-@dataclass(frozen=True)
-class Bar:
-    """The meaning of a bar, and its value."""
-
-    words: Said
-    value: float
+Bar = tuple[str, float]  # its meaning and its value
 
 
 def svg(
@@ -75,7 +67,7 @@ def svg(
     if bars:
         left = len(explanation.terms if heading_ is WORDS["terms"] else explanation.sources) - len(bars)
         if left and heading_ is WORDS["terms"]:
-            bars.append(Bar(WORDS["rest"].said(lang, n=left), explanation.rest(shown)))
+            bars.append((WORDS["rest"].said(lang, n=left), explanation.rest(shown)))
         lines += [Space(2), heading(heading_), *_bars(bars, lang)]
         if left and heading_ is WORDS["sources"]:
             lines.append(_line(WORDS["more"].said(lang, n=left)))
@@ -136,21 +128,19 @@ def _window(middle: int, count: int) -> range:
 def _parts(e: Explanation, lang: str, shown: int) -> tuple[Words, list[Bar]]:
     """Return the first bars: the largest terms of a sum, or the numbers that the value is made from."""
     if len(e.terms) > 1:
-        return WORDS["terms"], [Bar(expression(t, letter), t.value) for t in e.terms[:shown]]
+        return WORDS["terms"], [(expression(t, letter), t.value) for t in e.terms[:shown]]
     name = [(s, s.target.replace(BEFORE.en, BEFORE.said(lang))) for s in e.sources[:shown]]
-    return WORDS["sources"], [
-        Bar(f"{s.letter} = {_partial(t)}" if s.letter else _partial(t), s.value) for s, t in name
-    ]
+    return WORDS["sources"], [(f"{s.letter} = " * bool(s.letter) + _partial(t), s.value) for s, t in name]
 
 
 def _bars(bars: Sequence[Bar], lang: str) -> list[Figure]:
     """Return bars, each below its words."""
-    values = [bar.value for bar in bars]
+    values = [value for _, value in bars]
     low, high = min(0.0, *values), max(0.0, *values)
-    return [line for bar in bars for line in (_row(bar.words, bar.value, lang), Length(bar.value, low, high))]
+    return [line for words, value in bars for line in (_row(words, value, lang), Length(value, low, high))]
 
 
-def _row(words: Said, value: float, lang: str, bold: bool = False) -> Across:
+def _row(words: str, value: float, lang: str, bold: bool = False) -> Across:
     """Return words at the left and a number at the right."""
     number = decimal(value)
     room = ACROSS - text_width(number, SMALL) - 12

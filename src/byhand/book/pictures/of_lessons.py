@@ -13,7 +13,7 @@ OF_LESSONS = {
     "matrix-core-rows": ("core-forward", "core-backward"),
     "matrix-core-exercise": ("core-backward",),
     "post-norm": ("post-norm-block",),
-    "attention-index": ("memory-heads", "attention-flow"),
+    "attention-index": ("memory-heads", "attention-two-heads"),
     "memory-layout": ("memory-rows", "memory-batch", "memory-heads"),
     "multi-head": ("attention-two-heads",),
     "kv-cache": ("cache-growing",),
@@ -27,7 +27,7 @@ OF_LESSONS = {
     "matmul": ("matrix-product",),
     "embedding": ("embedding-lookup",),
     "softmax": ("softmax-temperature",),
-    "attention": ("attention-flow", "attention-one-head", "scale-by-root-d"),
+    "attention": ("core-forward", "attention-one-head", "scale-by-root-d"),
     "classifier": ("bars-through-the-network",),
     "residual": ("residual-gradient", "block"),
 }

@@ -1,4 +1,4 @@
-"""A picture of the pages: what it shows, declared as a scene, with its title and the first words about it."""
+"""A picture of the pages: what it shows, declared as a scene, with its subject as its title."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from byhand.book.words.language import PAGE, Words
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture by its name; `start` is the first sentence of its description."""
+    """A picture by its name, with its subject, which begins its description too."""
 
     name: str
     title: Words
-    start: Words
     scene: Callable[[], Figure]
 
     def drawn(self, lang: str) -> Canvas:
@@ -37,7 +36,7 @@ class Picture:
 
     def alt(self, lang: str) -> str:
         """Describe it, numbers included."""
-        return alternative(self.start, self.scene(), lang)
+        return alternative(self.title, self.scene(), lang)
 
     def as_json(self) -> dict[str, Any]:
         """Return what it shows as plain values, in both languages."""
@@ -52,12 +51,12 @@ Declare = Callable[[], Figure]
 PICTURES: dict[str, Picture] = {}
 
 
-def scene(title: Words, start: Words) -> Callable[[Declare], Declare]:
-    """Register a function that declares a picture, by its name: `who_holds_what` is who-holds-what.svg."""
+def scene(en: str, zh: str) -> Callable[[Declare], Declare]:
+    """Register a function that declares a picture of this subject, by its name: `six_nodes` is six-nodes.svg."""
 
     def register(declare: Declare) -> Declare:
         name, declared = declare.__name__.replace("_", "-"), cache(declare)
-        PICTURES[name] = Picture(name, title, start, declared)
+        PICTURES[name] = Picture(name, Words(en, zh), declared)
         return declared
 
     return register

@@ -8,10 +8,10 @@ import numpy as np
 
 from byhand.book.lessons.examples.sampling import LOGITS, TAU, K
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, GREEN, RUST
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SIZE
 from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.charts import Bars, Chart, Level, Mark, Polyline
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Key, Sign, heading
+from byhand.book.pictures.scene.elements import Across, Caption, Column, Figure, Key, Sign, told
 from byhand.book.words.language import Said, Words
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
@@ -49,17 +49,18 @@ def _setting(en: str, zh: str, logits: np.ndarray) -> Setting:
     return Words(en, zh), softmax.forward(logits)[0]
 
 
-def _panels(
-    settings: Sequence[Setting], remarks: Sequence[Said], shows: Sequence[str]
-) -> list[Column | Across | Caption]:
-    """Return the settings side by side, each with a remark below it, and the lesson's array that it is."""
+def _panels(settings: Sequence[Setting], remarks: Sequence[Said], shows: Sequence[str] = ("", "")) -> list[Figure]:
+    """Return the settings side by side, each with a remark below it; `shows` has the lesson's arrays."""
     plots = [
-        Chart((-0.5, len(p) - 0.5), (0, 1), [Bars(p, words=[_short(float(x)) for x in p])], 110, UNDER, (), remark,
-             title=words, at="middle", shows=name)
+        Chart((-0.5, len(p) - 0.5), (0, 1), [_bars(p)], 110, UNDER, (), remark, title=words, at="middle", shows=name)
         for (words, p), remark, name in zip(settings, remarks, shows, strict=True)
-    ]  # fmt: skip
+    ]
     below = Words("Below each bar: the logit of the token", "柱下是该词元的 logit")
     return [Across(plots, gap=2), Caption(below, at="middle")]
+
+
+def _bars(p: np.ndarray) -> Bars:
+    return Bars(p, words=[_short(float(x)) for x in p])
 
 
 def _short(x: float) -> str:
@@ -67,39 +68,21 @@ def _short(x: float) -> str:
     return "0" if not x else decimal(round(x, 3)) if round(x, 3) else "0.000"
 
 
-@scene(
-    Words("Softmax under temperature", "温度如何改变 softmax"),
-    Words(
-        "Softmax of the logits 2, 1, 0, −1 at three temperatures. ",
-        "logits 2、1、0、−1 在三种温度下的 softmax 概率。",
-    ),
-)
+@scene("The logits 2, 1, 0, −1: softmax under temperature", "logits 2、1、0、−1：温度如何改变 softmax")
 def softmax_temperature() -> Column:
     """The same logits at a low temperature, at 1, and at a high one."""
     remarks = Words("sharper", "更尖锐"), Words("as trained", "训练时"), Words("flatter", "更平缓")
     return Column(_panels(by_temperature(), remarks, ("", "p", "p'")))
 
 
-@scene(
-    Words("Softmax under top-k", "top-k 截断之后的 softmax"),
-    Words("Probabilities of the logits 2, 1, 0, −1 after top-k. ", "logits 2、1、0、−1 经 top-k 截断之后的概率。"),
-)
+@scene("The logits 2, 1, 0, −1: softmax under top-k", "logits 2、1、0、−1：top-k 截断之后的 softmax")
 def softmax_top_k() -> Column:
     """The same logits with all, two and one of them kept."""
-    remarks = (
-        Words("nothing is cut", "不截断"), Words("two can be drawn", "只在两个中抽取"),
-        Words("always the likeliest", "总取最可能的"),
-    )  # fmt: skip
-    return Column(_panels(by_top_k(), remarks, ("p", "p''", "")))
+    two, one = Words("two can be drawn", "只在两个中抽取"), Words("always the likeliest", "总取最可能的")
+    return Column(_panels(by_top_k(), (Words("nothing is cut", "不截断"), two, one), ("p", "p''", "")))
 
 
-@scene(
-    Words("Softmax under top-p", "top-p 截断之后的 softmax"),
-    Words(
-        "Top-p of the logits 2, 1, 0, −1: the smallest set whose probabilities reach p. ",
-        "logits 2、1、0、−1 的 top-p：累计概率达到 p 的最小集合。",
-    ),
-)
+@scene("The logits 2, 1, 0, −1: softmax under top-p", "logits 2、1、0、−1：top-p 截断之后的 softmax")
 def softmax_top_p() -> Column:
     """The probabilities with their running sum and two thresholds, then those that each keeps."""
     (_, whole), *cut = by_top_p()
@@ -112,15 +95,16 @@ def softmax_top_p() -> Column:
         for v, total in enumerate(running)
     ]
     curve = Polyline(edges, np.repeat(running, 2), GREEN)
-    lists = [", ".join(_short(float(x)) for x in found) for found in (whole, running)]
-    says = Words(f"probabilities {lists[0]}, running sum {lists[1]}", f"概率 {lists[0]}，累计概率 {lists[1]}")
+    names = Words("probability", "概率"), Words("running sum", "累计概率")
+    lists = [
+        told(name, *(_short(float(x)) for x in found)) for name, found in zip(names, (whole, running), strict=True)
+    ]
+    says = Words(*("; ".join(words.said(lang) for words in lists) for lang in ("en", "zh")))
     plot = Chart((-0.5, len(whole) - 0.5), (0, 1), [*levels, bars, curve, *sums], 130, UNDER, (0, 0.5, 1), says=says)
-    key = Key(
-        [Sign(Words("probability", "概率"), BLUE, "line"), Sign(Words("running sum", "累计概率"), GREEN, "line")]
-    )
-    remarks = (
+    key = Key([Sign(name, colour, "line") for name, colour in zip(names, (BLUE, GREEN), strict=True)])
+    third, alone = (
         Words("the third one reaches 0.9", "到第三个达到 0.9"),
         Words("the first one alone does", "第一个就已达到 0.6"),
-    )  # fmt: skip
-    first = heading(Words("Probabilities and their running sum", "各概率与累计概率"))
-    return Column([first, plot, key, *_panels(cut, remarks, ("", ""))])
+    )
+    least = Words("The smallest set whose probabilities reach p", "累计概率达到 p 的最小集合")
+    return Column([Caption(least, bold=True, size=SIZE, says=least), plot, key, *_panels(cut, (third, alone))])

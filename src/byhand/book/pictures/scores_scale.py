@@ -42,13 +42,9 @@ def spread(width: int) -> float:
     return float(np.sqrt(np.mean(scores(width)[0] ** 2)))
 
 
-@scene(
-    Words("Why scores are divided by √D", "分数为什么除以 √D"),
-    Words("Dot products of random vectors. ", "随机向量的点积。"),
-)
+@scene("Why scores are divided by √D", "分数为什么除以 √D")
 def scale_by_root_d() -> Column:
     """Dot products for three widths as dots, then softmax of five of them with and without the scale."""
-    clouds = [_cloud(d) for d in WIDTHS]
     titles = (
         Words("softmax of five of them, not scaled", "其中五个的 softmax，不缩放"),
         Words("the same, divided by √D first", "同样五个，先除以 √D"),
@@ -57,31 +53,21 @@ def scale_by_root_d() -> Column:
         Across([_softmax(d, weights(d)[i], colour) for d in WIDTHS], gap=6, title=words, at="start")
         for i, (words, colour) in enumerate(zip(titles, (RUST, BLUE), strict=True))
     ]
-    return Column(
-        [heading(Words("q · k of random vectors, variance 1", "方差为 1 的随机向量的点积 q · k")), *clouds, *soft]
-    )
+    first = heading(Words("q · k of random vectors, variance 1", "方差为 1 的随机向量的点积 q · k"))
+    return Column([first, *map(_cloud, WIDTHS), *soft])
 
 
 def _cloud(d: int) -> Across:
     """Return the dots of one width, with the spread that they should have and have."""
     measured = decimal(spread(d), 3)
-    name = Column(
-        [
-            Caption(f"D = {d}", bold=True),
-            Caption(f"√D = {decimal(d**0.5)}", size=TINY),
-            Caption(Words(f"spread {measured}", f"标准差 {measured}"), size=TINY),
-        ],
-        gap=-2, join=COMMA,
-    )  # fmt: skip
-    last = d == WIDTHS[-1]
-    ticks = (-100, -50, 0, 50, 100) if last else {-100: "", 100: ""}
-    return Across(
-        [name, Chart((-100.0, 100.0), (-1, 1), [Dots(scores(d)[0])], 40, ticks, lines=False)], widths=(80, None)
-    )
+    words = f"√D = {decimal(d**0.5)}", Words(f"spread {measured}", f"标准差 {measured}")
+    name = Column([Caption(f"D = {d}", bold=True), *(Caption(w, size=TINY) for w in words)], gap=-2, join=COMMA)
+    ticks = (-100, -50, 0, 50, 100) if d == WIDTHS[-1] else {-100: "", 100: ""}
+    plot = Chart((-100.0, 100.0), (-1, 1), [Dots(scores(d)[0])], 40, ticks, lines=False)
+    return Across([name, plot], widths=(80, None))
 
 
 def _softmax(d: int, found: np.ndarray, colour: str) -> Chart:
     said = [decimal(round(float(w), 2)) if w == found.max() else "" for w in found]
-    largest = Words(f"D = {d}, largest {max(said)}", f"D = {d}，最大的为 {max(said)}")
-    bars = Bars(found, colour, words=said)
-    return Chart((-0.5, FEW - 0.5), (0, 1), [bars], 64, (), (), f"D = {d}", says=largest)
+    says = Words(f"D = {d}, largest {max(said)}", f"D = {d}，最大的为 {max(said)}")
+    return Chart((-0.5, FEW - 0.5), (0, 1), [Bars(found, colour, words=said)], 64, (), (), f"D = {d}", says=says)

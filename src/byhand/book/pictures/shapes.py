@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import NamedTuple
 
-from byhand.book.pictures.canvas import BLUE, GREEN, SIZE, SMALL, VIOLET, text_width
+from byhand.book.pictures.blocks import tag
+from byhand.book.pictures.canvas import BLUE, VIOLET
 from byhand.book.pictures.passes import BLOCK, pass_through
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Areas, Arrow, Box, Caption, Column, Disc, Figure, Space
+from byhand.book.pictures.scene.elements import Across, Arrow, Box, Caption, Column, Figure, Space, dot, heading
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig, TrainConfig
 from byhand.tracing.tracer import Application
@@ -20,8 +21,7 @@ SCALE = 0.32  # pixels for one element of an axis
 WIDTHS = (92, 106, 76, None)  # pixels of columns
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """Consecutive arrays of one shape: names, shape in letters and numbers, equation and weights of the first."""
 
     names: tuple[str, ...]
@@ -41,11 +41,8 @@ def stages() -> list[Stage]:
         letters = tuple(LETTERS[n] for n in ours.results[0].shape)
         names = tuple(map(_short, ours.result_names()))
         found.append(Stage(names, letters, theirs.results[0].shape, ours.equation.name, _weights(ours)))
-    return [_together(list(group)) for _, group in groupby(found, key=lambda stage: stage.letters)]
-
-
-def _together(group: list[Stage]) -> Stage:
-    return replace(group[0], names=tuple(name for stage in group for name in stage.names))
+    groups = (list(group) for _, group in groupby(found, key=lambda stage: stage.letters))
+    return [group[0]._replace(names=tuple(name for stage in group for name in stage.names)) for group in groups]
 
 
 def _short(name: str) -> str:
@@ -63,36 +60,28 @@ def _weights(application: Application) -> tuple[str, ...]:
     )
 
 
-@scene(
-    Words("The shapes of a batch on its way through the model", "一个批次的形状变化"),
-    Words("The shapes of a batch on its way through the model: ", "一个批次的形状变化："),
-)
+@scene("The shapes of a batch on its way through the model", "一个批次的形状变化")
 def shapes() -> Column:
     """A rectangle for each stage, and between two of them the equation that leads from one to the next."""
     titles = Words("Array", "数组"), Words("last two axes", "最后两轴"), Words("shape", "形状"), ""
-    lines: list[Figure] = [Across([Caption(words, bold=True, size=SIZE) for words in titles], widths=WIDTHS)]
+    lines: list[Figure] = [Across(list(map(heading, titles)), widths=WIDTHS)]
     for stage in stages():
         if stage.equation:
-            weights = stage.weights[:1]
-            box = Box(weights[0], GREEN, high=17) if weights else Space()
-            room = text_width(weights[0], SMALL) + 6 if weights else 0
-            lines.append(
-                Across([Space(), Arrow(), Caption(stage.equation), box], widths=(88, 20, None, room), says="")
-            )
-        letters, lengths = f"[{','.join(stage.letters)}]", f"[{','.join(map(str, stage.lengths))}]"
-        names = Caption(", ".join(stage.names))
-        numbers = Caption(lengths, at="end")
-        row = Across([names, _rectangle(stage), Caption(letters, bold=True, size=SIZE), numbers], widths=WIDTHS,
-                  says=f"{', '.join(stage.names)} {letters} = {list(stage.lengths)}")  # fmt: skip
-        lines.append(row)
+            learned = tag(*stage.weights[:1])
+            line = Space(), Arrow(), Caption(stage.equation), learned
+            lines.append(Across(line, widths=(88, 20, None, learned.wide), says=""))
+        names, letters = ", ".join(stage.names), f"[{','.join(stage.letters)}]"
+        lengths = Caption(f"[{','.join(map(str, stage.lengths))}]", at="end")
+        says = f"{names} {letters} = {list(stage.lengths)}"
+        row = Caption(names), _rectangle(stage), heading(letters), lengths
+        lines.append(Across(row, widths=WIDTHS, says=says))
     return Column(lines, gap=3, join=" → ")
 
 
 def _rectangle(stage: Stage) -> Figure:
     """Return the last two axes, once for each result of the stage's first application; a dot for a single number."""
-    fill = VIOLET if len(stage.letters) == 4 else BLUE
-    lengths = [*stage.lengths]
-    if not lengths:
-        return Disc(radius=4, fill=fill, at="start")
-    down = lengths[-2] * SCALE if len(lengths) > 2 else 4
-    return Areas(lengths[-1] * SCALE, down, fill, 3 if stage.equation == "split_qkv" else 1, at="start")
+    *_, down, across = (0, 0, *stage.lengths)
+    count, fill = 3 if stage.equation == "split_qkv" else 1, VIOLET if len(stage.letters) == 4 else BLUE
+    area = Box((), fill, wide=across * SCALE, high=down * SCALE if len(stage.lengths) > 2 else 4, round_by=1)
+    shown = [area] * count if stage.lengths else [dot(radius=4)]
+    return Across([*shown, Space()], gap=5, widths=(*(box.wide for box in shown), None))

@@ -41,24 +41,16 @@ def _worked() -> str:
     return f"{answer.target} = {expression(answer.term)} = {decimal(answer.value)}"
 
 
-@scene(
-    Words("A matrix product: rows times columns", "矩阵乘法：行乘以列"),
-    Words(f"A matrix product: row {ROW} of A times column {COLUMN} of B. ",
-          f"矩阵乘法：A 的第 {ROW} 行乘以 B 的第 {COLUMN} 列。"),
-)  # fmt: skip
+@scene("A matrix product: row 1 of A times column 0 of B", "矩阵乘法：A 的第 1 行乘以 B 的第 0 列")
 def matrix_product() -> Column:
     """The matrices of the lesson `matmul`, a row, a column and their product framed."""
-    a, b, y = multiplied().values.values()
-    row, column = (ROW, COLUMN), (ROW, COLUMN)
-    frames = Frame((ROW, 0), (ROW, 2), RUST), Frame((0, COLUMN), (2, COLUMN), GREEN), Frame(row, column, RUST)
-    titles = "A (2, 3)", "B (3, 2)", "Y (2, 2)"
-    found = [
-        Cells(matrix.tolist(), HEAT, frames=[frame], title=title, cell=CELL)
-        for matrix, frame, title in zip((a, b, y), frames, titles, strict=True)
-    ]
-    return Column(
-        [Across([found[0], Caption("×", size=16), found[1], Caption("=", size=16), found[2]]), Caption(_worked())]
+    place = ROW, COLUMN
+    frames = Frame((ROW, 0), (ROW, 2), RUST), Frame((0, COLUMN), (2, COLUMN), GREEN), Frame(place, place, RUST)
+    a, b, y = (
+        Cells(matrix.tolist(), HEAT, frames=[frame], title=f"{name} {matrix.shape}", cell=CELL)
+        for (name, matrix), frame in zip(multiplied().values.items(), frames, strict=True)
     )
+    return Column([Across([a, Caption("×", size=16), b, Caption("=", size=16), y]), Caption(_worked())])
 
 
 def rows() -> dict[str, np.ndarray]:
@@ -67,37 +59,30 @@ def rows() -> dict[str, np.ndarray]:
     return {"table": found["W_te"], "E": found["E"], "P": found["W_pe"], "X": found["X"]}
 
 
-@scene(
-    Words("Embedding: rows of a table", "嵌入：从表中取行"),
-    Words("The tokens 2, 1, 2 pick rows of a table; each position adds its row. ",
-          "词元 2、1、2 从表中取出对应的行，各位置再加上自己的行。"),
-)  # fmt: skip
+@scene("Embedding: tokens pick rows of a table", "嵌入：词元从表中取行")
 def embedding_lookup() -> Column:
     """The table of the lesson `embedding`, the rows that three tokens pick, and their positions' rows."""
     found = rows()
     largest = max(float(np.abs(x).max()) for x in found.values())
-    titles: dict[str, Said] = {
-        "table": "W_te", "E": Words("E, by token", "E：按词元"), "P": Words("P, by position", "P：按位置"),
-        "X": "X = E + P",
-    }  # fmt: skip
 
-    def lines(name: str) -> Column:
+    def lines(name: str, title: Said) -> Column:
         """Return a matrix as rows that links can find."""
         said = [
             Cells([row.tolist()], HEAT, largest, [str(i)] if name == "table" else (), cell=CELL, name=f"{name}{i}")
             for i, row in enumerate(found[name])
         ]
-        return Column(said, gap=0, title=titles[name], at="middle", join="; ")
+        return Column(said, gap=0, title=title, at="middle", join="; ")
 
-    signs = (Space(wide=34), Caption("+", size=16), Caption("=", size=16))
-    matrices = [lines(name) for name in found]
-    both = [piece for pair in zip(matrices, signs, strict=False) for piece in pair]
     links = [
         Link(f"table{token}", f"E{t}", "right", "left", colour=(BLUE, RUST, BLUE)[t], straight=True)
         for t, token in enumerate(looked_up.TOKENS)
     ]
+    line = [
+        lines("table", "W_te"), Space(wide=34), lines("E", Words("E, by token", "E：按词元")), Caption("+", size=16),
+        lines("P", Words("P, by position", "P：按位置")), Caption("=", size=16), lines("X", "X = E + P"),
+    ]  # fmt: skip
     words = Words("Tokens 2, 1, 2: row 2 is read twice.", "词元 2、1、2：第 2 行被读取两次。")
-    return Column([Across([*both, matrices[-1]], gap=2), Caption(words)], links=links)
+    return Column([Across(line, gap=2), Caption(words)], links=links)
 
 
 def left_of_a_gradient(beside: bool) -> list[float]:
@@ -115,24 +100,14 @@ def left_of_a_gradient(beside: bool) -> list[float]:
     return [round(float(found[f"x{layer}"][0, 0]), 9) for layer in range(DEPTH, -1, -1)]
 
 
-@scene(
-    Words("A gradient through four layers", "梯度穿过四层"),
-    Words("A gradient on its way back through four layers. ", "梯度反向穿过四层。"),
-)
+@scene("A gradient on its way back through four layers", "梯度反向穿过四层")
 def residual_gradient() -> Column:
     """A gradient of 1 after each layer, without a residual stream and with it."""
     alone = Words("each layer alone: × 0.1", "只有各层本身：每层 × 0.1")
     beside = Words("with the residual stream: × (1 + 0.1)", "有残差流：每层 × (1 + 0.1)")
-    under = {back: _layer(back) for back in range(DEPTH + 1)}
-    ways = (alone, left_of_a_gradient(False), RUST), (beside, left_of_a_gradient(True), BLUE)
+    passed = [Words(f"back {back}", f"回传 {back} 层") for back in range(1, DEPTH)]
+    under = dict(enumerate([Words("output", "输出处"), *passed, Words("input", "输入处")]))
     return Column([
-        Chart((-0.5, DEPTH + 0.5), (0, 1.5), [Bars(values, colour, 5)], 84, under, title=words)
-        for words, values, colour in ways
+        Chart((-0.5, DEPTH + 0.5), (0, 1.5), [Bars(left_of_a_gradient(way), colour, 5)], 84, under, title=words)
+        for words, way, colour in ((alone, False, RUST), (beside, True, BLUE))
     ])  # fmt: skip
-
-
-def _layer(back: int) -> Words:
-    """Say how many layers a gradient has passed."""
-    if back in (0, DEPTH):
-        return Words("output", "输出处") if not back else Words("input", "输入处")
-    return Words(f"back {back}", f"回传 {back} 层")

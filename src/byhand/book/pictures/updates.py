@@ -13,7 +13,7 @@ from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import BLUE, GREEN, GREY, RUST
 from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.charts import Chart, Circle, Mark, Polyline, Vector
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Key, Sign
+from byhand.book.pictures.scene.elements import Across, Caption, Column, Key, Sign, told
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
@@ -29,33 +29,31 @@ def rates() -> dict[int, float]:
     return {step: rate_of(config, step, STEPS) for step in (0, config.warmup_steps, 1049, STEPS - 1)}
 
 
-@scene(
-    Words("Learning rate: warm-up, then a cosine", "学习率：预热，然后按余弦下降"),
-    Words(
-        f"Learning rate of {STEPS} steps: a linear warm-up, then a cosine. ",
-        f"{STEPS} 步的学习率：先线性预热，再按余弦下降。",
-    ),
-)
+@scene(f"Learning rate of {STEPS} steps: warm-up, then a cosine", f"{STEPS} 步的学习率：先线性预热，再按余弦下降")
 def learning_rate() -> Chart:
     """The learning rate of every step of a preset."""
-    config, places = OptimConfig(), ("above right", "above right", "above right", "below left")
-    steps = [*range(0, STEPS, 5), STEPS - 1]
-    said = [
-        Words("first: {rate:.5f}", "首步：{rate:.5f}"),
-        Words("warm-up ends at step {step}: {short}", "第 {step} 步预热结束：{short}"),
-        Words("halfway: {short}", "一半处：{short}"), Words("last: {short}", "最后：{short}"),
-    ]  # fmt: skip
-    marks = []
-    for (step, rate), words, place in zip(rates().items(), said, places, strict=True):
-        told = {"step": step, "rate": rate, "short": decimal(rate, 3)}
-        words = Words(words.said("en", **told), words.said("zh", **told))
-        says = Words(f"step {step}, {words.en}", f"第 {step} 步，{words.zh}")
-        marks.append(Mark(step, rate, words, place, says=says))
+    config, steps = OptimConfig(), [*range(0, STEPS, 5), STEPS - 1]
+    places = "above right", "above right", "below left", "below left"
+    said = (
+        Words("", ""),
+        Words(", warm-up ends", "，预热结束"),
+        Words(", halfway", "，一半处"),
+        Words(", last", "，最后"),
+    )
+    marks = [
+        Mark(step, rate, Words(f"step {step}{at.en}: {short(rate)}", f"第 {step} 步{at.zh}：{short(rate)}"), place)
+        for (step, rate), at, place in zip(rates().items(), said, places, strict=True)
+    ]
     curve = Polyline(steps, [rate_of(config, step, STEPS) for step in steps])
     return Chart(
         (0, STEPS), (0, config.lr), [curve, *marks], 170, range(0, STEPS + 1, 500),
         (0, config.lr / 3, 2 * config.lr / 3, config.lr), Words("step", "步"), title=Words("learning rate", "学习率"),
     )  # fmt: skip
+
+
+def short(rate: float) -> str:
+    """Write a learning rate without a power of ten."""
+    return f"{rate:.5f}".rstrip("0")
 
 
 def paths() -> dict[str, np.ndarray]:
@@ -66,44 +64,35 @@ def paths() -> dict[str, np.ndarray]:
     return {"AdamW": np.asarray(adam), "plain": np.asarray(plain)}
 
 
-PLAIN = Words("plain gradient descent", "普通梯度下降")
-PLACES = {  # of the numbers after each step, for each weight
-    "AdamW": (("above right", "above right"), ("above right", "above right")),
-    "plain": (("below left", "below left"), ("above", "right")),
-}
-
-
-@scene(
-    Words("Two weights under AdamW", "AdamW 下的两个权重"),
-    Words("Two steps of two weights with learning rate 0.1. ", "学习率为 0.1 时，两个权重的前两步更新。"),
+WAYS = (  # their names, and the places of the numbers after each step, for each weight
+    ("AdamW", BLUE, (("above right", "above right"), ("above right", "above right"))),
+    (Words("plain gradient descent", "普通梯度下降"), RUST, (("below left", "below left"), ("above", "right"))),
 )
+
+
+@scene("Two steps of two weights with learning rate 0.1", "学习率为 0.1 时，两个权重的前两步更新")
 def adamw_steps() -> Column:
     """The two weights of the lesson `adamw`, whose gradients differ in size, under AdamW and plain descent."""
     remark = Words(
         "The first step of AdamW is lr = 0.1 and the decay, whatever the size of the gradient.",
         "AdamW 的第一步恒为学习率 0.1 加上权重衰减，与梯度大小无关。",
     )
-    key = Key([Sign("AdamW", BLUE, "line"), Sign(PLAIN, RUST, "dashed")], at="start")
-    return Column([Across([_panel(0), _panel(1)], gap=0), key, Caption(remark)])
+    signs = [Sign(name, colour, "dashed" if colour == RUST else "line") for name, colour, _ in WAYS]
+    return Column([Across([_panel(0), _panel(1)], gap=0), Key(signs, at="start"), Caption(remark)])
 
 
 def _panel(i: int) -> Chart:
     """Return both ways of one weight."""
     first, second = (decimal(float(array(g)[i])) for g in GRADIENTS)
-    ways = {name: path[:, i] for name, path in paths().items()}
-    low, start = float(min(way.min() for way in ways.values())) - 0.04, float(array(THETA)[i])
-    marks = [Mark(0, start, decimal(start), "left", GREY, says="")]
-    curves = []
-    for (name, way), colour in zip(ways.items(), (BLUE, RUST), strict=True):
-        curves.append(Polyline(range(3), way, colour, dashed=name == "plain"))
-        for step, value in enumerate(map(float, way[1:]), 1):
-            marks.append(Mark(step, value, decimal(value, 4), PLACES[name][i][step - 1], colour, says=""))
-        numbers = ", ".join(decimal(float(x), 4) for x in way)
-        says = Words(
-            f"{'AdamW' if name == 'AdamW' else PLAIN.en} {numbers}",
-            f"{'AdamW' if name == 'AdamW' else PLAIN.zh} {numbers}",
-        )
-        marks.append(Mark(0, start, says=says, colour=GREY))
+    found = [path[:, i] for path in paths().values()]
+    low, start = float(np.min(found)) - 0.04, float(found[0][0])
+    curves, marks = [], [Mark(0, start, decimal(start), "left", GREY, says="")]
+    for (name, colour, places), way in zip(WAYS, found, strict=True):
+        numbers = [decimal(float(x), 4) for x in way]
+        curves.append(Polyline(range(3), way, colour, dashed=colour == RUST))
+        marks.append(Mark(0, start, says=told(name, *numbers), colour=GREY))
+        for step, place in enumerate(places[i], 1):
+            marks.append(Mark(step, float(way[step]), numbers[step], place, colour, says=""))
     return Chart(
         (-0.5, 2.9), (low, low + 0.36), [*curves, *marks], 140, range(3), (), Words("step", "步"), zero=False,
         title=Words(f"weight, gradients {first}, {second}", f"权重，梯度 {first}、{second}"), at="middle",
@@ -117,27 +106,27 @@ def clipped() -> tuple[float, float, list[float]]:
     return float(gradient_norm(gradients)), float(gradient_norm(after)), [float(g[0]) for g in after.values()]
 
 
-@scene(
-    Words("Clipping by the global norm", "按全局范数裁剪"),
-    Words("A gradient of two weights, clipped; its direction is unchanged. ", "两个权重的梯度经裁剪后，方向不变。"),
-)
+@scene("A gradient of two weights, clipped by its norm", "两个权重的梯度按全局范数裁剪")
 def clipping() -> Column:
     """A gradient of two weights as an arrow, before and after clipping to norm 1."""
     before, after, (x, y) = clipped()
     (gx,), (gy,) = LONG_GRADIENT.values()
-    arrows = Vector((gx, gy), RUST), Vector((x, y), BLUE, 3)
+    up, right = (Words(f"derivative with respect to weight {i}", f"对权重 {i} 的导数") for i in (2, 1))
     plot = Chart(
-        (-1.1, 3.4), (-1.1, 4.3), [Circle(CAP, GREEN), *arrows], 216, range(-1, 4), range(-1, 5),
-        Words("derivative with respect to weight 1", "对权重 1 的导数"), wide=206, says="", zero=False,
+        (-1.1, 3.4), (-1.1, 4.3), [Circle(CAP, GREEN), Vector((gx, gy), RUST), Vector((x, y), BLUE, 3)], 216,
+        range(-1, 4), range(-1, 5), right, wide=206, says="", zero=False,
     )  # fmt: skip
-    short, long = f"({decimal(x, 4)}, {decimal(y, 4)})", f"({decimal(gx)}, {decimal(gy)})"
-    root = f"√(3² + 4²) = {decimal(before, 4)}"
-    lines = (
-        Words(f"before: {long}", f"裁剪前：{long}"), Words(f"norm {root}", f"范数 {root}"),
-        Words(f"after: {short}", f"裁剪后：{short}"), Words(f"norm {decimal(after, 4)}", f"范数 {decimal(after, 4)}"),
-        Words(f"the cap: norm {decimal(CAP)}", f"上限：范数 {decimal(CAP)}"),
-    )  # fmt: skip
-    colours = {0: Sign(lines[0], RUST, "line"), 2: Sign(lines[2], BLUE, "line"), 4: Sign(lines[4], GREEN, "dashed")}
-    told = [Key([colours[i]], says=w, at="start") if i in colours else Caption(w) for i, w in enumerate(lines)]
-    up = Caption(Words("derivative with respect to weight 2", "对权重 2 的导数"))
-    return Column([up, Across([plot, Column(told)])])
+    short, long, root = f"({decimal(x, 4)}, {decimal(y, 4)})", f"({decimal(gx)}, {decimal(gy)})", decimal(before, 4)
+    lines = [
+        _sign(Words(f"before: {long}", f"裁剪前：{long}"), RUST),
+        Caption(Words(f"norm √(3² + 4²) = {root}", f"范数 √(3² + 4²) = {root}")),
+        _sign(Words(f"after: {short}", f"裁剪后：{short}"), BLUE),
+        Caption(Words(f"norm {decimal(after, 4)}", f"范数 {decimal(after, 4)}")),
+        Caption(Words("the direction stays", "方向不变"), says=Words("the direction stays", "方向不变")),
+        _sign(Words(f"the cap: norm {decimal(CAP)}", f"上限：范数 {decimal(CAP)}"), GREEN, "dashed"),
+    ]
+    return Column([Caption(up), Across([plot, Column(lines)])])
+
+
+def _sign(words: Words, colour: str, kind: str = "line") -> Key:
+    return Key([Sign(words, colour, kind)], at="start", says=words)

@@ -34,7 +34,8 @@ class Allocation:
         Allocation.most = max(Allocation.most, Allocation.live)
 
     def __del__(self) -> None:
-        type(self).live -= self.nbytes  # by its own class: when Python ends, this module has no names
+        # By its own class: when Python ends, this module has no names. Ctrl-C may have kept it from having a size.
+        type(self).live -= getattr(self, "nbytes", 0)
 
 
 class Outline(NDArrayOperatorsMixin):

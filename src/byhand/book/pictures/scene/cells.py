@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from byhand.book.pictures.canvas import AMBER, GREY, INK, TINY, WHITE, Canvas
+from byhand.book.pictures.canvas import AMBER, INK, TINY, WHITE, Canvas
 from byhand.book.pictures.scene.colours import ink, tint
 from byhand.book.pictures.scene.elements import HEAT, Cells
 from byhand.book.pictures.scene.layout import Placed, cells_corner
@@ -15,9 +15,8 @@ def draw_cells(canvas: Canvas, p: Placed, e: Cells) -> None:
     """Draw cells with their names and frames."""
     (x, y), (wide, high) = cells_corner(p, e, canvas.lang), cell_of(e, canvas.lang)
     plain = isinstance(e.fill, str) and e.fill != HEAT
-    if plain and len(e.values) and not e.hollow:
-        outside = e.fill if not e.dashed else "none"
-        canvas.box(x, y, wide * len(e.values[0]), high * len(e.values), fill=str(outside), dashed=e.dashed)
+    if plain and len(e.values):
+        canvas.box(x, y, wide * len(e.values[0]), high * len(e.values), fill=str(e.fill))
     for j, words in enumerate(e.columns):
         canvas.text(x + (j + 0.5) * wide, y - 5, words, at="middle", size=TINY)
     sizes = [abs(v) for row in e.values for v in row if isinstance(v, (int, float)) and isfinite(v)]
@@ -31,32 +30,24 @@ def draw_cells(canvas: Canvas, p: Placed, e: Cells) -> None:
             if (i, j) in e.hidden:
                 crossed(canvas, *corner)
             else:
-                _cell(canvas, corner, cell_words(e, value, canvas.lang), str(fill), e, (i, j) in e.hollow)
+                _cell(canvas, corner, cell_words(e, value, canvas.lang), str(fill), e)
     for frame in e.frames:
         (top, left), (bottom, right) = frame.first, frame.last
         place = x + left * wide, y + top * high, (right - left + 1) * wide, (bottom - top + 1) * high
-        if frame.colour:
-            canvas.frame(*place, frame.colour, 2.5)
-        else:  # bright and dark, to stand out from every colour and background
-            for out, colour in ((1.5, AMBER), (-0.5, INK)):
-                left_, top_, right_, down = place
-                canvas.frame(left_ - out, top_ - out, right_ + 2 * out, down + 2 * out, colour, 1.8)
+        # Without a colour it is bright and dark, to stand out from every colour and background.
+        for out, colour in ((0.0, frame.colour),) if frame.colour else ((1.5, AMBER), (-0.5, INK)):
+            left_, top_, across, down = place
+            around = left_ - out, top_ - out, across + 2 * out, down + 2 * out
+            canvas.box(*around, line=colour, round_by=3, thick=2.5 if frame.colour else 1.8)
 
 
-def _cell(
-    canvas: Canvas, place: tuple[float, float, float, float], words: str, fill: str, e: Cells, hollow: bool
-) -> None:  # fmt: skip
+def _cell(canvas: Canvas, place: tuple[float, float, float, float], words: str, fill: str, e: Cells) -> None:
     x, y, wide, high = place
     gap = 1 if wide > 20 else 0.5
     if not isinstance(e.fill, str) or e.fill == HEAT:
-        canvas.box(
-            x + gap, y + gap, wide - 2 * gap, high - 2 * gap, fill="none" if hollow else fill, line=fill, round_by=2
-        )
-        if hollow:
-            inner = gap + 1
-            canvas.box(x + inner, y + inner, wide - 2 * inner, high - 2 * inner, line=fill, round_by=2)
-    colour = GREY if hollow or e.dashed or fill == "none" else ink(fill) if e.fill == HEAT else WHITE
-    canvas.text(x + wide / 2, y + high / 2 + 4, words, colour=colour, at="middle", size=e.size, bold=hollow)
+        canvas.box(x + gap, y + gap, wide - 2 * gap, high - 2 * gap, fill=fill, line=fill, round_by=2)
+    colour = ink(fill) if e.fill == HEAT else WHITE
+    canvas.text(x + wide / 2, y + high / 2 + 4, words, colour=colour, at="middle", size=e.size)
 
 
 def crossed(canvas: Canvas, x: float, y: float, wide: float, high: float) -> None:

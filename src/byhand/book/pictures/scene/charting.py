@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from byhand.book.pictures.canvas import TINY, WHITE, Canvas, text_width
+from byhand.book.pictures.canvas import FAINT, TINY, WHITE, Canvas, text_width
 from byhand.book.pictures.scene.charts import Bars, Chart, Circle, Dots, Level, Mark, Polyline, Vector
 from byhand.book.pictures.scene.elements import Key
 from byhand.book.pictures.scene.layout import Placed
@@ -49,10 +49,10 @@ class _Drawing:
         foot = self.bottom + (15 if negative else 0)
         for at, words in ticks(e.x_ticks).items():
             if e.lines and not categories:
-                canvas.faint((self.x(at), self.y(e.ys[0])), (self.x(at), self.y(e.ys[1])))
+                canvas.line([(self.x(at), self.y(y)) for y in e.ys], opacity=FAINT)
             canvas.text(self.x(at), foot + 15, words, at="middle", size=TINY)
         for at, words in ticks(e.y_ticks).items():
-            canvas.faint((self.left, self.y(at)), (self.right, self.y(at)))
+            canvas.line([(self.left, self.y(at)), (self.right, self.y(at))], opacity=FAINT)
             canvas.text(self.left - 6, self.y(at) + 4, words, at="end", size=TINY)
         down = foot + (30 if e.x_ticks else 14)
         canvas.text((self.left + self.right) / 2, down, e.x_words, at="middle", size=TINY)
@@ -95,10 +95,8 @@ class _Drawing:
         for i, (value, words) in enumerate(zip(map(float, e.values), bar_words(e), strict=True)):
             zero, end = self.y(0), self.y(value)
             if abs(end - zero) >= 0.1:
-                high = abs(end - zero)
-                self.canvas.box(
-                    self.x(i) - wide / 2, min(zero, end), wide, high, fill=e.colour, round_by=min(2, high / 2)
-                )
+                place = self.x(i) - wide / 2, min(zero, end), wide, abs(end - zero)
+                self.canvas.box(*place, fill=e.colour, round_by=min(2, place[-1] / 2))
             size = TINY if text_width(str(words), TINY) <= each else 10.0
             self.canvas.text(self.x(i), end + (size + 2 if value < 0 else -4), words, at="middle", size=size)
 

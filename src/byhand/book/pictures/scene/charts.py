@@ -15,13 +15,12 @@ from byhand.book.words.language import Said, Words
 
 @dataclass(frozen=True)
 class Polyline:
-    """A line through points, broken at NaN, whose name the plot's key explains. `numbers` are said in words."""
+    """A line through points, broken at NaN, whose name the plot's key explains."""
 
     xs: Any
     ys: Any
     colour: str = BLUE
     words: Said = ""
-    numbers: Numbers = ()
     dashed: bool = False
 
 
@@ -93,7 +92,10 @@ Numbers = Sequence[float] | np.ndarray
 
 @dataclass(frozen=True)
 class Chart(Figure):
-    """Curves, bars and points over two scales; `high` pixels from the lowest to the highest number."""
+    """Curves, bars and points over two scales; `high` pixels from the lowest to the highest number.
+
+    said_at  places whose numbers the alternative text has of each curve
+    """
 
     xs: tuple[float, float]
     ys: tuple[float, float]
@@ -105,3 +107,4 @@ class Chart(Figure):
     wide: float = 0
     lines: bool = True  # faint ones across the plot at each tick of x
     zero: bool = True  # the line at height 0
+    said_at: Numbers = ()

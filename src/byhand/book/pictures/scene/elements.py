@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from byhand.book.pictures.canvas import BLUE, GREY, SIZE, SMALL, TINY, Point
+from byhand.book.pictures.canvas import BLUE, GREY, SIZE, SMALL, TINY
 from byhand.book.words.language import Said, Words, say
 
 HEAT = "heat"  # a cell's colour by its number: blue above 0, rust below
@@ -42,7 +42,6 @@ class Caption(Figure):
     words: Said
     bold: bool = False
     size: float = SMALL
-    colour: str = GREY
     mono: bool = False
 
 
@@ -55,13 +54,11 @@ class Space(Figure):
 
 
 @dataclass(frozen=True)
-class Divider(Figure):
-    """A dashed line across."""
-
-
-@dataclass(frozen=True)
 class Box(Figure):
-    """A rectangle around lines of text, the first of a sequence bold; as wide as its slot, if not given."""
+    """A rectangle around lines of text, the first of a sequence bold; as wide as its slot, if not given.
+
+    Without words it is an area to scale; rounded by half of its height, a dot.
+    """
 
     lines: Said | Sequence[Said]
     fill: str = ""
@@ -89,7 +86,7 @@ class Cells(Figure):
     fill         one colour, `HEAT`, or a colour for each cell
     largest      the number that has the deepest colour; the largest one if not given
     rows, columns  names at the left and above; `corner` is the room for the names of rows, if given
-    hidden       cells that a mask hides; `hollow` ones show their colour as an edge
+    hidden       cells that a mask hides
     counted      whether the numbers only count the cells
     """
 
@@ -99,23 +96,12 @@ class Cells(Figure):
     rows: Sequence[Said] = ()
     columns: Sequence[Said] = ()
     hidden: Collection[tuple[int, int]] = ()
-    hollow: Collection[tuple[int, int]] = ()
     frames: Sequence[Frame] = ()
     cell: tuple[float, float] = (0, 0)
     corner: float = 0
-    digits: int = 3
     size: float = TINY
     shown: bool = True
-    dashed: bool = False
     counted: bool = False
-
-
-@dataclass(frozen=True)
-class Holders(Figure):
-    """A rectangle cut aslant between colours, each part with its words."""
-
-    parts: Sequence[tuple[str, str]]  # words and colour
-    high: float = 26
 
 
 @dataclass(frozen=True)
@@ -125,34 +111,6 @@ class Length(Figure):
     value: float
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class Areas(Figure):
-    """Rectangles to scale, side by side."""
-
-    wide: float
-    high: float
-    fill: str
-    count: int = 1
-
-
-@dataclass(frozen=True)
-class Dial(Figure):
-    """A circle with arrows from its middle, each with its tip (right, up) and colour."""
-
-    arrows: Sequence[tuple[Point, str]]
-    radius: float = 25
-
-
-@dataclass(frozen=True)
-class Disc(Figure):
-    """A small circle: a dot, a number on a disc, or a sign in a ring such as + where two arrays are added."""
-
-    words: str = ""
-    radius: float = 8
-    fill: str = ""
-    line: str = BLUE
 
 
 @dataclass(frozen=True)
@@ -240,13 +198,13 @@ def heading(words: Said, remark: Said = "") -> Figure:
     return Across([line, Caption(remark, at="end")]) if remark else line
 
 
+def dot(words: str = "", fill: str = BLUE, name: str = "", radius: float = 5) -> Box:
+    """Return a disc, or without a fill a ring, with a sign in it such as + where two arrays are added."""
+    size, wide = TINY if fill else SIZE, 2 * radius
+    return Box([words] if words else (), fill, BLUE, radius, wide=wide, high=wide, size=size, name=name, says="")
+
+
 def told(name: Said, *said: str) -> Words:
     """Return a name and what is said of it."""
     listed = ", ".join(said)
     return Words(f"{say(name, 'en')}: {listed}", f"{say(name, 'zh')}：{listed}")
-
-
-def flow(*elements: Figure, gap: float = 2) -> Column:
-    """Return elements below each other with arrows between them."""
-    both = [piece for element in elements for piece in (Arrow(), element)]
-    return Column(both[1:], gap=gap)

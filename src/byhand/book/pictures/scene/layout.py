@@ -121,9 +121,8 @@ def _routed(link: Link, named: dict[str, Placed]) -> Placed:
     if link.straight:
         points = [a, b]
     elif link.leave == link.enter:
-        beside = (max if link.leave == "right" else min)(a[0], b[0]) + (
-            1 if link.leave == "right" else -1
-        ) * link.away
+        right = link.leave == "right"
+        beside = max(a[0], b[0]) + link.away if right else min(a[0], b[0]) - link.away
         points = [a, (beside, a[1]), (beside, b[1]), b]
     elif link.leave in across and link.enter in across:
         middle = (a[0] + b[0]) / 2

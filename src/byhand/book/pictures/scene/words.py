@@ -6,16 +6,17 @@ from collections.abc import Iterable
 
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.scene.charts import Bars, Chart, Polyline
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Holders
+from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure
 from byhand.book.pictures.scene.measure import bar_words, box_lines
 from byhand.book.words.language import COLON, COMMA, SEMICOLON, Said, Words, say
 
 STOP = Words(".", "。")
 
 
-def alternative(start: Words, root: Figure, lang: str) -> str:
+def alternative(subject: Words, root: Figure, lang: str) -> str:
     """Return the subject of a picture, then what it shows, up to a full stop."""
-    said, stop = start.said(lang), STOP.said(lang)
+    stop = STOP.said(lang)
+    said = subject.said(lang) + stop + " " * (lang == "en")
     for i, part in enumerate(parts(root, lang)):
         whole = part.endswith(stop)  # a sentence of its own
         before = (f"{stop} " if lang == "en" else stop) if whole else SEMICOLON.said(lang)
@@ -44,25 +45,25 @@ def _parts(e: Figure, lang: str) -> Iterable[str]:
             words = say(e.words, lang)
             return [words] if any(letter.isdigit() for letter in words) else []
         case Box():
-            first, *others = [say(words, lang) for words in box_lines(e)]
+            lines = [say(words, lang) for words in box_lines(e)]
             between = " " if isinstance(e.lines, str) else COLON.said(lang)
-            return [between.join([first, " ".join(others)]) if others else first]
-        case Holders():
-            return [" ".join(words for words, _ in e.parts)]
+            return [between.join([*lines[:1], " ".join(lines[1:])]) if lines[1:] else "".join(lines)]
         case Cells():
             return _cells(e, lang)
         case Chart():
-            return (part for mark in e.marks for part in _mark(mark, lang))
+            at = [row(lang, e.x_words, e.said_at)] if len(e.said_at) else []
+            return [*at, *(part for mark in e.marks for part in _mark(mark, e, lang))]
         case _:
             return []
 
 
-def _mark(mark: object, lang: str) -> Iterable[str]:
+def _mark(mark: object, e: Chart, lang: str) -> Iterable[str]:
     said = getattr(mark, "says", None)
     if said is not None:
         return [say(said, lang)]
     if isinstance(mark, Polyline):
-        return [row(lang, mark.words, mark.numbers)] if len(mark.numbers) else []
+        found = dict(zip(map(float, mark.xs), map(float, mark.ys), strict=True))
+        return [row(lang, mark.words, [found[float(x)] for x in e.said_at])] if len(e.said_at) else []
     if isinstance(mark, Bars):
         return [COMMA.said(lang).join(say(words, lang) for words in bar_words(mark))]
     return [say(getattr(mark, "words", ""), lang)]
@@ -75,7 +76,7 @@ def _cells(e: Cells, lang: str) -> Iterable[str]:
         first, last = e.values[0][0], e.values[-1][-1]
         return [Words(f"{first} to {last}", f"{first} 至 {last}").said(lang)]
     lines = [
-        [_cell(value, e, lang) for j, value in enumerate(values) if (i, j) not in e.hidden]
+        [_cell(value, lang) for j, value in enumerate(values) if (i, j) not in e.hidden]
         for i, values in enumerate(e.values)
     ]
     if e.rows:
@@ -87,8 +88,8 @@ def _cells(e: Cells, lang: str) -> Iterable[str]:
     return [f"[{', '.join(each)}]"]
 
 
-def _cell(value: float | Said, e: Cells, lang: str) -> str:
-    return decimal(float(value), e.digits) if isinstance(value, (int, float)) else say(value, lang)
+def _cell(value: float | Said, lang: str) -> str:
+    return decimal(float(value), 3) if isinstance(value, (int, float)) else say(value, lang)
 
 
 def _named(name: str, part: str, lang: str) -> str:
