@@ -144,12 +144,12 @@ def test_the_offsets_in_the_tables_are_those_of_memory():
 
 def test_the_score_of_the_attention_guide_reads_the_same_numbers_before_the_split():
     q, k = (x.data for x in queries_and_keys(closed_form.array))
-    rows = re.findall(r"`([qk])\[([\d,]+)\]` \| (\d+) \| .* \| (-?\d+) \|", shapes.packed_offsets(GUIDES, "en"))
+    rows = re.findall(r"`([qk])\[([\d,]+)\]` \| (\d+) \| .* \| (−?\d+) \|", shapes.packed_offsets(GUIDES, "en"))
     assert len(rows) == 4
     for name, place, offset, value in rows:
         array = {"q": q, "k": k}[name]
         index = tuple(map(int, place.split(",")))
-        assert array[index] == array.ravel()[int(offset)] == int(value)
+        assert array[index] == array.ravel()[int(offset)] == int(value.replace("−", "-"))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

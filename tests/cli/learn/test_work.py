@@ -34,7 +34,8 @@ def test_list(capsys):
 def test_show(capsys):
     assert main(["work", "matrix-core", "--exact"]) == 0
     said = capsys.readouterr().out
-    assert "S[0,1] = (Q[0,0] × K[1,0] + Q[0,1] × K[1,1]) / √D = (1 × 1 + 0 × 0) / √2 = √2/2" in said
+    assert "S[0,0] = (Q[0,0] × K[0,0] + Q[0,1] × K[0,1]) / √D = (1 × 0 + 0 × 1) / √2 = 0" in said
+    assert "S[0,1] = (1 × 1 + 0 × 0) / √2 = √2/2" in said
     assert "equations/attention_scores.py:" in said
 
 

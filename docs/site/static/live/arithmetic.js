@@ -47,7 +47,7 @@ function simplified(part) {
       return { ...part, op: "negative", parts: [rest] };
     }
   } else if (part.op === "sum") {
-    const alone = !parts.some((p) => p.op === "product");
+    const alone = !part.parts.some((p) => p.op === "product");
     parts = parts.filter((p) => !((is(p, 0) && !alone) || isZeroProduct(p)));
     if (!parts.length) parts = [{ op: "", parts: [], label: "", value: 0, cell: -1 }];
   }

@@ -41,7 +41,7 @@ entry = Entry(
     note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
     goal=Words(
         "Measure how badly the model predicted the right token.",
-        "衡量模型对实际出现的下一个词元预测得有多差。",
+        "衡量模型对正确的词元预测得有多差。",
     ),
     why=Words(
         "−ln p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. Being a mean, the "

@@ -23,7 +23,7 @@ class Role:
 ONE_SCALE = Words(
     "The residual stream may grow from block to block, but the layer after the norm always receives numbers of the "
     "same scale. ε keeps the root above 0 when all columns are equal.",
-    "残差流中的数逐块增大；归一化之后，后面的层接收到的数始终在同一尺度。ε 保证各列相等时根号内仍大于 0。",
+    "残差流中的数可能逐块增大；归一化之后，后面的层接收到的数始终在同一尺度。ε 保证各列相等时根号内仍大于 0。",
 )
 STREAM_OF_ONE_SCALE = Words(
     "Here the residual stream itself passes through the norm, so it has the same scale after every sublayer. ε "

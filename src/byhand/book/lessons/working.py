@@ -123,10 +123,11 @@ Element = tuple[Number, Term, Index]
 
 
 def with_one_whole(parts: Iterable[Number | Element], working: Working) -> Iterator[Number]:
-    """Yield the numbers of one result: the first that takes arithmetic whole, all of a SMALL result in full."""
+    """Yield the numbers of a result: the first that takes arithmetic whole; of a SMALL one the first, all in full."""
     parts = list(parts)
     elements = [part for part in parts if isinstance(part, tuple)]
-    first = next(filter(_takes_arithmetic, elements), None) or next(filter(_value, elements), *elements[:1])
+    found = elements if len(elements) > SMALL else ()
+    first = next(filter(_takes_arithmetic, found), None) or next(filter(_value, found), *elements[:1])
     for part in parts:
         if isinstance(part, Number):
             yield part

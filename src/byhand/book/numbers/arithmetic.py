@@ -135,7 +135,7 @@ def simplified(term: Term, whole: bool = False) -> Term:
         if len(parts) == 2 and parts[1].op == "ratio" and _is_given(parts[1].parts[0], 1) and not whole:
             return Term(term.label, term.value, "ratio", (parts[0], parts[1].parts[1]))  # x / d for x times 1 / d
     elif term.op == "sum" and not whole:
-        alone = not any(part.op == "product" for part in parts)
+        alone = not any(part.op == "product" for part in term.parts)
         parts = tuple(part for part in parts if not _is_nothing(part, alone)) or (Term("", 0.0),)
     if len(parts) == 1 and term.op in ("sum", "product"):
         return parts[0]

@@ -46,6 +46,7 @@ class Note(Words):
 Said = str | Words  # arithmetic, of which only names are translated, or words in both languages
 
 COLON, COMMA, SEMICOLON = Words(": ", "："), Words(", ", "、"), Words("; ", "；")
+PAUSE = Words(", ", "，")  # between parts of a sentence, not of a list
 PAGE = Words(".md", ".zh-CN.md")  # suffix of a page's file
 
 

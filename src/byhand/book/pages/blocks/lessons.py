@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from byhand.book.lessons import examples
-from byhand.book.lessons.lesson import Array, Step
+from byhand.book.lessons.lesson import Array, Number, Step
 from byhand.book.lessons.letters import PARAMETERS, PARTIAL, letter
 from byhand.book.pages.blocks.arrays import called, displayed, given_lines, matrix_of, quiet
 from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation
-from byhand.book.pages.blocks.step_rows import worked_rows
+from byhand.book.pages.blocks.step_rows import rows_of, worked_rows
 from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
@@ -143,8 +143,9 @@ class _Shown:
         if step.goal:
             parts.append(GOAL.said(lang) + step.goal.said(lang))
         parts += [_formula(step, lang), *self._put_in(n, steps), *_kept(step, lang)]
-        copies = _only_copies(step)
-        parts += [] if copies else worked_rows(step, lang, few)
+        product = _first_product(step) if (copies := _only_copies(step)) else None
+        copies = copies and not product
+        parts += [] if copies else [rows_of([product], lang)] if product else worked_rows(step, lang, few)
         parts += [*_results(step, lang, copies), *([SAME.said(lang)] if copies else [])]
         if step.why and (reason := step.reason or step.why) not in self.told:
             self.told.add(reason)
@@ -196,6 +197,11 @@ def _only_copies(step: Step) -> bool:
         return True
     rows = {x.shape[:-1] for x in (*made, *read)}
     return len(rows) == 1 and np.array_equal(*(np.concatenate(arrays, axis=-1) for arrays in (made, read)))
+
+
+def _first_product(step: Step) -> Number | None:
+    """Return the first number of a step that multiplies, with its arithmetic in letters too."""
+    return next((n for n in step.numbers if n.whole and "×" in n.letters), None)
 
 
 def _formula(step: Step, lang: str) -> str:

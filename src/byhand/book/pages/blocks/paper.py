@@ -19,6 +19,7 @@ from byhand.book.lessons.examples.paper_gpt import (
     model_of,
     weights_of,
 )
+from byhand.book.lessons.letters import called
 from byhand.book.lessons.naming import short
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.markdown import Rows, decimals, table_block
@@ -138,7 +139,7 @@ def paper_nudged() -> Rows:
     for name, index in NUDGED:
         above, below = (_nudged_loss(name, index, step) for step in (STEP, -STEP))
         slope = (above - below) / (2 * STEP)
-        at = f"`{short(name)}[{','.join(map(str, index))}]`"
+        at = f"`{called(short(name))}[{','.join(map(str, index))}]`"
         yield at, _fifth(gradients[name][index]), f"{above:.8f}", f"{below:.8f}", _fifth(slope)
 
 

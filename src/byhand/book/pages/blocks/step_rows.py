@@ -17,7 +17,7 @@ FEW = 3  # other numbers that are not worth folding away
 
 
 def worked_rows(step: Step, lang: str, few: bool) -> Iterator[str]:
-    """Yield a few elements with their arithmetic and, unless these are enough, the others folded away."""
+    """Yield a few elements with their arithmetic and, unless these are enough (`few`), the others folded away."""
     worth = [n for n in step.numbers if list(worked(n))]
     best = step.numbers if len(step.numbers) <= ALL else first_and_telling(step)
     chosen = [n for n in worth if n in best]
@@ -25,7 +25,7 @@ def worked_rows(step: Step, lang: str, few: bool) -> Iterator[str]:
     if len(rest) <= FEW and not few:
         chosen, rest = [n for n in worth if n in chosen or n in rest], []
     if chosen:
-        yield _table(chosen, lang)
+        yield rows_of(chosen, lang)
     if rest and not few:
         others = Words(f"The other {len(rest)} numbers", f"其余 {len(rest)} 个数")
         those = Words(
@@ -33,7 +33,7 @@ def worked_rows(step: Step, lang: str, few: bool) -> Iterator[str]:
             f"其余 {len(rest)} 个要算的数（此外都是照抄或 0）",
         )
         summary = (others if len(worth) == len(step.numbers) == len(chosen) + len(rest) else those).said(lang)
-        yield f"<details><summary>{summary}</summary>\n\n{_table(rest, lang)}\n\n</details>"
+        yield f"<details><summary>{summary}</summary>\n\n{rows_of(rest, lang)}\n\n</details>"
 
 
 def _is_nothing(number: Number) -> bool:
@@ -45,7 +45,8 @@ def _is_nothing(number: Number) -> bool:
     return number.value == 0 and bool(re.fullmatch(rf"{zero}|.* × {zero}|{zero} [×/] .*", text))
 
 
-def _table(numbers: Iterable[Number], lang: str) -> str:
+def rows_of(numbers: Iterable[Number], lang: str) -> str:
+    """Return the table of these numbers: each with its arithmetic and value."""
     return table(Words("Number|Arithmetic|Value", "数|算式|值"), (_row(number, lang) for number in numbers), lang)
 
 
