@@ -38,7 +38,7 @@ entry = Entry(
     why_back=Words(
         "Only the rows that were read affect the loss. A row that was read twice affects it in two places, so both "
         "gradients are added.",
-        "只有被读取的行才会影响损失。",
+        "只有被读取的行才会影响损失；同一行被读取几次，几份梯度就相加。",
     ),
     on_paper=(
         r"E_t = W_{te}[\mathrm{token}_t]",

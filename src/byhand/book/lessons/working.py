@@ -39,6 +39,7 @@ class Working:
         value: float,
         exact: str,
         wrong: Iterable[Mistake],
+        *,
         whole: bool = False,
         full: bool = False,
     ) -> Number:
@@ -71,7 +72,7 @@ class Working:
             seen.add(key)
             wrong = mistakes(slips.get(part.label, ()) if part.op == "ratio" else (), part, Asked())
             exact, name = form(term_value(part, self.data)), part.label.partition("[")[0]
-            yield self.number(self._label(part, index), part, index, part.value, exact, wrong, name not in seen)
+            yield self.number(self._label(part, index), part, index, part.value, exact, wrong, whole=name not in seen)
             seen.add(name)
 
     def _label(self, part: Term, index: Index) -> str:
@@ -136,7 +137,9 @@ def with_one_whole(parts: Iterable[Number | Element], working: Working) -> Itera
         else:
             number, term, index = part
             whole, label = part is first, str(number.label)
-            yield working.number(label, term, index, number.value, number.exact, number.mistakes, whole, True)
+            yield working.number(
+                label, term, index, number.value, number.exact, number.mistakes, whole=whole, full=True
+            )
 
 
 def _value(element: Element) -> float:

@@ -11,7 +11,11 @@ from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Col
 from byhand.book.words.language import Words
 
 DIGITS = 5  # the steps beside these pictures print 0.66145
-WIDER = {"S": 164, "loss": 164}  # equations with long names
+FORMULAS = {
+    **{name: f"X W_{name}" for name in "QKV"}, "S": "Q Kᵀ / √D", "P": "softmax(S)", "O": "P V", "z": "e_0 O",
+    "loss": "−ln p_0",
+}  # fmt: skip
+WIDER = {"S": 164, "P": 164, "loss": 164}  # long formulas
 SIDES = {  # of an input that an edge leaves, and of the equation that it enters, where these are not bottom and top
     ("X", "Q"): ("left", "right"), ("X", "K"): ("left", "left"), ("X", "V"): ("right", "left"),
     ("V", "O"): ("bottom", "right"), ("O", "z"): ("bottom", "left"), ("targets", "loss"): ("right", "left"),
@@ -57,7 +61,7 @@ def _array(name: str, back: bool) -> Figure:
     wide = WIDER.get(name, 108)
     head = Caption(label, bold=True)
     if made:
-        equation = f"{label} {'↑' if back else '='} {made[0].equation.name}"
+        equation = f"{label} {'↑' if back else '='} {FORMULAS[name]}"
         head = Box(equation, round_by=11, wide=wide, name=f"{name} =")
     return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array, DIGITS)}", shows=label)
 

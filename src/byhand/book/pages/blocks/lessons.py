@@ -28,7 +28,8 @@ GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**
 GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
 ONE, ZERO = Words("always 1", "总是 1"), Words("0 at the start", "起初为 0")
 KEPT, NEW = Words("saved by step {n}", "第 {n} 步保留"), Words("with the new weights", "由新权重算出")
-SAME = Words("The numbers stay as they are.", "数都不变。")
+LISTED = Words(", ", " 、 ")  # between formulas
+SAME = Words("Result: {results}; the numbers stay as they are.", "结果： {results} ，数都不变。")
 ROWS = Words(
     "In the tables the first row of a result is written out in full; where a result has more than four numbers, the "
     "other rows leave out factors of 1 (of −1 they keep the sign), products with 0 and biases of 0. A gradient of 0 "
@@ -94,7 +95,7 @@ def given(page: Path, lang: str, name: str) -> str:
     named = [f"{inline(letter(array))} = `{array}`" for array, _ in arrays if array in PARAMETERS]
     if not named:
         return lines
-    names = Words(", ", "、 ").said(lang).join(named)
+    names = LISTED.said(lang).join(named)
     return f"{lines}\n\n{Words('In the code: ', '代码中： ').said(lang)}{names}"
 
 
@@ -139,14 +140,17 @@ class _Shown:
     def full(self, n: int, steps: Sequence[Step], few: bool) -> str:
         """Return a step as it is done on paper."""
         step, lang = steps[n - 1], self.lang
-        parts = [self._title(n, step, True)]
-        if step.goal:
-            parts.append(GOAL.said(lang) + step.goal.said(lang))
-        parts += [_formula(step, lang), *self._put_in(n, steps), *_kept(step, lang)]
         product = _first_product(step) if (copies := _only_copies(step)) else None
-        copies = copies and not product
-        parts += [] if copies else [rows_of([product], lang)] if product else worked_rows(step, lang, few)
-        parts += [*_results(step, lang, copies), *([SAME.said(lang)] if copies else [])]
+        moves = copies and not product
+        parts = [self._title(n, step, True)]
+        if step.goal and not (moves and step.is_derivative):
+            parts.append(GOAL.said(lang) + step.goal.said(lang))
+        parts.append(_formula(step, lang))
+        if moves:
+            parts += [*self._far(n, steps), SAME.said(lang, results=LISTED.said(lang).join(map(called, step.arrays)))]
+        else:
+            rows = [rows_of([product], lang)] if product else worked_rows(step, lang, few)
+            parts += [*self._put_in(n, steps), *_kept(step, lang), *rows, *_results(step, lang)]
         if step.why and (reason := step.reason or step.why) not in self.told:
             self.told.add(reason)
             parts.append(WHY.said(lang) + step.why.said(lang))
@@ -164,12 +168,15 @@ class _Shown:
         origins: dict[str, list[str]] = {}
         for array in steps[n - 1].inputs:
             origins.setdefault(self._origin(array, n, steps), []).append(inline(array.letter))
-        comma = Words(", ", " 、 ").said(self.lang)
         named = (
-            comma.join(letters) + Words(f" ({x})", f" （{x}）").said(self.lang) for x, letters in origins.items()
+            LISTED.said(self.lang).join(letters) + Words(f" ({x})", f" （{x}）").said(self.lang)
+            for x, letters in origins.items()
         )
         if origins:
             yield Words("Inputs: ", "代入： ").said(self.lang) + Words("; ", "； ").said(self.lang).join(named)
+        yield from self._far(n, steps)
+
+    def _far(self, n: int, steps: Sequence[Step]) -> Iterator[str]:
         if far := self.far(n, steps):
             yield displayed(far)
 
@@ -196,7 +203,7 @@ def _only_copies(step: Step) -> bool:
     if all(any(np.array_equal(x, y) for y in read) for x in made):
         return True
     rows = {x.shape[:-1] for x in (*made, *read)}
-    return len(rows) == 1 and np.array_equal(*(np.concatenate(arrays, axis=-1) for arrays in (made, read)))
+    return len(rows) == 1 and np.array_equal(np.concatenate(made, axis=-1), np.concatenate(read, axis=-1))
 
 
 def _first_product(step: Step) -> Number | None:
@@ -217,13 +224,11 @@ def _kept(step: Step, lang: str) -> Iterator[str]:
         yield displayed(arrays)
 
 
-def _results(step: Step, lang: str, copies: bool = False) -> Iterator[str]:
+def _results(step: Step, lang: str) -> Iterator[str]:
     arrays = [array for array in step.arrays if array.data.ndim]
     if arrays:
         words = [called(array) for array in arrays if array.name != array.label]
-        result, comma = Words("Result:", "结果：").said(lang), Words(", ", " 、 ").said(lang)
-        yield f"{result} {comma.join(words or [inline(x.letter) for x in arrays if copies])}".strip()
-        if not copies:
-            yield displayed(arrays)
+        yield f"{Words('Result:', '结果：').said(lang)} {LISTED.said(lang).join(words)}".strip()
+        yield displayed(arrays)
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)
