@@ -121,8 +121,8 @@ MODEL: Roles = {
             "给词表中的每个词元打分：分数越大，越可能是下一个词元。",
         ),
         Words(
-            "Each column of W_lm stands for a token. The closer the last row of the stream is to the direction "
-            "of that column, the larger the token's logit.",
+            "Each column of W_lm stands for a token. The closer a row of the stream is to the direction of "
+            "that column, the larger the token's logit.",
             "W_lm 的每一列代表一个词元；残差流的一行与哪一列的方向越接近，那个词元的 logit 就越大。",
         ),
     ),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 Language = Literal["en", "zh"]
 
 IN_ARITHMETIC = {
-    "byte": "字节", "bytes": "字节", "rate": "学习率", "eps of LN": "LN 的 eps",
+    "byte": "字节", "bytes": "字节", "eps of LN": "LN 的 eps",
     "flat": "按内存顺序",
 }  # fmt: skip
 """Chinese for names within arithmetic. Entries add the labels of their equations' terms."""

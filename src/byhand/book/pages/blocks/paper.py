@@ -86,7 +86,7 @@ def _predicted(model: TinyGPT) -> tuple[str, ...]:
 
 @table_block("Weights|Gradient times change, summed", "权重|梯度乘以改变量，再求和")
 def foretold() -> Rows:
-    """What the gradient foretells of the loss after the first update, by part of the model, and what comes."""
+    """What the gradient predicts of the loss after the first update, by part of the model, and what comes."""
     before, after = pass_of("paper-gpt"), updated(RATE)
     whole = 0.0
     for words, names in GROUPS.items():
@@ -97,7 +97,7 @@ def foretold() -> Rows:
         )
         whole += change
         yield words, _signed(change)
-    yield Words("all: foretold", "合计：按梯度估计的变化"), _signed(whole)
+    yield Words("all, predicted", "合计：按梯度估计的变化"), _signed(whole)
     real = after.loss([TOKENS], [TARGETS]).item() - before.trace.result.data.item()
     yield Words("the real change", "实际的变化"), _signed(real)
 
