@@ -1,8 +1,8 @@
 """Search: from a reader's words, formula or name to the answers, best first.
 
-An answer is as good as the best phrase that leads to it: what share of the question's words it has, and the question
-of its words, each word weighed by how few answers it leads to; and a little for each word that any other phrase of
-the answer has. A formula is compared with the formulas of equations and places.
+An answer is as good as the phrases that lead to it: what share of the question's words the best one has, and the
+question of its words, each word weighed by how few answers it leads to; what share all of them together have; and a
+little for the next best. A formula is compared with the formulas of equations and places.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import prod
 
 from byhand.book.finding import formula
 from byhand.book.finding.current import current
@@ -29,7 +30,9 @@ FOUND = 0.3  # the lowest score that counts as an answer
 LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
 OF_THE_QUESTION = 0.55  # the share of a phrase's score that the question's words decide; the phrase's decide the rest
-COVERED = 0.2  # how much the words count that other phrases of an answer have
+BEST = 0.72  # how much the best phrase of an answer counts,
+COVERED = 0.43  # the words that any of its phrases has,
+FURTHER = 0.07, 0.035, 0.0175  # and its next phrases
 WHOLE_NAME = 0.4  # how much it tells against a technique that a question has a part of its name only
 LACKING = 1.0  # what the name of a technique counts that is nothing else's
 UNKNOWN = 4.0  # the weight of a word that leads nowhere
@@ -126,13 +129,17 @@ def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, 
             more[number] += weight - index.rarity(token)
             answer, important, *_ = index.rows[number]
             covered[answer][token] = max(covered[answer].get(token, 0.0), weight * important)
+    likes: dict[int, list[float]] = defaultdict(list)
     for number, shared in common.items():
         answer, important, *_ = index.rows[number]
         own = index.mass(number) + more[number]
         like = shared / (OF_THE_QUESTION * whole + (1 - OF_THE_QUESTION) * own)
         if index.is_absent(answer):
             like *= (shared / own) ** WHOLE_NAME
-        yield answer, important * like + COVERED * sum(covered[answer].values()) / whole
+        likes[answer].append(important * like)
+    for answer, several in likes.items():
+        best = zip((BEST, *FURTHER), sorted(several, reverse=True), strict=False)
+        yield answer, sum(map(prod, best)) + COVERED * sum(covered[answer].values()) / whole
 
 
 def _weight(index: Index, token: str) -> float:

@@ -15,7 +15,7 @@ from byhand.book.finding.words import HAN, Han, of_word, parts, stem
 from byhand.book.words.language import Words
 
 INDEX = Path(__file__).with_name("index.json")
-MEANING = 0.6  # the weight of a meaning that several words have
+MEANING = 0.7  # the weight of a meaning that several words have
 LONGEST = 5  # characters of a Chinese word that has synonyms
 SINGLE = 0.3  # the weight of one Chinese character, where that of a pair is 1
 
