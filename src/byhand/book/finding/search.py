@@ -18,7 +18,7 @@ from math import prod
 from byhand.book.finding import formula
 from byhand.book.finding.current import current
 from byhand.book.finding.finding import Finding
-from byhand.book.finding.names import spellings
+from byhand.book.finding.names import ASSIGNED, OWNER, spellings
 from byhand.book.finding.shapes import by_shapes
 from byhand.book.finding.spelling import spelt
 from byhand.book.finding.stored import Index
@@ -27,6 +27,7 @@ from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
 FOUND = 0.3  # the lowest score that counts as an answer
+SHORTEST_NAME = 3  # letters of a name among signs
 LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
 OF_THE_QUESTION = 0.55  # the share of a phrase's score that the question's words decide; the phrase's decide the rest
@@ -101,11 +102,15 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
     """A name, a title, a question to the letter."""
     if given in index.names:
         yield index.names[given], 3.0
-    rest = "" if FORMULA.search(given) else ASPECT.sub("", " ".join(said))  # shape of X: what is told about X
-    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), (["".join(said)], 1.8), ([rest], 1.7)):
-        led = (index.by_key.get(key(index.han.plain(text)), ()) for text in texts)
+    symbols = FORMULA.search(given)  # whose letters alone are not its name: a @ b, x + a
+    words = " ".join(said)
+    told = () if symbols else (([words], 1.8), ([ASPECT.sub("", words)], 1.7))  # shape of X: what is told about X
+    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), *told):
+        keys = (key(index.han.plain(text)) for text in texts)
+        led = (index.by_key.get(letters, ()) for letters in keys if not symbols or len(letters) >= SHORTEST_NAME)
         for number, weight, *_ in next(filter(None, led), ()):
-            yield number, score * weight
+            if score != OWNER or index.is_absent(number):
+                yield number, score * weight
     for word in ACRONYM.findall(given):
         led = index.by_key.get(word.lower(), ())
         if led and all(index.is_absent(number) for number, *_ in led):
@@ -151,7 +156,7 @@ def _weight(index: Index, token: str) -> float:
 def _by_formula(index: Index, query: str) -> Iterator[tuple[int, float]]:
     query = index.han.wide(query)
     asked = formula.tokens(query)
-    if not asked:
+    if not asked or ASSIGNED.fullmatch(query):
         return
     if FORMULA.search(query) or PRODUCT.fullmatch(query):
         compact = formula.compact(query)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -17,6 +18,8 @@ from byhand.book.words.language import Words
 INDEX = Path(__file__).with_name("index.json")
 MEANING = 0.7  # the weight of a meaning that several words have
 LONGEST = 5  # characters of a Chinese word that has synonyms
+CAMEL = re.compile(r"[A-Za-z\d]*[a-z\d][A-Z][A-Za-z\d]*")
+HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 SINGLE = 0.3  # the weight of one Chinese character, where that of a pair is 1
 
 
@@ -115,8 +118,11 @@ class Index:
         return [self.synonyms[piece] for piece in pieces if piece in self.synonyms]
 
     def said(self, query: str) -> list[str]:
-        """Return the words of a question that tell something."""
-        return parts(self.han.plain(query))
+        """Return the words of a question that tell something; unknown names in their pieces: Switch, Config."""
+        return parts(self.han.plain(CAMEL.sub(self._pieces, query)))
+
+    def _pieces(self, name: re.Match[str]) -> str:
+        return name[0] if name[0].lower() in self.words else HUMP.sub(" ", name[0])
 
 
 @lru_cache(maxsize=1)
