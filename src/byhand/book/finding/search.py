@@ -36,6 +36,9 @@ COVERED = 0.43  # the words that any of its phrases has,
 FURTHER = 0.07, 0.035, 0.0175  # and its next phrases
 WHOLE_NAME = 0.4  # how much it tells against a technique that a question has a part of its name only
 LACKING = 1.0  # what the name of a technique counts that is nothing else's
+ONLY_LACKING = 0.35  # how much more words count that only such techniques have
+LONGEST_TERM = 4  # words of such a name
+CHINESE_TERM = range(3, 8)  # its characters
 UNKNOWN = 4.0  # the weight of a word that leads nowhere
 BESIDE = 0.75  # how much words count in a formula
 SIMILAR = 1.2  # how much the likeness of a formula counts
@@ -111,10 +114,21 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
         for number, weight, *_ in next(filter(None, led), ()):
             if score != OWNER or index.is_absent(number):
                 yield number, score * weight
-    for word in ACRONYM.findall(given):
-        led = index.by_key.get(word.lower(), ())
+    for letters in _terms(index, given, said):
+        led = index.by_key.get(letters, ())
         if led and all(index.is_absent(number) for number, *_ in led):
             yield led[0][0], LACKING
+
+
+def _terms(index: Index, given: str, said: list[str]) -> Iterator[str]:
+    """Yield what may be the name of a technique in a question: words side by side, and parts of Chinese ones."""
+    yield from (word.lower() for word in ACRONYM.findall(given))
+    for size in () if FORMULA.search(given) else range(1, LONGEST_TERM + 1):
+        for at in range(len(said) - size + 1):
+            term = said[at : at + size]
+            yield "".join(term)
+    for word in filter(HAN.match, said):
+        yield from (word[at : at + size] for size in CHINESE_TERM for at in range(len(word) - size + 1))
 
 
 def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
@@ -144,7 +158,10 @@ def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, 
         likes[answer].append(important * like)
     for answer, several in likes.items():
         best = zip((BEST, *FURTHER), sorted(several, reverse=True), strict=False)
-        yield answer, sum(map(prod, best)) + COVERED * sum(covered[answer].values()) / whole
+        shares = COVERED * sum(covered[answer].values())
+        if index.is_absent(answer) and not FORMULA.search(given):
+            shares += ONLY_LACKING * sum(w for token, w in covered[answer].items() if index.is_lacking(token))
+        yield answer, sum(map(prod, best)) + shares / whole
 
 
 def _weight(index: Index, token: str) -> float:

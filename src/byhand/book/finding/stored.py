@@ -75,11 +75,19 @@ class Index:
         """The Latin words of all phrases, as a set in order."""
         return dict.fromkeys(word for row in self.rows for word in row[3].split() if word.isascii())
 
+    def answers_of(self, token: str) -> set[int]:
+        """Return the answers that a token leads to."""
+        return {self.rows[number][0] for number in self.postings.get(token, ())}
+
+    def is_lacking(self, token: str) -> bool:
+        """Return whether a Latin word leads to techniques that the model lacks, and to nothing else."""
+        return token.isascii() and len(token) > 2 and all(map(self.is_absent, self.answers_of(token)))
+
     def rarity(self, token: str) -> float:
         """Return the weight of a token: the fewer answers it leads to, the more it tells."""
         if token not in self._rarity:
             share = SINGLE if len(token) == 1 and HAN.match(token) else MEANING if token[0] == "=" else 1.0
-            answers = len({self.rows[number][0] for number in self.postings[token]})
+            answers = len(self.answers_of(token))
             self._rarity[token] = share * log((len(self.answers) + 1) / (answers + 0.5))
         return self._rarity[token]
 
