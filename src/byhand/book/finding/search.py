@@ -26,7 +26,7 @@ from byhand.book.finding.words import HAN, key
 from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
-FOUND = 0.3  # the lowest score that counts as an answer
+FOUND = 0.42  # the lowest score that counts as an answer
 SHORTEST_NAME = 3  # letters of a name among signs
 LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
