@@ -10,7 +10,8 @@ from byhand.book.finding.words import parts
 CALL = "\0"  # stands for brackets and what they hold
 NAME = re.compile(rf"(?<![\w.:])[A-Za-z_]\w*(?:{CALL}*(?:\.|::|->)[A-Za-z_]\w*)*{CALL}*", re.ASCII)
 BETWEEN = re.compile(rf"{CALL}*(?:\.|::|->)")
-ALONE = re.compile(rf"\w\w(?:\.|::|->)\w|^[A-Za-z]\.[A-Za-z]|\w_\w|[a-z][a-z][A-Z][a-z]|{CALL}")  # marks of such a name
+# marks of such a name
+ALONE = re.compile(rf"\w\w(?:\.|::|->)\w|^[A-Za-z]\.[A-Za-z]|\w_\w|[a-z][a-z][A-Z][a-z]|{CALL}")
 AMONG = re.compile(r"\w\w(?:\.|::|->|_)\w\w")
 OPERATOR = re.compile(r"[\\+@/^*<>√Σ∑∂·×÷]|\s[-=]\s|^\s*[-−][^-\w]|^\s*[-−]\w+[([\0]")
 INSIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
@@ -39,7 +40,7 @@ AROUND = (
 ABOUT = frozenset(AROUND.split())  # words around a name that ask for its counterpart
 # what a name counts: a setting alone, one that is the whole question, one in a sentence, an argument
 SETTING, WHOLE, AMONG_WORDS, KEYWORDS = 1.8, 1.75, 0.95, 0.9
-OWNER = 1.85  # what the rest of a dotted name counts, if only a technique that lacks is called so
+OWNER = 1.85  # what a part of a dotted name before its end counts, if only what the model lacks is called so
 
 
 def spellings(given: str) -> Iterator[tuple[list[str], float]]:
@@ -77,7 +78,7 @@ def spellings(given: str) -> Iterator[tuple[list[str], float]]:
 
 
 def _shortened(pieces: list[str]) -> Iterator[str]:
-    """Yield a dotted name, what it is without general names at its end, its ends, and those without a vendor's marks."""
+    """Yield a dotted name and its ends, first without general names at its end; then without a vendor's marks."""
     known = len(pieces)
     while known > 1 and pieces[known - 1] in GENERAL:
         known -= 1

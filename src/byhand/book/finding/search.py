@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
+from typing import Any
 
 from byhand.book.finding import formula
 from byhand.book.finding.current import current
@@ -111,24 +112,26 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
     for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), *told):
         keys = (key(index.han.plain(text)) for text in texts)
         led = (index.by_key.get(letters, ()) for letters in keys if not symbols or len(letters) >= SHORTEST_NAME)
-        for number, weight, *_ in next(filter(None, led), ()):
-            if score != OWNER or index.is_absent(number):
-                yield number, score * weight
-    for letters in _terms(index, given, said):
-        led = index.by_key.get(letters, ())
-        if led and all(index.is_absent(number) for number, *_ in led):
-            yield led[0][0], LACKING
+        rows = next(filter(None, led), ())
+        if score != OWNER or _all_lack(index, rows):
+            yield from ((number, score * weight) for number, weight, *_ in rows)
+    for letters in _terms(given, said):
+        rows = index.by_key.get(letters, ())
+        if rows and _all_lack(index, rows):
+            yield rows[0][0], LACKING
 
 
-def _terms(index: Index, given: str, said: list[str]) -> Iterator[str]:
+def _all_lack(index: Index, rows: Iterable[list[Any]]) -> bool:
+    return all(index.is_absent(number) for number, *_ in rows)
+
+
+def _terms(given: str, said: list[str]) -> Iterator[str]:
     """Yield what may be the name of a technique in a question: words side by side, and parts of Chinese ones."""
     yield from (word.lower() for word in ACRONYM.findall(given))
-    for size in () if FORMULA.search(given) else range(1, LONGEST_TERM + 1):
-        for at in range(len(said) - size + 1):
-            term = said[at : at + size]
-            yield "".join(term)
+    if not FORMULA.search(given):
+        yield from ("".join(said[at : at + n]) for n in range(1, LONGEST_TERM + 1) for at in range(len(said) - n + 1))
     for word in filter(HAN.match, said):
-        yield from (word[at : at + size] for size in CHINESE_TERM for at in range(len(word) - size + 1))
+        yield from (word[at : at + n] for n in CHINESE_TERM for at in range(len(word) - n + 1))
 
 
 def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
