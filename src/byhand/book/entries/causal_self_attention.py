@@ -43,7 +43,7 @@ entry = Entry(
     note_zh="词元 1 对词元 0 的分数是 1/√2，对自己的分数是 0；权重分别为 p 与 1 − p。",
     place=("attention", 1),
     asked=(
-        "F.scaled_dot_product_attention, sdpa, nn.MultiheadAttention, c_attn, self_attn, masked self-attention, "
+        "F.scaled_dot_product_attention, sdpa, nn.MultiheadAttention, self_attn, masked self-attention, "
         "attention head, how is attention computed, 自注意力怎么算, 掩码自注意力, 注意力头"
     ),
     notations=(
