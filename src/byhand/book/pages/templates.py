@@ -17,7 +17,15 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from byhand.book.pages.answers import ANSWERS, FORMATS
 from byhand.book.pages.blocks import BLOCKS
-from byhand.book.pages.blocks.markdown import in_language, link, link_definition, link_equation, link_titled, relative
+from byhand.book.pages.blocks.markdown import (
+    in_language,
+    link,
+    link_definition,
+    link_equation,
+    link_titled,
+    relative,
+    with_minus,
+)
 from byhand.book.words.language import COMMA, PAGE, SEMICOLON, Words
 from byhand.errors import ByhandError, brief
 
@@ -40,7 +48,7 @@ def rendered(template: str, page: Path, at: tuple[str, int], lang: str, **given:
         frames = [frame.lineno or 0 for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
         said = str(error) if isinstance(error, ByhandError) else f"{brief(error, 200)}. {MEND}"
         raise ByhandError(f"{file}:{above + (frames or [0])[-1]}: {said}") from None
-    return said.strip("\n")
+    return with_minus(said.strip("\n"))
 
 
 @lru_cache(None)

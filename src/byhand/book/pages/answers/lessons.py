@@ -10,7 +10,7 @@ import numpy as np
 
 from byhand.book.lessons.examples import make, numbers
 from byhand.book.lessons.examples.matrix_core import GIVEN, given_weights, loss_of
-from byhand.book.lessons.letters import letter
+from byhand.book.lessons.letters import called, letter
 from byhand.book.pages.answers.registry import ANSWERS, answer
 from byhand.book.pages.blocks.arrays import matrix_of
 from byhand.book.pictures.passes import attention_of, pass_of
@@ -19,7 +19,7 @@ from byhand.equations.mix import mix
 from byhand.equations.softmax import softmax
 from byhand.errors import ByhandError
 
-ANSWERS |= {"attention_of": attention_of}
+ANSWERS |= {"attention_of": attention_of, "letter_of": called}
 
 
 @answer

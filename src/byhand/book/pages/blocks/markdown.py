@@ -32,7 +32,16 @@ def table(head: Words, rows: Rows, lang: str) -> str:
     columns = head.said(lang).split("|")
     lines = [columns, ["---"] * len(columns), *rows]
     said = ((x.said(lang) if isinstance(x, Words) else str(x) for x in line) for line in lines)
-    return "\n".join(f"| {' | '.join(line)} |" for line in said)
+    return with_minus("\n".join(f"| {' | '.join(line)} |" for line in said))
+
+
+def with_minus(text: str) -> str:
+    """Return text whose tables have real minus signs; code and formulas in them stay."""
+
+    def said(cell: str) -> str:
+        return cell if "`" in cell else re.sub(r"(?<![\w)\]-])-(?=\d)(?!\d+e)", "−", cell)
+
+    return re.sub(r"^\|.*", lambda row: " | ".join(map(said, row[0].split(" | "))), text, flags=re.MULTILINE)
 
 
 def display(latex: str) -> str:
