@@ -10,7 +10,6 @@ import numpy as np
 
 from byhand import host
 from byhand.book.entries.contract import ByStem
-from byhand.book.finding import index
 from byhand.book.finding.flow import order
 from byhand.book.pages.answers.registry import answer
 from byhand.book.pictures.passes import pass_through
@@ -72,10 +71,3 @@ def chosen_by() -> dict[str, list[str]]:
         for name in applied(**setting) - default:
             found[name].append(written)
     return {name: flags for name, flags in found.items() if flags}
-
-
-@answer
-def kernel_of(stem: str) -> tuple[str | None, str | None]:
-    """Return the places of an equation's code and of its kernel in the loops runtime."""
-    finding = index.findings()[stem]
-    return finding.forward, finding.kernels.get("loops")
