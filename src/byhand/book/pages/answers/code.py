@@ -31,7 +31,7 @@ TITLES = {place: Words(*said) for place, said in read("definitions").items()}
 
 
 @dataclass(frozen=True)
-class Definition:
+class TitledCode:
     """A definition: its name as a page says it, and its title; or the equation that it is a half of."""
 
     name: str
@@ -41,13 +41,13 @@ class Definition:
 
 
 @answer
-def definition_of(given: str) -> Definition:
+def definition_of(given: str) -> TitledCode:
     """Return a definition that is written `engine/backward.py:walk_back`."""
     path, name = located(given)
     if path.stem in registry and path.parent.name == "equations":
-        return Definition(f"{path.stem}.{name}", Words("", ""), path.stem, name)
+        return TitledCode(f"{path.stem}.{name}", Words("", ""), path.stem, name)
     known = next((place.title for place in places() if place.code == (path, name)), None)
-    return Definition(name, known or TITLES[given])
+    return TitledCode(name, known or TITLES[given])
 
 
 @answer
