@@ -47,7 +47,7 @@ CHINESE = {
     r"各个房间": "代码地图",
 }
 STANDARD = {"批次", "重塑", "词元", "反向传播", "前向传播", "注意力头"}  # of those, what the glossary must know
-ALIASES = re.compile(r"<!-- generated: glossary -->.*?<!-- end -->", re.DOTALL)  # what readers may ask for
+ALIASES = re.compile(r"<!-- generated:\n[^>]*in terms\(\).*?<!-- end -->", re.DOTALL)  # what readers may ask for
 PAGES = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").rglob("*.md")])
 WORDS = {"Words", "Note", "table_block"}  # (English, Chinese, ...)
 
