@@ -139,4 +139,9 @@ def test_a_plot_compiles_nothing(tmp_path, trained):
 @pytest.mark.parametrize("place", PLACES)
 def test_compiled_code_needs_no_home(tmp_path, trained, place):
     folder = shutil.copytree(trained, tmp_path / "here")
-    works(folder, place, ["train", *TINY, "--runtime", "loops", "--data", "text.txt", "--out", "new"])
+    works(
+        folder,
+        place,
+        COMMANDS["doctor"],
+        ["train", *TINY, "--runtime", "loops", "--data", "text.txt", "--out", "new"],
+    )

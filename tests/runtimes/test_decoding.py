@@ -135,8 +135,8 @@ def test_sampled_text_is_the_references(runtime, settings, sampling):
     gpt, allowed = of(**settings), np.arange(37) != 3
     for mask in (allowed, None):
         more = {} if mask is None else {"allowed": mask}
-        found = texts(decoder(gpt, {"runtime": runtime}), [[7]], 80, sampling, mask)[:, 0]
-        assert found.tolist() == text(gpt, [7], 80, sampling, **more)
+        found = texts(decoder(gpt, {"runtime": runtime}), [[7]], 50, sampling, mask)[:, 0]
+        assert found.tolist() == text(gpt, [7], 50, sampling, **more)
         assert mask is None or 3 not in found
 
 
