@@ -33,17 +33,6 @@ def test_a_host_of_four_is_one_place_along_data():
     assert list(holders(("data",), EIGHT).values()) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
-def test_a_stale_picture_is_found(tmp_path, monkeypatch, capsys):
-    (tmp_path / "docs").mkdir()
-    monkeypatch.setattr(filling, "repository", lambda: tmp_path)
-    assert filling.main([]) == 0
-    assert filling.main(["--check"]) == 0
-    (tmp_path / "docs" / "images" / "who-holds-what.svg").write_text("<svg/>")
-    capsys.readouterr()
-    assert filling.main(["--check"]) == 1
-    assert capsys.readouterr().out.splitlines()[0] == "stale: docs/images/who-holds-what.svg"
-
-
 def test_the_page_is_made_without_jax():
     code = "import sys; sys.modules['jax'] = None; from byhand.book.pages.filling import filled, Path; "
     code += f"print(filled(Path({str(PAGE)!r})), end='')"

@@ -188,7 +188,7 @@ def test_places_that_the_readme_shows_are_those_of_where(name):
     assert set(re.findall(r"\b(?:src|tests)/[\w/]+\.py:\d+", text(ROOT / name))) <= known
 
 
-def test_a_stale_block_is_found(tmp_path, monkeypatch, capsys):
+def test_a_stale_block_or_picture_is_found(tmp_path, monkeypatch, capsys):
     page = tmp_path / "docs" / "relu.md"
     page.parent.mkdir()
     page.write_text("<!-- generated: formula relu -->\nwrong\n<!-- end -->\n", encoding="utf-8")
@@ -199,7 +199,10 @@ def test_a_stale_block_is_found(tmp_path, monkeypatch, capsys):
     assert said[-1] == f"Run {pages.COMMAND}."
     assert pages.main([]) == 0
     assert registry["relu"].latex in page.read_text(encoding="utf-8")
-    assert pages.main(["--check"]) == 0
+    (tmp_path / "docs" / "images" / "who-holds-what.svg").write_text("<svg/>")
+    capsys.readouterr()
+    assert pages.main(["--check"]) == 1
+    assert capsys.readouterr().out == "stale: docs/images/who-holds-what.svg\n"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def attentions(draw, causal=True):
     return chosen
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     chosen=attentions(causal=False), rows=st.integers(1, 4), steps=st.integers(1, 11), threads=st.integers(1, 3),
     seed=st.integers(0, 1000),
@@ -200,7 +200,7 @@ def assert_greedy(gpt, decoder, prompts, count):
         np.testing.assert_allclose(logits_of(decoder)[i], logits, rtol=0, atol=1e-4 * np.abs(logits).max())
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     chosen=attentions(), length=st.integers(1, 20), streams=st.integers(1, 3), threads=st.integers(1, 3),
     weights=st.sampled_from([kind.name for kind in PACKED]), seed=st.integers(0, 1000),
