@@ -82,7 +82,7 @@ class ModelConfig(Follows):
     """m: factor on rotated queries and keys; 0.1 ln f + 1 if not given."""
     """m：旋转后的查询和键乘以此数；不给则为 0.1 ln f + 1"""
     rope_window_base: float | None = field(default=None, metadata=LATER | needs("positions", "rotary"))
-    """Base of the rotary angles in the w layers of layer_pattern, which then are not scaled; rope_base if not given."""
+    """Rotary base of the w layers of layer_pattern, whose angles then are not scaled; rope_base if not given."""
     """layer_pattern 中 w 层的旋转角底数，给出时这些层的角度不缩放；不给则为 rope_base"""
     qk_norm: bool = field(default=False, metadata=LATER)
     """Normalise every query and key by RMSNorm before their dot product."""
