@@ -86,7 +86,7 @@ def confusion(labels: np.ndarray, answers: np.ndarray, names: str) -> str:
 
 
 def one_number(p: Parameters, picture: np.ndarray, label: int) -> str:
-    """Return where the right class's score for one picture comes from, and what moves one weight behind it."""
+    """Return the arithmetic of the right class's score for one picture, and of a gradient of one weight behind it."""
     trace = Trace.of(lambda: loss(p, picture[None], np.array([label])))
     value = explained(trace.answer("z", (0, label)), trace)
     busiest, gradients = int(trace.tensor("h").data.argmax()), trace.backward()

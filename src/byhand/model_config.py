@@ -64,13 +64,13 @@ class ModelConfig(Follows):
     rope_scaling: Literal["none", "linear", "llama3", "yarn"] = field(
         default="none", metadata=LATER | needs("positions", "rotary")
     )
-    """Slower turns for longer texts than those of the training. linear: of all pairs. llama3, yarn: of slow ones."""
+    """Slow the rotation for texts longer than those in training. linear: all pairs. llama3, yarn: the slow pairs."""
     """为比训练时更长的文本放慢旋转。linear：各对同样放慢。llama3、yarn：只放慢转得慢的对"""
     rope_factor: float = field(default=8.0, metadata=LATER | needs("rope_scaling", *SCALINGS))
     """f: a pair is slowed by at most this factor."""
     """f：一对数最多放慢到几分之一"""
     rope_original_len: int = field(default=8192, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
-    """Context, in tokens, before it was stretched."""
+    """Context of the original training, in tokens."""
     """拉长之前的上下文长度，以词元计"""
     rope_slow: float = field(default=1.0, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
     """Pairs with fewer turns than this in rope_original_len positions are slowed by the whole factor."""
@@ -79,25 +79,25 @@ class ModelConfig(Follows):
     """Pairs with more turns than this stay as they are; 4 with llama3, 32 with yarn if not given."""
     """转动的圈数多于此值的对不变；不给则 llama3 为 4，yarn 为 32"""
     rope_attention: float | None = field(default=None, metadata=LATER | needs("rope_scaling", "yarn"))
-    """m: factor of turned queries and keys; 0.1 ln f + 1 if not given."""
+    """m: factor on rotated queries and keys; 0.1 ln f + 1 if not given."""
     """m：旋转后的查询和键乘以此数；不给则为 0.1 ln f + 1"""
     rope_window_base: float | None = field(default=None, metadata=LATER | needs("positions", "rotary"))
-    """Base of the rotary angles in layers w of layer_pattern, which are not scaled then; rope_base if not given."""
+    """Rotary base of the w layers of layer_pattern, whose angles then are not scaled; rope_base if not given."""
     """layer_pattern 中 w 层的旋转角底数，给出时这些层的角度不缩放；不给则为 rope_base"""
     qk_norm: bool = field(default=False, metadata=LATER)
     """Normalise every query and key by RMSNorm before their dot product."""
     """点积之前先用均方根归一化处理每个查询和键"""
     qk_norm_over: Literal["head", "heads"] = field(default="head", metadata=LATER | needs("qk_norm", True))
-    """What this normalises: each head alone, or all heads of a position together."""
+    """What qk_norm normalises: each head alone, or all heads of a position together."""
     """归一化的范围：每个头单独（head），或一个位置的所有头一起（heads）"""
     attention_divisor: float | None = field(default=None, metadata=LATER)
     """Scores are divided by the root of this number; by that of the head's width D if not given."""
     """注意力分数除以此数的平方根；不给则除以头宽 D 的平方根"""
     attention_window: int | None = field(default=None, metadata=LATER)
-    """Largest number of positions that one attends to, itself included; all if not given."""
+    """Number of positions that each position attends to, itself included; all if not given."""
     """每个位置最多看多少个位置（含自己）；不给则不限"""
     layer_pattern: str = field(default="", metadata=LATER)
-    """What attention does in each layer, a letter each, repeated over the depth, such as wwwwwg. g: it sees all
+    """What attention sees in each layer: one letter per layer, repeated over the depth, such as wwwwwg. g: all
     positions. w: the last attention_window. n: all, without rotary positions. If not given, all layers are alike."""
     """各层注意力的种类，每层一个字母，按深度循环，如 wwwwwg。g：看全部位置；w：只看最近 attention_window 个；
     n：看全部位置，但不加旋转位置编码。不给则各层相同"""

@@ -33,7 +33,7 @@ def compose(
     """Apply the parts; without the optional settings, the first equation of this file.
 
     n_kv_heads              K heads of keys and values, each for H / K heads of queries
-    window                  how many positions one attends to, itself included
+    window                  number of positions that a query sees, itself included
     q_gain, k_gain, qk_eps  with an eps, `rms_norm` normalises queries and keys
     qk_over                 "heads": `heads_rms_norm` does, all heads of a position together
     rotary_settings         `rotary` turns queries and keys, with these settings

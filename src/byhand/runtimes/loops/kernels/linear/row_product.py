@@ -29,7 +29,7 @@ from byhand.runtimes.loops.program.calls import PART, PARTS
 
 F = np.float32
 NUMBERS = {name: number for number, name in enumerate(VALUES, 1)}  # of the activations; 0: none
-IN_ONE_PASS = "bias, activation and stream are applied while the row is in the first cache"
+IN_ONE_PASS = "bias, activation and stream are applied while the row is in the L1 cache"
 
 
 @compiled
@@ -176,5 +176,5 @@ for name, pattern, reason in (
 for name in GATES:
     register(Rule(
         f"linear, linear + {name}", f"{name}({linear.LINEAR}, {linear.LINEAR})", name, ("decode",), forward=gate,
-        where=alike, reason="a thread gates the columns that it has just made, while they are in the first cache",
+        where=alike, reason="a thread gates the columns that it has just made, while they are in the L1 cache",
     ))  # fmt: skip

@@ -37,5 +37,5 @@ def decode(builder: Builder, group: Group) -> None:
 register(Rule(
     name="linear + softcap", pattern="softcap(linear(x, transpose({w}) | w))", kernel="softcap", stages=("decode",),
     forward=decode,
-    reason="a thread caps the logits that it has just made, while they are in the first cache",
+    reason="a thread caps the logits that it has just made, while they are in the L1 cache",
 ))  # fmt: skip

@@ -13,7 +13,7 @@ F = np.float32
 
 @kernel(rows="rows", moves={"x": "width", "xhat": "width", "rstd": 1})
 def normalise(memory, x, xhat, rstd, eps, copy, format, rows, width):
-    """xhat = (x - mean) * rstd, and a copy for products: passes over a row that stays in the first cache."""
+    """xhat = (x - mean) * rstd, and a copy for products: passes over a row that stays in the L1 cache."""
     a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):

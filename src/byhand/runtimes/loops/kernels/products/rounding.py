@@ -30,7 +30,7 @@ def then(before: Any, number: int, kind: Operands) -> Any:
 
 
 # Rounds row `source` of x (rows, width) into row `row` of its copy, if the format is one. Kernels call it for a row
-# that they have just written, while it is in the first cache.
+# that they have just written, while it is in the L1 cache.
 copy_row = no_copy
 for format, kind in OPERANDS.items():
     copy_row = then(copy_row, number_of(format), kind)
