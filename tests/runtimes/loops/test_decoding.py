@@ -13,7 +13,7 @@ from byhand.formats.names import NATIVE, Dtype, Multiplied, Weights
 from byhand.formats.registry import FORMATS
 from byhand.generation import generate
 from byhand.layers.norm import LayerNorm
-from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, PACKED, kernel_of
+from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, PANELS, kernel_of
 from byhand.runtimes.loops.kernels.linear import packed_weights
 from byhand.runtimes.loops.run import decoding
 from byhand.runtimes.loops.run.autotune import Autotuner
@@ -96,7 +96,7 @@ def test_what_it_cannot_do_is_refused():
     ids=str,
 )
 @pytest.mark.parametrize("streams", [1, 3, 9])
-@pytest.mark.parametrize("weights", [kind.name for kind in PACKED if not kind.native])
+@pytest.mark.parametrize("weights", [kind.name for kind in PANELS if not kind.native])
 def test_narrow_weights_are_the_rounded_model(weights, settings, streams, monkeypatch):
     """Parts of words, packed in pieces, against a model whose matrices were rounded before; 33 logits, odd."""
     monkeypatch.setattr(packed_weights, "STAGED", 1 << 8)
@@ -115,7 +115,7 @@ def test_narrow_weights_are_the_rounded_model(weights, settings, streams, monkey
 
 
 def test_settings_offer_the_formats_that_kernels_compute_with():
-    assert {*get_args(Weights)} == {kind.name for kind in PACKED}
+    assert {*get_args(Weights)} == {kind.name for kind in PANELS}
     assert {*get_args(Multiplied)} - {"float32"} == {kind.name for kind in OPERANDS} == {*get_args(Dtype)} - {*NATIVE}
     with pytest.raises(ConfigError, match="reads no weights of float16"):
         LoopsDecoder(of(), weights="float16")
@@ -166,7 +166,7 @@ def test_an_interrupt_anywhere_in_a_text_spoils_no_later_one():
 
 
 @pytest.mark.parametrize("settings", [{}, {"norm_affine": True, "activation": "relu"}, BIASLESS], ids=str)
-@pytest.mark.parametrize("weights", [kind.name for kind in PACKED])
+@pytest.mark.parametrize("weights", [kind.name for kind in PANELS])
 @pytest.mark.parametrize("prompt", [[1], [1, 2], list(range(30))], ids=len)
 def test_a_text_compiles_its_kernels_in_one_round(settings, weights, prompt, monkeypatch):
     rounds, known = [], set()

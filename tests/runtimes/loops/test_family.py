@@ -25,7 +25,7 @@ from byhand.equations import (
 )
 from byhand.equations.rotary import Scaling, frequencies, magnitude
 from byhand.runtimes.loops.kernels.attention.angles import phases_of
-from byhand.runtimes.loops.kernels.formats.contract import PACKED
+from byhand.runtimes.loops.kernels.formats.contract import PANELS
 from byhand.runtimes.loops.lower.fusion import rules_of
 from byhand.runtimes.loops.run.decoding import LoopsDecoder, rounded_up
 from byhand.runtimes.loops.run.replay import run_kernel
@@ -203,7 +203,7 @@ def assert_greedy(gpt, decoder, prompts, count):
 @settings(max_examples=40)
 @given(
     chosen=attentions(), length=st.integers(1, 20), streams=st.integers(1, 3), threads=st.integers(1, 3),
-    weights=st.sampled_from([kind.name for kind in PACKED]), seed=st.integers(0, 1000),
+    weights=st.sampled_from([kind.name for kind in PANELS]), seed=st.integers(0, 1000),
 )  # fmt: skip
 def test_generation_is_the_tapes_over_three_windows(chosen, length, streams, threads, weights, seed):
     gpt, _ = two_models(seed, **chosen, seq_len=11)

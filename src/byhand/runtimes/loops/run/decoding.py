@@ -18,7 +18,7 @@ from byhand.equations.min_p import log_ratio
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
-from byhand.runtimes.loops.kernels.formats.contract import PACKED
+from byhand.runtimes.loops.kernels.formats.contract import PANELS
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.program.builder import Builder
@@ -71,7 +71,7 @@ class LoopsDecoder(Slots):
         self.threads = team_size(threads)
         self.blas = find_blas(blas)
         self.weights = FORMATS[weights]
-        if self.weights not in PACKED:
+        if self.weights not in PANELS:
             raise ConfigError(f"the loops runtime reads no weights of {weights}. Use the numpy runtime.")
         self._moves = moves
         self._inputs = {
