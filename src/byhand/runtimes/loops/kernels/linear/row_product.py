@@ -4,7 +4,7 @@ With one row, reading each weight once takes the time. So weights are packed in 
 stream, and bias, activation and residual stream are applied in the same call, to what has just been written. With
 many rows a block of panels stays in the L2 cache while all rows pass.
 
-Weights may be kept in any format that says how a panel is read (`kernels/formats/`): there are these kernels for each.
+Weights may be kept in any format that says how a panel is read (`kernels/formats/`): each has its kernel.
 """
 
 from byhand.formats.registry import Format
@@ -135,7 +135,8 @@ def forward(builder: Builder, group: Group) -> None:
         weight=packed_weight(builder, *linear.weight_of(group), inner, width), bias=linear.bias_of(builder, node),
         stream=builder.value(last.inputs[0]) if last.equation.name == "residual" else 0, out=out, rows=rows,
         inner=inner, width=width, activation=NUMBERS.get(last.equation.name, 0),
-        scratch=builder.shared_scratch(EDGE + rows * -(-inner // kind.block) * kind.left_words), part=PART, parts=PARTS,
+        scratch=builder.shared_scratch(EDGE + rows * -(-inner // kind.block) * kind.left_words),
+        part=PART, parts=PARTS,
     )  # fmt: skip
     call.label = group.rule.name
 
