@@ -9,7 +9,8 @@ Multiplied = Literal["float32", "bfloat16"]  # the inputs of products, where a r
 Weights = Literal["float32", "bfloat16", "q8_0", "q4_0"]  # of the arrays that generation reads
 Exported = Literal["float32", "float16", "bfloat16", "q8_0", "q4_0"]  # of the weights that other programs get
 SPELLED = {
-    "f32": "float32", "f16": "float16", "fp16": "float16", "bf16": "bfloat16", "f64": "float64", "int8": "q8_0", "int4": "q4_0",
+    "f32": "float32", "f16": "float16", "fp16": "float16", "bf16": "bfloat16", "f64": "float64",
+    "int8": "q8_0", "int4": "q4_0",
 }  # fmt: skip
 NATIVE = ("float32", "float64")  # NumPy computes in them
 

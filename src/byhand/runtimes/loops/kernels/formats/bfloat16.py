@@ -40,18 +40,6 @@ def put(words, source, down, count, at, lane):
     words[at + lane] = first | second << HALF
 
 
-@compiled
-def even(memory, words, x, rows, inner, scratch):
-    """Return rows of an even length: a 0 stands behind those of an odd one."""
-    if inner % 2 == 0:
-        return x, inner
-    for b in range(rows):
-        for i in range(inner):
-            memory[scratch + b * (inner + 1) + i] = memory[x + b * inner + i]
-        memory[scratch + b * (inner + 1) + inner] = np.float32(0)
-    return scratch, inner + 1
-
-
 def vectors(builder: Any, address: Any) -> list[Any]:
     """Return the first numbers of the columns, then the second ones."""
     pairs = load(builder, address, INTEGERS)
@@ -60,9 +48,7 @@ def vectors(builder: Any, address: Any) -> list[Any]:
 
 
 BFLOAT16 = FORMATS["bfloat16"]
-PANELS[BFLOAT16] = Panels(
-    block=2, words=LANES, number_at=number_at, put=put, multiply=of_vectors(vectors), left=even, left_words=2
-)
+PANELS[BFLOAT16] = Panels(block=2, words=LANES, number_at=number_at, put=put, multiply=of_vectors(vectors))
 OPERANDS[BFLOAT16] = Operands(
     matrix_of("uint16"), rounded, "gemm_bf16bf16f32_", {"amx-bf16": "AMX", "avx512bf16": "AVX512-BF16"}
 )

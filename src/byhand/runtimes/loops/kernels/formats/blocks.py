@@ -107,9 +107,7 @@ def products_of(bytes_in: Callable[..., list[Any]], zero: int) -> Callable[..., 
             for j, column in enumerate(zip(*(bytes_in(builder, word) for word in read), strict=True)):
                 for i, left in enumerate(lefts):
                     p = broadcast(builder, place(builder, left, number(k + j)), INTEGERS)
-                    totals[i] = [
-                        add_products(builder, t, q, p) for t, q in zip(totals[i], column, strict=True)
-                    ]
+                    totals[i] = [add_products(builder, t, q, p) for t, q in zip(totals[i], column, strict=True)]
         for v, right in enumerate(rights):
             scales = load(builder, place(builder, right, number(made // held * LANES)), ir.VectorType(SCALE, LANES))
             d = builder.fpext(scales, VECTOR) if scales.type != VECTOR else scales
@@ -168,7 +166,7 @@ def put_bytes(words, source, down, count, at, lane):
                 q = q if x > F(0) else -q
             word |= ((q + I(128)) & I(255)) << I(8 * i)
         words[at + j * LANES + lane] = word
-    put_scale(address_of(words) + 4 * (at + 8 * LANES), lane, d)
+    put_scale(address_of(words) + 4 * (at + 8 * LANES), lane, as_scale(d))
 
 
 @compiled
@@ -190,7 +188,7 @@ def put_nibbles(words, source, down, count, at, lane):
                 q = min(I(15), halves_up(x, scale))
             word |= q << I(i % 4 * 8 + i // 4 * 4)
         words[at + j * LANES + lane] = word
-    put_scale(address_of(words) + 4 * (at + 4 * LANES), lane, d)
+    put_scale(address_of(words) + 4 * (at + 4 * LANES), lane, as_scale(d))
 
 
 PANELS[FORMATS["q8_0"]] = Panels(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from byhand.errors import install
 from byhand.formats.registry import Format
 from byhand.runtimes.loops.kernels.vector.vector_moves import broadcast, multiply_add, number, place
@@ -17,10 +19,20 @@ from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.processor import cpu_features
 
 
-@compiled
-def in_place(memory, words, x, rows, inner, scratch):
-    """Return where the rows of x lie, and how far apart: products read them as they are."""
-    return x, inner
+def padded_to(block: int) -> Any:
+    """Make `Panels.left` of rows that are read as they are: zeros complete the last block of each."""
+
+    @compiled
+    def padded(memory, words, x, rows, inner, scratch):
+        row = (inner + block - 1) // block * block
+        if row == inner:
+            return x, inner
+        for b in range(rows):
+            for i in range(row):
+                memory[scratch + b * row + i] = memory[x + b * inner + i] if i < inner else np.float32(0)
+        return scratch, row
+
+    return padded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +46,10 @@ class Panels:
                `Format.rounded` does; `count` of them lie at `source` as float32, `down` apart, the others are 0
     multiply   (builder, sums, lefts, rights): write what adds the products of a block to `sums`, slots of vectors by
                row and panel; the rows' and the panels' numbers lie at these addresses
-    left       (memory, words, x, rows, inner, scratch) -> where rows of x lie as `multiply` reads them, and how many
-               words apart
-    left_words  32-bit words of a row that meet a block
     sums       registers that `multiply` needs for each slot
+    left       (memory, words, x, rows, inner, scratch) -> where rows of x lie as `multiply` reads them, and how many
+               words apart; None: as they are
+    left_words  32-bit words of a row that meet a block, where that is not None
     """
 
     block: int
@@ -45,9 +57,14 @@ class Panels:
     number_at: Any
     put: Any
     multiply: Callable[..., None]
-    left: Any = in_place
-    left_words: int
     sums: int = 1
+    left: Any = None
+    left_words: int = 0
+
+    def __post_init__(self) -> None:
+        if self.left is None:
+            object.__setattr__(self, "left", padded_to(self.block))
+            object.__setattr__(self, "left_words", self.block)
 
     def size(self, inner: int) -> int:
         """Return the words of a panel whose columns have so many numbers."""

@@ -26,6 +26,4 @@ def vectors(builder: Any, address: Any) -> list[Any]:
     return [load(builder, address)]
 
 
-PANELS[FLOAT32] = Panels(
-    block=1, words=LANES, number_at=number_at, put=put, multiply=of_vectors(vectors), left_words=1
-)
+PANELS[FLOAT32] = Panels(block=1, words=LANES, number_at=number_at, put=put, multiply=of_vectors(vectors))

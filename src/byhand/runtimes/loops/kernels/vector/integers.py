@@ -1,7 +1,7 @@
-"""Products of bytes, four to a lane, by the instructions that this processor has, and exact float32 arithmetic.
+"""Products of bytes, four to a lane, by the instructions that this processor has, and float32 that rounds as written.
 
-Loops are compiled with leave to reassociate; what is written here rounds as it stands, so that a quantised number has
-the same bits as with any other program.
+Loops are compiled with leave to reassociate. Behind a fence they may not, so that a quantised number has the same bits
+as with any other program.
 """
 
 from __future__ import annotations
@@ -50,42 +50,65 @@ def add_products(builder: Any, sums: Any, unsigned: Any, signed: Any) -> Any:
     return sums
 
 
+def _fenced(builder: Any, x: Any) -> Any:
+    """Return x, across which nothing is reassociated or contracted."""
+    kind = ir.FunctionType(x.type, [x.type])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.arithmetic.fence.f32"), [x])
+
+
 @instruction("float32", "float32", "float32")
 def quotient(builder, x, y):
     """Return x / y, rounded once."""
-    return builder.fdiv(x, y)
-
-
-@instruction("int32", "float32", "float32")
-def nearest_integer(builder, x, y):
-    """Return the integer nearest to the rounded product x y, ties to even; it has at most 22 bits."""
-    shift = ir.Constant(ir.FloatType(), 12582912.0)  # 1.5 2^23: behind it float32 has no fractions
-    moved = builder.fadd(builder.fmul(x, y), shift)
-    return builder.sub(builder.bitcast(moved, ir.IntType(32)), number(0x4B400000, 32))
-
-
-@instruction("int32", "float32", "float32")
-def halves_up(builder, x, y):
-    """Return the integer nearest to the rounded product x y plus 8, halves up, towards 0 below it."""
-    moved = builder.fadd(builder.fmul(x, y), ir.Constant(ir.FloatType(), 8.5))
-    return builder.fptosi(moved, ir.IntType(32))
+    return builder.fdiv(x, _fenced(builder, y))
 
 
 @instruction("float32", "float32", "float32")
 def product(builder, x, y):
     """Return x y, rounded once."""
-    return builder.fmul(x, y)
+    return _fenced(builder, builder.fmul(x, y))
+
+
+@instruction("int32", "float32", "float32")
+def nearest_integer(builder, x, y):
+    """Return the integer nearest to the rounded product x y, ties to even."""
+    if X86 and not {"avx2", "avx512f"} & {*_HAS}:  # no instruction rounds
+        shift = ir.Constant(ir.FloatType(), 12582912.0)  # 1.5 2^23: behind it float32 has no fractions
+        moved = _fenced(builder, builder.fadd(_fenced(builder, builder.fmul(x, y)), shift))
+        return builder.sub(builder.bitcast(moved, ir.IntType(32)), number(0x4B400000, 32))
+    kind = ir.FunctionType(x.type, [x.type])
+    rounded = cgutils.get_or_insert_function(builder.module, kind, "llvm.rint.f32")
+    return builder.fptosi(builder.call(rounded, [builder.fmul(x, y)]), ir.IntType(32))
+
+
+@instruction("int32", "float32", "float32")
+def halves_up(builder, x, y):
+    """Return the integer nearest to the rounded product x y plus 8, halves up, towards 0 below it."""
+    moved = builder.fadd(_fenced(builder, builder.fmul(x, y)), ir.Constant(ir.FloatType(), 8.5))
+    return builder.fptosi(moved, ir.IntType(32))
 
 
 @instruction("float32", "float32")
 def as_scale(builder, x):
-    """Return the number rounded to the type of scales."""
-    return builder.fpext(builder.fptrunc(x, SCALE), ir.FloatType()) if HALVES else x
+    """Return the float16 nearest to a number, as float32; without instructions for float16 by its bits."""
+    if HALVES:
+        return builder.fpext(builder.fptrunc(x, SCALE), ir.FloatType())
+    bits = builder.bitcast(x, ir.IntType(32))
+    size = builder.and_(bits, number(0x7FFFFFFF, 32))
+    odd = builder.and_(builder.lshr(size, number(13, 32)), number(1, 32))
+    normal = builder.and_(builder.add(builder.add(size, odd), number(0xFFF, 32)), number(0x7FFFE000, 32))
+    half = ir.Constant(ir.FloatType(), 0.5)  # its last bit is float16's smallest number
+    moved = _fenced(builder, builder.fadd(builder.bitcast(size, ir.FloatType()), half))
+    tiny = builder.bitcast(builder.fsub(moved, half), ir.IntType(32))
+    found = builder.select(builder.icmp_unsigned("<", size, number(0x38800000, 32)), tiny, normal)  # 2^-14
+    over = builder.icmp_unsigned(">", found, number(0x477FE000, 32))  # 65,504
+    infinite = builder.icmp_unsigned("<=", size, number(0x7F800000, 32))
+    found = builder.select(builder.and_(over, infinite), number(0x7F800000, 32), found)
+    return builder.bitcast(builder.or_(found, builder.xor(bits, size)), ir.FloatType())
 
 
 @instruction("void", "int64", "int64", "float32")
 def put_scale(builder, address, lane, x):
-    """Store a lane's scale in the scales at an address."""
+    """Store a lane's scale, rounded to float16 already, in the scales at an address."""
     place = builder.gep(builder.inttoptr(address, SCALE.as_pointer()), [lane])
     builder.store(builder.fptrunc(x, SCALE) if HALVES else x, place)
 
