@@ -28,7 +28,7 @@ class DataConfig:
     data: str | tuple[str, ...] = "python-stdlib"
     """Files (text, JSON lines, parquet, also compressed), folders, or patterns like "books/*.txt"; or one of - for
     standard input, python-stdlib, and shakespeare."""
-    """文件（文本、JSON Lines、parquet，可压缩）、文件夹，或 "books/*.txt" 这样的模式；也可以是 -（标准输入）、
+    """文件（文本、JSON Lines、parquet，可压缩）、文件夹，或 "books/*.txt" 这样的通配符；也可以是 -（标准输入）、
     python-stdlib 或 shakespeare"""
     chat: str | tuple[str, ...] = field(default="", metadata=LATER)
     """Instead of --data: conversations in JSON lines, such as {"messages": [{"role": "user", "content": "To be?"},

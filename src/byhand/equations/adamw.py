@@ -59,8 +59,8 @@ def terms(index, inputs, result, *, beta1, beta2, eps, weight_decay, which=0):
     """Old value, minus lr times (corrected mean over corrected root, plus decay); m' (which = 1) or v' (2) alone."""
     theta, g, m, v = (element(inputs, k, index, name) for k, name in enumerate(("theta", "g", "m", "v")))
     lr, t = number(inputs[4], "lr"), int(inputs[5])
-    new_m = total((product((number(beta1), m)), product((number(1 - beta1), g))), "m'")
-    new_v = total((product((number(beta2), v)), product((number(1 - beta2), g, g))), "v'")
+    new_m = total((product((number(beta1, "beta1"), m)), product((number(1 - beta1, "1 − beta1"), g))), "m'")
+    new_v = total((product((number(beta2, "beta2"), v)), product((number(1 - beta2, "1 − beta2"), g, g))), "v'")
     if which:
         return (new_m, new_v)[which - 1]
     m_hat = ratio(new_m, number(1 - beta1**t, "1 − beta1^t"), "mhat")

@@ -1,6 +1,6 @@
 r"""Top-p (nucleus): keep the fewest tokens, largest first, whose probabilities reach p.
 
-Equation    z'_v = z_v if the tokens ranking before v have total probability < p, else -inf; ranks as in top_k
+Equation    z'_v = z_v if the total softmax(z) of the tokens ranking before v is < p, else -inf; ranks as in top_k
 Derivative  d_z = d_z' where kept, else 0
 Shapes      logits (..., V) -> the same; the largest is always kept, p = 1 keeps all that have probability
 Units       p is a probability
@@ -44,7 +44,7 @@ def terms(index, inputs, result, *, p):
 top_p = Equation.of(
     __name__,
     title="Top-p (nucleus)",
-    latex=r"z'_v = \begin{cases} z_v & \sum_{\mathrm{rank}(u) < \mathrm{rank}(v)} p_u < p \\ "
+    latex=r"z'_v = \begin{cases} z_v & \sum_{\mathrm{rank}(u) < \mathrm{rank}(v)} \mathrm{softmax}(z)_u < p \\ "
     r"-\infty & \text{otherwise} \end{cases}",
     derivative=r"\partial z_v = \partial z'_v \cdot [v \text{ is kept}]",
     inputs=(Symbol("logits", "z", "(..., V)", "logits"),),

@@ -34,5 +34,5 @@ def agrees(expression, shown, digits=6):
         return value == number or math.isnan(value)
     if number == 0:
         return abs(value) <= 5e-7
-    place = math.floor(math.log10(abs(number))) + 1 - digits
+    place = math.floor(math.log10(min(abs(value), abs(number)) or 1)) + 1 - digits  # 0.999999 is not 1
     return abs(value - number) <= 0.50001 * 10.0**place

@@ -30,7 +30,7 @@ def test_the_cores_graphs_show_the_lessons_values_and_gradients(back, lang):
         if name in ("X", "W_Q", "W_K", "W_V"):
             assert found == numbers(given[name])
         elif name != "∂loss":
-            assert found == [decimal(value, 4) for value in arrays[name].ravel().tolist()], name
+            assert found == [decimal(value, 5) for value in arrays[name].ravel().tolist()], name
     assert len(shown) == (11 if back else 12)
     words = Counter(texts(CORE[back], lang))
     assert not Counter(n for several in shown.values() for n in several) - words

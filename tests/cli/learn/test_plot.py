@@ -58,7 +58,7 @@ def test_a_lesson_is_drawn_in_chinese(tmp_path):
     assert byhand("work", "层归一化", "--plot", "--lang", "zh", cwd=tmp_path).returncode == 0
     drawn = (tmp_path / "work-layer-norm.svg").read_text(encoding="utf-8")
     assert drawn.endswith(svg("layer-norm", TITLES["layer-norm"], "zh"))
-    assert "上游传来的梯度" in drawn
+    assert "x_norm 的梯度" in drawn
 
 
 def test_a_word_that_is_no_file_stays_what_it_was(run, tmp_path):

@@ -34,13 +34,14 @@ def test_list(capsys):
 def test_show(capsys):
     assert main(["work", "matrix-core", "--exact"]) == 0
     said = capsys.readouterr().out
-    assert "S[0,1] = (Q[0,0] × K[1,0] + Q[0,1] × K[1,1]) / √D = (1 × 1 + 0 × 0) / √2 = √2/2" in said
+    assert "S[0,0] = (Q[0,0] × K[0,0] + Q[0,1] × K[0,1]) / √D = (1 × 0 + 0 × 1) / √2 = 0" in said
+    assert "S[0,1] = (1 × 1 + 0 × 0) / √2 = √2/2" in said
     assert "equations/attention_scores.py:" in said
 
 
 def test_show_in_chinese(capsys):
     assert main(["work", "cross-entropy", "--lang", "zh"]) == 0
-    assert "导数：交叉熵" in capsys.readouterr().out
+    assert "反向：交叉熵" in capsys.readouterr().out
 
 
 def test_quiz_done_right(monkeypatch, capsys):
@@ -123,7 +124,7 @@ def test_a_quiz_begins_at_a_step_with_what_is_known_by_then(monkeypatch, capsys)
 def test_an_example_is_shown_from_a_step_on(capsys):
     assert main(["work", "gelu", "--from", "2"]) == 0
     said = capsys.readouterr().out
-    assert "\n2. Derivative: GELU" in said
+    assert "\n2. Backward: GELU" in said
     assert "\n1. " not in said
 
 

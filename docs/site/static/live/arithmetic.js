@@ -31,7 +31,7 @@ const isZeroProduct = (part) => {
 };
 
 /**
- * Leave out factors 1, and products with a factor 0.
+ * Leave out factors 1, and products with a factor 0; of a factor −1 only the sign stays.
  * @param {Part} part
  * @returns {Part}
  */
@@ -40,12 +40,14 @@ function simplified(part) {
   if (part.op === "product" && !parts.some((p) => is(p, 0))) {
     const kept = parts.filter((p) => !is(p, 1));
     parts = kept.length ? kept : parts.slice(0, 1);
-    if (parts.length > 1 && is(parts[0], -1)) {
-      const rest = simplified({ op: "product", parts: parts.slice(1), label: "", value: -part.value, cell: -1 });
+    const minus = parts.findIndex((p) => is(p, -1));
+    if (parts.length > 1 && minus >= 0) {
+      const others = parts.filter((_, k) => k !== minus);
+      const rest = simplified({ op: "product", parts: others, label: "", value: -part.value, cell: -1 });
       return { ...part, op: "negative", parts: [rest] };
     }
   } else if (part.op === "sum") {
-    const alone = !parts.some((p) => p.op === "product");
+    const alone = !part.parts.some((p) => p.op === "product");
     parts = parts.filter((p) => !((is(p, 0) && !alone) || isZeroProduct(p)));
     if (!parts.length) parts = [{ op: "", parts: [], label: "", value: 0, cell: -1 }];
   }
@@ -85,7 +87,7 @@ function write(part, top = false) {
       return [`${held(parts[0], PRODUCT)} / ${held(parts[1], POWER)}`, PRODUCT];
     case "negative": {
       const [text, by] = parts[0];
-      return [by === ATOM || (by === PRODUCT && !text.startsWith("−")) ? `−${text}` : `−(${text})`, PRODUCT];
+      return [by >= POWER || (by === PRODUCT && !text.startsWith("−")) ? `−${text}` : `−(${text})`, PRODUCT];
     }
     default: {
       const inside = parts.map(([text]) => text).join(", ");

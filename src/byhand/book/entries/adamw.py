@@ -41,10 +41,9 @@ entry = Entry(
         "lr": "1/10",
     },
     note=(
-        "m is 0.1 g and v is 0.01 g^2; the corrections cancel both factors, so each weight moves by lr plus its "
-        "decay."
+        "m is 0.1 g and v is 0.01 g²; the corrections cancel both factors, so each weight moves by lr plus its decay."
     ),
-    note_zh="m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重的改变量是 lr 加上权重衰减。",
+    note_zh="m = 0.1 g，v = 0.01 g²；偏差修正恰好抵消这两个系数，所以每个权重的改变量是学习率加上权重衰减。",
     goal=Words(
         "Move each weight against its gradient.",
         "让每个权重沿梯度的反方向更新。",

@@ -40,14 +40,14 @@ entry = Entry(
         "让模型知道每个词元所在的位置。",
     ),
     why=Words(
-        "Without positions, the same token has the same vector everywhere. Adding keeps the width C, so no later "
-        "layer has to change.",
-        "不加位置，同一个词元在任何位置的向量都相同。用加法可以保持宽度 C，后面的层不必改动。",
+        "Without positions, the same token has the same vector everywhere. Adding, rather than appending, keeps the "
+        "width C.",
+        "不加位置，同一个词元在任何位置的向量都相同。用加法而不是拼接，宽度 C 不变。",
     ),
     why_back=Words(
-        "A sum passes the derivative unchanged to both terms. The whole batch shares a position's row, so the row's "
-        "derivative is a sum over the batch.",
-        "加法把导数原样传给两个加数。整个批次共用同一行位置向量，所以这一行的导数要对批次求和。",
+        "A sum passes the gradient unchanged to both terms. The whole batch shares a position's row, so the row's "
+        "gradient is a sum over the batch.",
+        "加法把梯度原样传给两个加数。整个批次共用同一行位置向量，所以这一行的梯度要对批次求和。",
     ),
     on_paper=(r"X_t = E_t + W_{pe}[t]", r"\partial E = \partial X, \quad \partial W_{pe}[t] = \partial X_t"),
     place=("tokens", 2),

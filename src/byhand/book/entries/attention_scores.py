@@ -51,7 +51,7 @@ entry = Entry(
     why_back=Words(
         "Q[t] contributes to S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D: two matrix "
         "products, both divided by √D.",
-        "Q[t] 以系数 K[s] / √D 影响 S[t,s]，K[s] 以系数 Q[t] / √D 影响 S[t,s]：两个导数都是矩阵乘法，都除以 √D。",
+        "Q[t] 以系数 K[s] / √D 影响 S[t,s]，K[s] 以系数 Q[t] / √D 影响 S[t,s]：两个梯度都是矩阵乘法，都除以 √D。",
     ),
     on_the_way=dot_products,
     place=("attention", 5),

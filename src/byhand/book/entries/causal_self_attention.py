@@ -39,11 +39,11 @@ entry = Entry(
         "w_proj": [[P, 0], [1, 0]],
         "b_proj": [1, 0],
     },
-    note="The score of token 1 is 1/sqrt(2) for token 0 and 0 for itself; its weights are P and 1 - P.",
-    note_zh="词元 1 对词元 0 的分数是 1/sqrt(2)，对自己的分数是 0；权重分别为 P 与 1 - P。",
+    note="The score of token 1 is 1/√2 for token 0 and 0 for itself; its weights are p and 1 − p.",
+    note_zh="词元 1 对词元 0 的分数是 1/√2，对自己的分数是 0；权重分别为 p 与 1 − p。",
     place=("attention", 1),
     asked=(
-        "F.scaled_dot_product_attention, sdpa, nn.MultiheadAttention, c_attn, self_attn, masked self-attention, "
+        "F.scaled_dot_product_attention, sdpa, nn.MultiheadAttention, self_attn, masked self-attention, "
         "attention head, how is attention computed, 自注意力怎么算, 掩码自注意力, 注意力头"
     ),
     notations=(

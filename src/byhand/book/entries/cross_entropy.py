@@ -40,20 +40,20 @@ entry = Entry(
     note="The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
     note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
     goal=Words(
-        "Measure how badly the model predicted the token that actually follows.",
-        "衡量模型对实际出现的下一个词元预测得有多差。",
+        "Measure how badly the model predicted the right token.",
+        "衡量模型对正确的词元预测得有多差。",
     ),
     why=Words(
-        "−ln p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. The mean makes "
-        "batches of different sizes comparable.",
-        "p = 1 时 −ln p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取平均后，不同大小的批次"
-        "可以比较。",
+        "−ln p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. Being a mean, the "
+        "loss does not grow with the number of predictions.",
+        "p = 1 时 −ln p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取了平均，损失就不随预测的个数"
+        "增大。",
     ),
     why_back=Words(
-        "Every logit raises the loss at the rate of its own probability. The target's logit also lowers it at the "
-        "rate 1. Together this is prediction minus target; the mean divides it by N.",
-        "任何一个 logit 增大一点，损失就增大“它的概率”那么多倍；目标的 logit 还会使损失减小 1 倍。合起来就是"
-        "预测减目标，取平均时再除以 N。",
+        "A nudge of any logit raises the loss by the nudge times its probability; for the target's logit, subtract "
+        "the nudge itself. Together this is prediction minus target; the mean divides it by N.",
+        "任何一个 logit 增大一点点，损失的增量是这一点点乘以它的概率；若它是目标的 logit，还要再减去这一点点。"
+        "合起来就是预测减目标，取平均时再除以 N。",
     ),
     on_paper=(
         r"L = \frac{1}{N} \sum_n -\ln p_{n,y_n}, \quad p_{n,v} = \frac{e^{z_{n,v}}}{\sum_u e^{z_{n,u}}}",

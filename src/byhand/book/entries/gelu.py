@@ -22,21 +22,21 @@ entry = Entry(
     result=[f"-(1-{T})/2", 0, f"(1+{T})/2"],
     d_result=[1, 1, 1],
     gradients={"x": [f"(1-{T})/2-{SLOPE}", "1/2", f"(1+{T})/2+{SLOPE}"]},
-    note="The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
-    note_zh="1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
+    note="The gates of 1 and −1 add up to 1: GELU(1) + GELU(−1) = tanh u.",
+    note_zh="1 与 −1 两处，门的值之和为 1，所以 GELU(1) + GELU(−1) = tanh u。",
     goal=Words(
-        "Keep large positive numbers and suppress negative ones.",
-        "保留较大的正数，抑制负数。",
+        "Leave large positive numbers almost as they are and press negative ones close to 0.",
+        "较大的正数几乎不变，负数压到接近 0。",
     ),
     why=Words(
-        "Two linear layers in a row amount to a single one (a row times A, times B, is the row times the one matrix "
-        "A B). A non-linearity between them lets the MLP compute what no single matrix can.",
-        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 A 再乘 B，等于乘一个矩阵 A B）。中间加入非线性，"
-        "前馈网络才能算出单个矩阵算不出的东西。",
+        "Two linear layers in a row amount to a single one (a row times U, times W, is the row times the one matrix "
+        "U W). A non-linearity between them computes what no single matrix can.",
+        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 U 再乘 W，等于乘一个矩阵 U W）。中间加入非线性，"
+        "才能算出单个矩阵算不出的东西。",
     ),
     why_back=Words(
-        "Each number affects its own result only, so its derivative is ∂y times the slope at x.",
-        "每个数只影响它自己的结果，所以导数就是 ∂y 乘以 x 处的斜率。",
+        "Each number affects its own result only, so its gradient is ∂y times the rate of GELU at x.",
+        "每个数只影响它自己的结果，所以梯度就是 ∂y 乘以 GELU 在 x 处的变化率。",
     ),
     saved=("", r"\tanh u"),
     place=("activation", 1),

@@ -42,7 +42,7 @@ entry = Entry(
         "x": Words(
             "x[t,i] is multiplied by W[i,j] in every result j of its row, so ∂x[t,i] adds up ∂y[t,j] × W[i,j] "
             "over j.",
-            "x[t,i] 在所在行的每个结果 j 中都与 W[i,j] 相乘，所以 ∂x[t,i] 是 ∂y[t,j] × W[i,j] 对 j 求和。",
+            "x[t,i] 参与第 t 行的每个结果 j，每次都乘以 W[i,j]，所以 ∂x[t,i] 是 ∂y[t,j] × W[i,j] 对 j 求和。",
         ),
         "weight": Words(
             "Every row t uses the same W[i,j], times x[t,i], so ∂W[i,j] adds up x[t,i] × ∂y[t,j] over the rows.",
@@ -66,6 +66,11 @@ entry = Entry(
             "b[j] is added once in y[j], so ∂b[j] = ∂y[j].", "b[j] 在 y[j] 中加了一次，所以 ∂b[j] = ∂y[j]。"
         ),
     },
+    on_paper=(
+        "y = x W + b",
+        r"\partial x = \partial y\, W^{\top}, \quad \partial W = x^{\top} \partial y, \quad "
+        r"\partial b = \sum_t \partial y_t",
+    ),
     without=((" + b", ""),),
     place=("stream", 3),
     asked=(

@@ -33,10 +33,10 @@ entry = Entry(
         "两个矩阵相乘：A 的每一行与 B 的每一列做点积。",
     ),
     why=Words(
-        "Y[m,n] measures how well row m of A matches column n of B. The inner lengths must be equal; the sum runs "
-        "over them, so they do not appear in the result.",
-        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列的匹配程度。内侧的两个长度必须相等；求和沿这一维进行，"
-        "所以它不出现在结果中。",
+        "Y[m,n] measures how well row m of A matches column n of B. The rows of A must be as long as the columns of "
+        "B; the sum runs along both, so this length does not appear in the result.",
+        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列的匹配程度。A 的一行与 B 的一列必须一样长；求和沿着这一长度"
+        "进行，所以它不出现在结果中。",
     ),
     why_back_of={
         "a": Words(

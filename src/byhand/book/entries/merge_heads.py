@@ -25,8 +25,8 @@ entry = Entry(
         "数值不变，只是下标变了：下一层为每个词元读取一行，共 C 列。",
     ),
     why_back=Words(
-        "The numbers were only rearranged, so their derivatives are rearranged back.",
-        "前向只改变了数的位置，所以反向把导数放回原来的位置。",
+        "The numbers were only rearranged, so their gradients are put back in their old places.",
+        "前向只挪动了位置，反向就把梯度挪回去。",
     ),
     on_paper=(r"Y_{t,hD+d} = X^{(h)}_{t,d}", r"\partial X^{(h)}_{t,d} = \partial Y_{t,hD+d}"),
     one_head=(r"Y = X", r"\partial X = \partial Y"),

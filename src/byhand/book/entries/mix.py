@@ -32,9 +32,9 @@ entry = Entry(
         "每个词元按权重收集各词元的值。分数只决定取多少；到了这一步，内容本身才从一个词元传到另一个词元。",
     ),
     why_back=Words(
-        "V[s] contributes to Y[t] with the factor P[t,s], and P[t,s] with the factor V[s]: two matrix products "
+        "Y[t] holds P[t,s] × V[s]: the gradient of P is ∂Y times V, that of V is P times ∂Y, two matrix products "
         "again.",
-        "V[s] 乘以 P[t,s] 进入 Y[t]，所以一个的梯度乘以另一个：两个导数都是矩阵乘法。",
+        "Y[t] 里有 P[t,s] × V[s]：P 的梯度是 ∂Y 乘以 V，V 的梯度是 P 乘以 ∂Y，两者都是矩阵乘法。",
     ),
     place=("attention", 9),
     asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",

@@ -20,10 +20,10 @@ entry = Entry(
         "保留正数，负数置 0。",
     ),
     why=Words(
-        "Two linear layers in a row amount to a single one (a row times A, times B, is the row times the one matrix "
-        "A B). A non-linearity between them lets the MLP compute what no single matrix can.",
-        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 A 再乘 B，等于乘一个矩阵 A B）。中间加入非线性，"
-        "前馈网络才能算出单个矩阵算不出的东西。",
+        "Two linear layers in a row amount to a single one (a row times U, times W, is the row times the one matrix "
+        "U W). A non-linearity between them computes what no single matrix can.",
+        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 U 再乘 W，等于乘一个矩阵 U W）。中间加入非线性，"
+        "才能算出单个矩阵算不出的东西。",
     ),
     why_back=Words(
         "The slope is 1 for positive numbers and 0 for negative ones: a number that was set to 0 passes no "

@@ -21,8 +21,8 @@ entry = Entry(
     result=["-log(3)/4", 0, "3*log(3)/4"],
     d_result=[1, 1, 1],
     gradients={"x": ["1/4-3*log(3)/16", "1/2", "3/4+3*log(3)/16"]},
-    note="The gates of log 3 and -log 3 add up to 1, and so do the slopes.",
-    note_zh="在 log 3 与 -log 3 两处，门的值之和为 1，斜率之和也一样。",
+    note="The gates of ln 3 and −ln 3 add up to 1, and so do the rates.",
+    note_zh="在 ln 3 与 −ln 3 两处，门的值之和为 1，变化率之和也一样。",
     goal=Words(
         "Keep large positive numbers and suppress negative ones.",
         "保留较大的正数，抑制负数。",

@@ -28,12 +28,13 @@ entry = Entry(
         "把投影结果切成查询、键与值，再各自切成多个头。",
     ),
     why=Words(
-        "No number changes, only its index: the columns of each head now stand together.",
-        "数值不变，只是下标变了：同一个头的各列现在排在一起。",
+        "No number changes, only its index: the columns of each head stand together. With one head all stays as it "
+        "is.",
+        "数值不变，只是下标变了：同一个头的各列排在一起；只有一个头时，排列也不变。",
     ),
     why_back=Words(
-        "The numbers were only rearranged, so their derivatives are rearranged back.",
-        "前向只改变了数的位置，所以反向把导数放回原来的位置。",
+        "The numbers were only rearranged, so their gradients are put back in their old places.",
+        "前向只挪动了位置，反向就把梯度挪回去。",
     ),
     on_paper=(
         r"Q^{(h)}_{t,d} = X_{t,hD+d}, \quad K^{(h)}_{t,d} = X_{t,C+hD+d}, \quad V^{(h)}_{t,d} = X_{t,2C+hD+d}",

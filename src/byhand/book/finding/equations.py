@@ -77,6 +77,7 @@ def _equation(equation: Equation | Composite, entry: Entry, term: Words | None) 
 def _symbol(symbols: tuple[Symbol, ...], zh: str) -> SymbolRow:
     """Return the row of an input, or of all results, each of which has the shape of the first."""
     first, shape = symbols[0], symbols[0].shape
-    each = Words(f"{shape} each", f"各为 {shape}") if len(symbols) > 1 else Words(shape, shape)
+    zh_shape = shape.replace(" or ", " 或 ")
+    each = Words(f"{shape} each", f"各为 {zh_shape}") if len(symbols) > 1 else Words(shape, zh_shape)
     names, letters = (", ".join(getattr(s, part) for s in symbols) for part in ("name", "latex"))
     return SymbolRow(names, letters, each, Words(first.meaning, zh))

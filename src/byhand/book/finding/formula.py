@@ -52,6 +52,9 @@ OTHER_LETTERS = 0.6  # how much the structure counts without the letters
 
 def tokens(text: str) -> list[str]:
     """Return the names, operators and numbers of a formula."""
+    text = re.sub(r"<-|:=", " = ", text)
+    text = re.sub(r"\\mathrel\s*\{([+-])\}\s*=", r"\1=", text)
+    text = re.sub(r"([\w.\\{}\[\]]+)\s*([+\-])=", r"\1 = \1 \2", text)  # x += y
     text = re.sub(r"(?:σ|\\sigma)\s*(?=\(|\\left)", " sigmoid ", text)
     for sign, word in _SIGNS.items():
         text = text.replace(sign, word)

@@ -1,8 +1,8 @@
 """Search: from a reader's words, formula or name to the answers, best first.
 
-An answer is as good as the best phrase that leads to it: what share of the question's words it has, and the question
-of its words, each word weighed by how few answers it leads to; and a little for each word that any other phrase of
-the answer has. A formula is compared with the formulas of equations and places.
+An answer is as good as the phrases that lead to it: what share of the question's words the best one has, and the
+question of its words, each word weighed by how few answers it leads to; what share all of them together have; and a
+little for the next best. A formula is compared with the formulas of equations and places.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import prod
+from typing import Any
 
 from byhand.book.finding import formula
 from byhand.book.finding.current import current
 from byhand.book.finding.finding import Finding
-from byhand.book.finding.names import spellings
+from byhand.book.finding.names import ASSIGNED, OWNER, spellings
 from byhand.book.finding.shapes import by_shapes
 from byhand.book.finding.spelling import spelt
 from byhand.book.finding.stored import Index
@@ -25,13 +27,19 @@ from byhand.book.finding.words import HAN, key
 from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
-FOUND = 0.3  # the lowest score that counts as an answer
+FOUND = 0.42  # the lowest score that counts as an answer
+SHORTEST_NAME = 3  # letters of a name among signs
 LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
 OF_THE_QUESTION = 0.55  # the share of a phrase's score that the question's words decide; the phrase's decide the rest
-COVERED = 0.2  # how much the words count that other phrases of an answer have
+BEST = 0.72  # how much the best phrase of an answer counts,
+COVERED = 0.43  # the words that any of its phrases has,
+FURTHER = 0.07, 0.035, 0.0175  # and its next phrases
 WHOLE_NAME = 0.4  # how much it tells against a technique that a question has a part of its name only
 LACKING = 1.0  # what the name of a technique counts that is nothing else's
+ONLY_LACKING = 0.35  # how much more words count that only such techniques have
+LONGEST_TERM = 4  # words of such a name
+CHINESE_TERM = range(3, 8)  # its characters
 UNKNOWN = 4.0  # the weight of a word that leads nowhere
 BESIDE = 0.75  # how much words count in a formula
 SIMILAR = 1.2  # how much the likeness of a formula counts
@@ -98,15 +106,32 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
     """A name, a title, a question to the letter."""
     if given in index.names:
         yield index.names[given], 3.0
-    rest = "" if FORMULA.search(given) else ASPECT.sub("", " ".join(said))  # shape of X: what is told about X
-    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), (["".join(said)], 1.8), ([rest], 1.7)):
-        led = (index.by_key.get(key(index.han.plain(text)), ()) for text in texts)
-        for number, weight, *_ in next(filter(None, led), ()):
-            yield number, score * weight
-    for word in ACRONYM.findall(given):
-        led = index.by_key.get(word.lower(), ())
-        if led and all(index.is_absent(number) for number, *_ in led):
-            yield led[0][0], LACKING
+    symbols = FORMULA.search(given)  # whose letters alone are not its name: a @ b, x + a
+    words = " ".join(said)
+    told = () if symbols else (([words], 1.8), ([ASPECT.sub("", words)], 1.7))  # shape of X: what is told about X
+    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), *told):
+        keys = (key(index.han.plain(text)) for text in texts)
+        led = (index.by_key.get(letters, ()) for letters in keys if not symbols or len(letters) >= SHORTEST_NAME)
+        rows = next(filter(None, led), ())
+        if score != OWNER or _all_lack(index, rows):
+            yield from ((number, score * weight) for number, weight, *_ in rows)
+    for letters in _terms(given, said):
+        rows = index.by_key.get(letters, ())
+        if rows and _all_lack(index, rows):
+            yield rows[0][0], LACKING
+
+
+def _all_lack(index: Index, rows: Iterable[list[Any]]) -> bool:
+    return all(index.is_absent(number) for number, *_ in rows)
+
+
+def _terms(given: str, said: list[str]) -> Iterator[str]:
+    """Yield what may be the name of a technique in a question: words side by side, and parts of Chinese ones."""
+    yield from (word.lower() for word in ACRONYM.findall(given))
+    if not FORMULA.search(given):
+        yield from ("".join(said[at : at + n]) for n in range(1, LONGEST_TERM + 1) for at in range(len(said) - n + 1))
+    for word in filter(HAN.match, said):
+        yield from (word[at : at + n] for n in CHINESE_TERM for at in range(len(word) - n + 1))
 
 
 def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
@@ -126,13 +151,20 @@ def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, 
             more[number] += weight - index.rarity(token)
             answer, important, *_ = index.rows[number]
             covered[answer][token] = max(covered[answer].get(token, 0.0), weight * important)
+    likes: dict[int, list[float]] = defaultdict(list)
     for number, shared in common.items():
         answer, important, *_ = index.rows[number]
         own = index.mass(number) + more[number]
         like = shared / (OF_THE_QUESTION * whole + (1 - OF_THE_QUESTION) * own)
         if index.is_absent(answer):
             like *= (shared / own) ** WHOLE_NAME
-        yield answer, important * like + COVERED * sum(covered[answer].values()) / whole
+        likes[answer].append(important * like)
+    for answer, several in likes.items():
+        best = zip((BEST, *FURTHER), sorted(several, reverse=True), strict=False)
+        shares = COVERED * sum(covered[answer].values())
+        if index.is_absent(answer) and not FORMULA.search(given):
+            shares += ONLY_LACKING * sum(w for token, w in covered[answer].items() if index.is_lacking(token))
+        yield answer, sum(map(prod, best)) + shares / whole
 
 
 def _weight(index: Index, token: str) -> float:
@@ -144,7 +176,7 @@ def _weight(index: Index, token: str) -> float:
 def _by_formula(index: Index, query: str) -> Iterator[tuple[int, float]]:
     query = index.han.wide(query)
     asked = formula.tokens(query)
-    if not asked:
+    if not asked or ASSIGNED.fullmatch(query):
         return
     if FORMULA.search(query) or PRODUCT.fullmatch(query):
         compact = formula.compact(query)

@@ -39,6 +39,8 @@ def _known(index: Index, word: str) -> list[str]:
         if word[:at] in index.words and word[at:] in index.words:
             return [word[:at], word[at:]]
     near = nearest(word, index.words, 1 if len(word) < SHORTEST_OF_TWO else 2)
+    if len(word) == SHORTEST > len(near):  # mmap is not map
+        near = ""
     return [near or word]
 
 

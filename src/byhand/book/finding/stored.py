@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -15,8 +16,10 @@ from byhand.book.finding.words import HAN, Han, of_word, parts, stem
 from byhand.book.words.language import Words
 
 INDEX = Path(__file__).with_name("index.json")
-MEANING = 0.6  # the weight of a meaning that several words have
+MEANING = 0.7  # the weight of a meaning that several words have
 LONGEST = 5  # characters of a Chinese word that has synonyms
+CAMEL = re.compile(r"[A-Za-z\d]*[a-z\d][A-Z][A-Za-z\d]*")
+HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 SINGLE = 0.3  # the weight of one Chinese character, where that of a pair is 1
 
 
@@ -72,11 +75,19 @@ class Index:
         """The Latin words of all phrases, as a set in order."""
         return dict.fromkeys(word for row in self.rows for word in row[3].split() if word.isascii())
 
+    def answers_of(self, token: str) -> set[int]:
+        """Return the answers that a token leads to."""
+        return {self.rows[number][0] for number in self.postings.get(token, ())}
+
+    def is_lacking(self, token: str) -> bool:
+        """Return whether a Latin word leads to techniques that the model lacks, and to nothing else."""
+        return token.isascii() and len(token) > 2 and all(map(self.is_absent, self.answers_of(token)))
+
     def rarity(self, token: str) -> float:
         """Return the weight of a token: the fewer answers it leads to, the more it tells."""
         if token not in self._rarity:
             share = SINGLE if len(token) == 1 and HAN.match(token) else MEANING if token[0] == "=" else 1.0
-            answers = len({self.rows[number][0] for number in self.postings[token]})
+            answers = len(self.answers_of(token))
             self._rarity[token] = share * log((len(self.answers) + 1) / (answers + 0.5))
         return self._rarity[token]
 
@@ -115,8 +126,11 @@ class Index:
         return [self.synonyms[piece] for piece in pieces if piece in self.synonyms]
 
     def said(self, query: str) -> list[str]:
-        """Return the words of a question that tell something."""
-        return parts(self.han.plain(query))
+        """Return the words of a question that tell something; unknown names in their pieces: Switch, Config."""
+        return parts(self.han.plain(CAMEL.sub(self._pieces, query)))
+
+    def _pieces(self, name: re.Match[str]) -> str:
+        return name[0] if name[0].lower() in self.words else HUMP.sub(" ", name[0])
 
 
 @lru_cache(maxsize=1)

@@ -23,13 +23,14 @@ IN_QUESTIONS = (
     "like let lets during before after particular possible help able want wants trying try sure there's im ive id "
     "youre theres still ever every each own very too while because since though see know make makes made take "
     "takes look looks difference between actual simply basically currently someone something anything everything "
-    "else say said using used use uses work works working done doing happen happens here exactly actually really"
+    "else say said support supports supported needed using used use uses work works working done doing happen "
+    "happens here exactly actually really"
 )
 STOP = frozenset(IN_QUESTIONS.split())
 FILLER = re.compile(
     "为什么|为何|为啥|什么是|是什么|是啥|怎么办|怎么算|怎么做|怎么样?|怎样|如何|请问|在哪里|在哪儿|哪里|在哪|哪儿|多少|"
     "有什么用|有什么|什么|作用|需要|可以|能不能|能否|一下|一个|是不是|有没有|代码|实现|公式|推导|计算|意思|到底|究竟|应该|"
-    "我们|我|想|要|是|的|了|吗|呢|吧|把|被|与|和|及|在|用|这个|这|那个|那|哪个|哪些|里面|请|对于|知道|时候|的话|怎|吧|啊|呀|嘛|能|让"
+    "支持|支不支持|我们|我|想|要|是|的|了|吗|呢|吧|把|被|与|和|及|在|用|这个|这|那个|那|哪个|哪些|里面|请|对于|知道|时候|的话|怎|吧|啊|呀|嘛|能|让"
 )  # Chinese question words, general words, particles
 ENDINGS = re.compile(
     r"(?:ization|isation|izing|ising|ized|ised|izes|ises|ize|ise|izer|iser|ations?|ators?|ated?|ating|"

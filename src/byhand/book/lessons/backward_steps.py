@@ -88,7 +88,7 @@ class _ApplicationBack:
         made, read, why = tuple(self.made.values()), self._read(), self._why()
         known, wanted = (list(dict.fromkeys(array.label for array in arrays)) for arrays in (self.known, made))
         return Step(
-            Words(f"Derivative: {self.finding.title.en}", f"导数：{self.finding.title.zh}"),
+            Words(f"Backward: {self.finding.title.en}", f"反向：{self.finding.title.zh}"),
             said(self.latex, (*self.known, *read)),
             str(self.finding.derivative),
             () if self.equation.moves else tuple(n for slot in self.made for n in self._numbers(slot)),
@@ -97,9 +97,8 @@ class _ApplicationBack:
             stem=self.finding.name,
             is_derivative=True,
             goal=Words(
-                f"From {', '.join(known)} to {', '.join(wanted)}: how much the loss changes with each of these "
-                "numbers.",
-                f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即所求的数每变化一点，损失变化多少倍。",
+                f"Find {' and '.join(filter(None, (', '.join(wanted[:-1]), wanted[-1])))} from {', '.join(known)}.",
+                f"由 {'、'.join(known)} 求 {'、'.join(wanted)}。",
             ),
             why=self.formula.in_words(why),
             reason=why,
@@ -168,7 +167,7 @@ class _ApplicationBack:
                 term = _slopes_first(term) if in_front else term
                 yield from working.defined(term, index, seen, {})
                 named = place(array.label, index, shape)
-                yield working.number(named, term, index, value, form(d[index]), wrong, False), term, index
+                yield working.number(named, term, index, value, form(d[index]), wrong), term, index
 
         return with_one_whole(parts(), working)
 
@@ -210,7 +209,9 @@ def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
         letters = " + ".join(place(array.label, index, data.shape) for array in shares)
         value, named = float(data[index]), place(result.label, index, data.shape)
         expression, digits = arithmetic.written(term, leaf_text(parts), value)
-        numbers.append(Number(named, expression, value, form(data[index]), (slip,), letters, digits=digits))
+        numbers.append(
+            Number(named, expression, value, form(data[index]), (slip,), letters, whole=not numbers, digits=digits)
+        )
     return [
         Step(
             Words(f"The gradients of {of} add up", f"{of} 的各路梯度相加"),

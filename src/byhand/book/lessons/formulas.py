@@ -36,6 +36,7 @@ class StepFormula:
         self.symbols = [symbol.latex for symbol in equation.inputs]
         pairs = (*zip(equation.results, results, strict=False), *zip(equation.inputs, inputs, strict=False))
         self.letters = {symbol.latex: array.letter for symbol, array in pairs} | dict(settings or {})
+        self._result = results[0].letter
         axes = [array.data.ndim for array in (*inputs, *results)]
         self._has_rows = max(axes, default=0) > 1 or "_{n," in finding.latex
         self._is_scaled = 0 in axes[: len(inputs)]
@@ -74,6 +75,8 @@ class StepFormula:
         alone = (pair for pair in self.entry.without if self._lacks_some and re.fullmatch(r"\w|\\hat\{\w\}", pair[0]))
         letters = {**self.letters, **{given: self.written(instead) for given, instead in alone}}
         spelled = {label(symbol): label(letter) for symbol, letter in letters.items()}
+        if "∂p" in label_of_part:  # all kinds of softmax share these terms
+            spelled["p"] = label(self._result)
         label_of_part = IN_ARITHMETIC.get(label_of_part, label_of_part)
         if label_of_part == "mean":
             return MEAN.get(self.entry.stem, label_of_part)

@@ -194,7 +194,7 @@ def _numbers(
             yield from working.defined(answer.term, index, seen, entry.part_mistakes)
             wrong = mistakes(entry.mistakes, answer.term, Asked(index, floats(answer.arrays), application.static))
             label = place(result.label, index, tensor.shape)
-            number = working.number(label, answer.term, index, answer.value, form(tensor.data[index]), wrong, False)
+            number = working.number(label, answer.term, index, answer.value, form(tensor.data[index]), wrong)
             yield number, answer.term, index
 
     return with_one_whole(parts(), working)

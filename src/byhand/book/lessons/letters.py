@@ -75,9 +75,10 @@ LETTERS = PARAMETERS | {
     "τ": r"\tau",
 }
 MADE_BY = {("add_positional", "x"): "X"}  # an x elsewhere is the letter x
-IN_ARITHMETIC = {"wd": "λ", "eps": "ε", "lr": "α", "beta1": "β_1", "beta2": "β_2", "var": "σ²"} | {
-    "m'": "m_t", "v'": "v_t", "mhat": "m̂_t", "vhat": "v̂_t", "xhat": "x̂",
-    "1 − beta1^t": "1 − β_1ᵗ", "1 − beta2^t": "1 − β_2ᵗ",
+IN_ARITHMETIC = {
+    "wd": "λ", "eps": "ε", "lr": "α", "beta1": "β_1", "beta2": "β_2", "var": "σ²", "k": "√(2/π)", "tanh": "tanh u",
+    "tau": "τ", "m'": "m_t", "v'": "v_t", "mhat": "m̂_t", "vhat": "v̂_t", "xhat": "x̂",
+    "1 − beta1": "1 − β_1", "1 − beta2": "1 − β_2", "1 − beta1^t": "1 − β_1ᵗ", "1 − beta2^t": "1 − β_2ᵗ",
 }  # as the formula has them  # fmt: skip
 MEAN = {"layer_norm": "μ"}  # elsewhere a mean is in words
 

@@ -10,7 +10,7 @@ from byhand.book.words.language import Said, Words, say
 
 GIVEN = Words("Given", "已知")
 GOAL, WHY = Words("Goal: ", "目的："), Words("Why: ", "原因：")
-LONGEST_LETTERS = 80  # characters of arithmetic in letters; longer is no help
+LONGEST_LETTERS = 130  # characters of arithmetic in letters; longer is no help
 
 
 def text(lesson: Lesson, lang: str = "en", first: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""Numbers of a step from their terms: in letters, in numbers that give what is printed, and one of them whole."""
+"""Numbers of a step from their terms: in numbers that give what is printed, the first of each kind in letters too."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from byhand.book.lessons.lesson import Number, form, leaf_text, term_value
 from byhand.book.lessons.naming import place
 from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Asked, Mistake, Slips, mistakes
-from byhand.engine.terms import Index, Term, addends, labelled, leaves
+from byhand.engine.terms import Index, Term, labelled, leaves
 
 TINY = 1e-4  # a smaller number hardly shows its arithmetic
+SMALL = 4  # numbers of a result that are all written out in full
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,19 @@ class Working:
     formula: StepFormula
 
     def number(
-        self, label: str, term: Term, index: Index, value: float, exact: str, wrong: Iterable[Mistake], whole: bool
+        self,
+        label: str,
+        term: Term,
+        index: Index,
+        value: float,
+        exact: str,
+        wrong: Iterable[Mistake],
+        *,
+        whole: bool = False,
+        full: bool = False,
     ) -> Number:
-        """Return a number with its arithmetic; `whole` keeps the 1s and 0s that were read."""
-        simple, leaf = arithmetic.simplified(term, whole), leaf_text(self.data)
+        """Return a number with its arithmetic; `full` keeps the 1s and 0s that were read, `whole` has letters too."""
+        simple, leaf = arithmetic.simplified(term, whole or full), leaf_text(self.data)
         numbers, digits = arithmetic.written(simple, leaf, value)
         begun = arithmetic.begun(simple)
         return Number(
@@ -51,21 +61,26 @@ class Working:
         )
 
     def defined(self, term: Term, index: Index, seen: set[Any], slips: Mapping[str, Slips]) -> Iterator[Number]:
-        """Yield the labelled parts of a term that were not seen before, each with its element or row."""
+        """Yield the labelled parts of a term that were not seen before, each with its element or row.
+
+        The first of each name is whole.
+        """
         for part in labelled(term):
             key = (part.label, tuple((leaf.source, leaf.value) for leaf in leaves(part)))
             if key in seen or part.op == "max":
                 continue
             seen.add(key)
             wrong = mistakes(slips.get(part.label, ()) if part.op == "ratio" else (), part, Asked())
-            exact = form(term_value(part, self.data))
-            yield self.number(self._label(part, index), part, index, part.value, exact, wrong, False)
+            exact, name = form(term_value(part, self.data)), part.label.partition("[")[0]
+            yield self.number(self._label(part, index), part, index, part.value, exact, wrong, whole=name not in seen)
+            seen.add(name)
 
     def _label(self, part: Term, index: Index) -> str:
         """Return a labelled part's name with the element, or the row, that it belongs to."""
         name, bracket, inside = part.label.partition("[")
         name = self.formula.in_label(name)
         if not bracket:
+            name = f"({name})" if name.startswith("Σ") else name
             return place(name, index[: len(index) - part.common_axes], self.shape)
         row = tuple(map(int, inside.removesuffix("]").split(",")))  # of each row of the first input: loss[0,2]
         return place(name, row, self.data[0].shape[: len(row)])
@@ -109,21 +124,28 @@ Element = tuple[Number, Term, Index]
 
 
 def with_one_whole(parts: Iterable[Number | Element], working: Working) -> Iterator[Number]:
-    """Yield the numbers of one result; its most telling element shows all that it is made of."""
+    """Yield the numbers of a result: the first that takes arithmetic whole; of a SMALL one the first, all in full."""
     parts = list(parts)
-    best = max((part for part in parts if isinstance(part, tuple)), key=_telling, default=None)
+    elements = [part for part in parts if isinstance(part, tuple)]
+    found = elements if len(elements) > SMALL else ()
+    first = next(filter(_takes_arithmetic, found), None) or next(filter(_value, found), *elements[:1])
     for part in parts:
         if isinstance(part, Number):
             yield part
-        elif part is not best:
+        elif part is not first and len(elements) > SMALL:
             yield part[0]
         else:
             number, term, index = part
-            label = str(number.label)
-            yield working.number(label, term, index, number.value, number.exact, number.mistakes, True)
+            whole, label = part is first, str(number.label)
+            yield working.number(
+                label, term, index, number.value, number.exact, number.mistakes, whole=whole, full=True
+            )
 
 
-def _telling(element: Element) -> tuple[bool, bool, int]:
-    """Return how much the arithmetic of an element shows: one that is not 0 nor tiny, of many that are not 0."""
-    number, term, _ = element
-    return bool(number.value), abs(number.value) > TINY, sum(bool(part.value) for part in addends(term))
+def _value(element: Element) -> float:
+    return element[0].value
+
+
+def _takes_arithmetic(element: Element) -> bool:
+    """Return whether an element is not 0 and no copy of a number."""
+    return bool(element[0].value) and element[0].expression != element[0].shown

@@ -65,7 +65,8 @@ def agrees(worked: float, value: float, digits: int = SHOWN) -> bool:
     if not (math.isfinite(worked) and math.isfinite(value)):
         return worked == value or math.isnan(value)
     shown = read(decimal(value, digits), value)
-    place = math.floor(math.log10(abs(shown))) - digits + 1 if shown else -SHOWN
+    smaller = min(abs(worked), abs(shown)) if shown else 1  # 0.999999 is not 1
+    place = math.floor(math.log10(smaller)) - digits + 1 if shown and smaller else -SHOWN
     return abs(worked - shown) <= 0.500001 * 10.0**place
 
 
@@ -119,25 +120,22 @@ def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
 
 
 def simplified(term: Term, whole: bool = False) -> Term:
-    """Return a term without factors 1 and, in a sum of products, without products with a factor 0.
+    """Return a term without factors 1 and, in a sum of products, without products with a factor 0 and a bias of 0.
 
-    A sum of plain numbers keeps its zeros: `0.1 + 0` is the addition that the step is about. With `whole` only
-    constants go; 1s and 0s that were read from an array stay.
+    Of a factor −1 only the sign stays. A sum of plain numbers keeps its zeros: `0.1 + 0` is the addition that the
+    step is about. With `whole` only constants go; 1s and 0s that were read from an array stay.
     """
     parts = tuple(simplified(part, whole) if part.parts and not part.label else part for part in term.parts)
     if term.op == "product" and not any(_is_given(part, 0) for part in parts):
         parts = tuple(part for part in parts if not _is_given(part, 1) or (whole and part.source)) or parts[:1]
-        if len(parts) > 1 and parts[0] == Term("", -1.0):
-            return Term(
-                term.label,
-                term.value,
-                "negative",
-                (simplified(replace(term, label="", value=-term.value, parts=parts[1:]), whole),),
-            )
+        minus = next((k for k, part in enumerate(parts) if _is_given(part, -1) and not (whole and part.source)), -1)
+        if minus >= 0 and len(parts) > 1:
+            rest = replace(term, label="", value=-term.value, parts=(*parts[:minus], *parts[minus + 1 :]))
+            return Term(term.label, term.value, "negative", (simplified(rest, whole),))
         if len(parts) == 2 and parts[1].op == "ratio" and _is_given(parts[1].parts[0], 1) and not whole:
             return Term(term.label, term.value, "ratio", (parts[0], parts[1].parts[1]))  # x / d for x times 1 / d
     elif term.op == "sum" and not whole:
-        alone = not any(part.op == "product" for part in parts)
+        alone = not any(part.op == "product" for part in term.parts)
         parts = tuple(part for part in parts if not _is_nothing(part, alone)) or (Term("", 0.0),)
     if len(parts) == 1 and term.op in ("sum", "product"):
         return parts[0]
@@ -205,7 +203,7 @@ def _ratio(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
 
 def _negative(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
     text, tight = parts[0]
-    bare = tight == ATOM or (tight == PRODUCT and not text.startswith("−"))
+    bare = tight in (POWER, ATOM) or (tight == PRODUCT and not text.startswith("−"))
     return f"−{text}" if bare else f"−({text})", PRODUCT
 
 

@@ -65,7 +65,7 @@ def attention_one_head() -> Column:
     """Scores and weights of the paper GPT's tokens side by side, masked cells crossed out."""
     found, words = of_paper_gpt(), [VOCABULARY[token] for token in TOKENS]
     weights = Words("weights P, rows sum to 1", "权重 P，每行之和为 1")
-    later = Words("the mask hides later keys", "掩码遮住之后的键")
+    later = Words("the mask hides later keys", "掩码遮住后面的键")
     maps = [
         _map(found["scores"], words, Words("scores S", "分数 S"), mask=False, shows="attn.scores"),
         Arrow(Words("mask", "掩码"), "softmax", right=True, says=later),

@@ -26,7 +26,7 @@ def computed() -> tuple[np.ndarray, np.ndarray]:
     return values["h"], np.round(softmax.forward(values["z"])[0], 6)
 
 
-@scene("Four bars through the network, before training", "训练之前，四条线通过网络")
+@scene("Four bars through the network, before training", "训练之前，四张图通过网络")
 def bars_through_the_network() -> Column:
     """The columns of W_1 as patterns of pixels; then each bar, its hidden units and its probabilities."""
     patterns = []

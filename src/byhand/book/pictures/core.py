@@ -10,7 +10,12 @@ from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Link, Sign, Space
 from byhand.book.words.language import Words
 
-WIDER = {"S": 164, "loss": 164}  # equations with long names
+DIGITS = 5  # the steps beside these pictures print 0.66145
+FORMULAS = {
+    **{name: f"X W_{name}" for name in "QKV"}, "S": "Q Kᵀ / √D", "P": "softmax(S)", "O": "P V", "z": "e_0 O",
+    "loss": "−ln p_0",
+}  # fmt: skip
+WIDER = {"S": 164, "P": 164, "loss": 164}  # long formulas
 SIDES = {  # of an input that an edge leaves, and of the equation that it enters, where these are not bottom and top
     ("X", "Q"): ("left", "right"), ("X", "K"): ("left", "left"), ("X", "V"): ("right", "left"),
     ("V", "O"): ("bottom", "right"), ("O", "z"): ("bottom", "left"), ("targets", "loss"): ("right", "left"),
@@ -52,13 +57,13 @@ def _array(name: str, back: bool) -> Figure:
     array = (gradients.by_name if back else gradients.trace.values)[name]
     label, made = f"∂{name}" if back else name, gradients.trace.made.get(name)
     fill = RUST if back else GREEN if name.startswith("W") else BLUE
-    cells = Cells(rows_of(array), fill, cell=(54, 18), size=SMALL)
+    cells = Cells(rows_of(array, DIGITS), fill, cell=(58, 18), size=SMALL)
     wide = WIDER.get(name, 108)
     head = Caption(label, bold=True)
     if made:
-        equation = f"{label} {'↑' if back else '='} {made[0].equation.name}"
+        equation = f"{label} {'↑' if back else '='} {FORMULAS[name]}"
         head = Box(equation, round_by=11, wide=wide, name=f"{name} =")
-    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array)}", shows=label)
+    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array, DIGITS)}", shows=label)
 
 
 def _text(name: str, at: str = "middle") -> Caption:

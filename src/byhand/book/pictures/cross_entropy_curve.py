@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, RUST
+from byhand.book.pictures.canvas import BLUE
 from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.charts import Chart, Mark, Polyline
 from byhand.book.words.language import Words
-from byhand.config import ModelConfig
 from byhand.equations.cross_entropy import cross_entropy
 
-BYTES = ModelConfig().vocab_size
-MARKED = {0.7: "0.7", 0.1: "0.1", 0.01: "0.01", 1 / BYTES: f"1/{BYTES}"}
+MARKED = (0.7, 0.1, 0.01)
 
 
 def loss(p: float) -> float:
@@ -25,14 +23,11 @@ def loss(p: float) -> float:
 @scene("Cross-entropy: the loss by the target's probability", "交叉熵：损失随目标概率的变化")
 def cross_entropy_curve() -> Chart:
     """The loss from p near 0 to p near 1."""
-    ps, marks = np.exp(np.arange(-6, 0, 0.05)), []
-    for p, name in MARKED.items():
-        words = f"p = {name} → {decimal(round(loss(p), 3))}"
-        even = Words(f"{words} (all bytes equally likely)", f"{words}（每个字节概率相同）")
-        rare = p == 1 / BYTES
-        marks.append(
-            Mark(p, loss(p), even if rare else words, "above right" if p > 0.5 else "right", RUST if rare else BLUE)
-        )
+    ps = np.exp(np.arange(-6, 0, 0.05))
+    marks = [
+        Mark(p, loss(p), f"p = {p} → {decimal(round(loss(p), 3))}", "above right" if p > 0.5 else "right", BLUE)
+        for p in MARKED
+    ]
     return Chart(
         (0, 1), (0, 6), [Polyline(ps, list(map(loss, ps))), *marks], 210, (0, 0.25, 0.5, 0.75, 1), range(0, 7, 2),
         Words("p: probability that the model gave the target", "p：模型给目标的概率"),

@@ -77,7 +77,7 @@ def rows_of(array: Any, digits: int = 4) -> list[list[str]]:
     return [[decimal(float(number), digits) for number in row] for row in whole.reshape(-1, whole.shape[-1])]
 
 
-def in_line(array: Any) -> str:
+def in_line(array: Any, digits: int = 4) -> str:
     """Write a matrix, or one number, in one line."""
-    rows = [f"[{', '.join(row)}]" for row in rows_of(array)]
+    rows = [f"[{', '.join(row)}]" for row in rows_of(array, digits)]
     return f"[{', '.join(rows)}]" if np.ndim(array) else rows[0].strip("[]")

@@ -46,7 +46,11 @@ def one_update() -> Update:
 def training_loop() -> Column:
     """Training on the left, generation on the right, the forward pass and the parameters in both."""
     u, text, wanted = one_update(), " ".join(map(str, TOKENS)), " ".join(map(str, TARGETS))
-    clipped, both, left = f"{u.norm} → {u.largest}", _pair(Arrow(), Arrow()), _pair(Arrow(), Space())
+    clipped, both, left = (
+        (f"{u.norm} ≤ {u.largest}", f"{u.norm} → {u.largest}")[float(u.norm) > float(u.largest)],
+        _pair(Arrow(), Arrow()),
+        _pair(Arrow(), Space()),
+    )
     after = Words(f"The same batch now has loss {u.after}", f"同一批次现在的损失为 {u.after}")
     forward = Words("with the parameters, the same in both", "使用同一组参数")
     lines = [

@@ -24,15 +24,16 @@ LONG_GRADIENT, CAP = {"w": [3.0], "b": [4.0]}, 1.0
 
 
 def rates() -> dict[int, float]:
-    """Return the learning rate at the first step, the peak, halfway down and at the end."""
+    """Return the learning rate of the first update, the peak, halfway down and the last, counted from 1."""
     config = OptimConfig()
-    return {step: rate_of(config, step, STEPS) for step in (0, config.warmup_steps, 1049, STEPS - 1)}
+    halfway = (config.warmup_steps + STEPS) // 2 + 1
+    return {n: rate_of(config, n - 1, STEPS) for n in (1, config.warmup_steps, halfway, STEPS)}
 
 
 @scene(f"Learning rate of {STEPS} steps: warm-up, then a cosine", f"{STEPS} 步的学习率：先线性预热，再按余弦下降")
 def learning_rate() -> Chart:
     """The learning rate of every step of a preset."""
-    config, steps = OptimConfig(), [*range(0, STEPS, 5), STEPS - 1]
+    config, updates = OptimConfig(), [*range(1, STEPS, 5), STEPS]
     places = "above right", "above right", "below left", "below left"
     said = (
         Words("", ""),
@@ -41,13 +42,14 @@ def learning_rate() -> Chart:
         Words(", last", "，最后"),
     )
     marks = [
-        Mark(step, rate, Words(f"step {step}{at.en}: {short(rate)}", f"第 {step} 步{at.zh}：{short(rate)}"), place)
-        for (step, rate), at, place in zip(rates().items(), said, places, strict=True)
+        Mark(n, rate, Words(f"update {n}{at.en}: {short(rate)}", f"第 {n} 次{at.zh}：{short(rate)}"), place)
+        for (n, rate), at, place in zip(rates().items(), said, places, strict=True)
     ]
-    curve = Polyline(steps, [rate_of(config, step, STEPS) for step in steps])
+    curve = Polyline(updates, [rate_of(config, n - 1, STEPS) for n in updates])
     return Chart(
         (0, STEPS), (0, config.lr), [curve, *marks], 170, range(0, STEPS + 1, 500),
-        (0, config.lr / 3, 2 * config.lr / 3, config.lr), Words("step", "步"), title=Words("learning rate", "学习率"),
+        (0, config.lr / 3, 2 * config.lr / 3, config.lr), Words("update", "更新"),
+        title=Words("learning rate", "学习率"),
     )  # fmt: skip
 
 
@@ -125,7 +127,8 @@ def clipping() -> Column:
         Caption(Words("the direction stays", "方向不变"), says=Words("the direction stays", "方向不变")),
         _sign(Words(f"the cap: norm {decimal(CAP)}", f"上限：范数 {decimal(CAP)}"), GREEN, "dashed"),
     ]
-    return Column([Caption(up), Across([plot, Column(lines)])])
+    axes = Words(f"{right.en} across, weight 2 up", f"横轴：{right.zh}，纵轴：{up.zh}")
+    return Column([Caption(up, says=axes), Across([plot, Column(lines)])])
 
 
 def _sign(words: Words, colour: str, kind: str = "line") -> Key:

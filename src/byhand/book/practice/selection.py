@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from byhand.book.lessons.lesson import Lesson, Number, Step
 from byhand.book.lessons.working import TINY
@@ -48,6 +49,21 @@ def telling(step: Step, many: int) -> tuple[Number, ...]:
     best = [n for found in elements for n in sorted(found, key=_worth, reverse=True)[:many]]
     teaching = [n for n in best if _worth(n)[0] and _worth(n)[2] > 1]  # a mere copy teaches little
     best = teaching[: 2 * many] if step.is_derivative else teaching or best[:1]
+    return _with_parts(step, best)
+
+
+def first_and_telling(step: Step) -> tuple[Number, ...]:
+    """Return the whole numbers of a step and of each table another telling one, with the labelled parts they need."""
+    best: list[Number] = [n for n in step.numbers if n.whole]
+    for array in step.arrays:
+        own = [n for n in telling(step, 2) if _place(n)[0] == array.label and n not in best]
+        best += own[:1] if array.data.ndim > 1 else []
+    return _with_parts(step, best or list(telling(step, 2)))
+
+
+def _with_parts(step: Step, best: Sequence[Number]) -> tuple[Number, ...]:
+    """Return these numbers and the labelled parts of their rows, in order."""
+    names = [say(name, "en") for name, _ in step.results]
     places = [_place(n)[1] for n in best]
 
     def needed(part: Number) -> bool:

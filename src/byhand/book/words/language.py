@@ -12,7 +12,7 @@ from typing import Any, Literal
 Language = Literal["en", "zh"]
 
 IN_ARITHMETIC = {
-    "byte": "字节", "bytes": "字节", "rate": "学习率", "eps of LN": "LN 的 eps",
+    "byte": "字节", "bytes": "字节", "eps of LN": "LN 的 eps",
     "flat": "按内存顺序",
 }  # fmt: skip
 """Chinese for names within arithmetic. Entries add the labels of their equations' terms."""
@@ -46,6 +46,7 @@ class Note(Words):
 Said = str | Words  # arithmetic, of which only names are translated, or words in both languages
 
 COLON, COMMA, SEMICOLON = Words(": ", "："), Words(", ", "、"), Words("; ", "；")
+PAUSE = Words(", ", "，")  # between parts of a sentence, not of a list
 PAGE = Words(".md", ".zh-CN.md")  # suffix of a page's file
 
 

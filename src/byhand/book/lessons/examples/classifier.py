@@ -13,7 +13,7 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given, update_step
 from byhand.book.lessons.lesson import Content, number_text
-from byhand.book.lessons.roles import Role
+from byhand.book.lessons.roles import told
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
@@ -31,34 +31,7 @@ WEIGHTS = {
 }
 OPTIMIZER = {"beta1": 0.9, "beta2": 0.999, "eps": 0.0, "weight_decay": 0.0}
 RATE = 0.1
-ROLES = {
-    ("linear", "a"): Role(
-        Words("into the hidden units", "进入隐藏单元"),
-        Words("Weigh the pixels once for each hidden unit.", "为每个隐藏单元对像素加权求和。"),
-        Words(
-            "Each column of W_1 is a pattern of pixels: positive where the unit wants light, negative where it wants "
-            "dark. The result is large if the picture fits the pattern. All pictures share W_1.",
-            "W_1 的每一列是一个像素图样：希望点亮的像素为正，希望熄灭的为负。图与图样越吻合，结果越大。所有图共用 "
-            "W_1。",
-        ),
-    ),
-    ("relu", "h"): Role(
-        Words("the hidden units", "隐藏单元"),
-        Words("Keep the patterns that fit; set the others to 0.", "保留吻合的图样，其余置 0。"),
-    ),
-    ("linear", "z"): Role(
-        Words("the classes' scores", "各类别的分数"),
-        Words("Give each class a score, its logit.", "给每个类别打分，即 logit。"),
-        Words(
-            "Column k of W_2 says how much each pattern counts for class k, or against it.",
-            "W_2 的第 k 列表示每个图样在多大程度上支持或反对类别 k。",
-        ),
-    ),
-    ("cross_entropy", "L"): Role(
-        Words("the right classes", "正确的类别"),
-        Words("Measure how badly the right classes were predicted.", "衡量对正确类别的预测有多差。"),
-    ),
-}
+ROLES = told(__file__)
 
 
 def given_weights(array: Maker) -> dict[str, Tensor]:

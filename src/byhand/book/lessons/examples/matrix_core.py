@@ -13,7 +13,7 @@ from byhand.book.lessons.changes import Choices, Given
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content
-from byhand.book.lessons.roles import Role
+from byhand.book.lessons.roles import told
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.add import add
@@ -32,70 +32,7 @@ WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0,
 RATE = "1/10"
 GIVEN: Given = {"X": [[1, 0], [0, 1]], **WEIGHTS, "y": [0], "rate": RATE, "causal": 0}
 CHOICES: Choices = {"y": (0, 1), "causal": (0, 1)}
-ROLES: dict[tuple[str, ...], Role] = {
-    ("linear", "Q"): Role(
-        Words("queries", "查询"),
-        Words("Give each token a query: what it looks for.", "给每个词元一个查询：它在找什么。"),
-        Words(
-            "Queries, keys and values are three views of the same tokens, each with its own weights. A token can "
-            "be found by one property and pass on another.",
-            "查询、键、值是同一批词元的三种表示，各有自己的权重。因此一个词元可以凭一种特征被找到，却交出另一种内容。",
-        ),
-    ),
-    ("linear", "K"): Role(
-        Words("keys", "键"),
-        Words("Give each token a key: what it can be found by.", "给每个词元一个键：别人凭哪些特征找到它。"),
-        Words(
-            "Every key meets every query in a dot product, so both have the same number of columns.",
-            "每个键都要与每个查询做点积，所以两者的列数相同。",
-        ),
-    ),
-    ("linear", "V"): Role(
-        Words("values", "值"),
-        Words(
-            "Give each token a value: what it passes on when it is found.", "给每个词元一个值：被找到时交出的内容。"
-        ),
-        Words(
-            "A score decides how much of a value is used, never what it contains. The content has its own weights.",
-            "分数只决定取多少，不决定取到什么；内容由单独的权重产生。",
-        ),
-    ),
-    ("matmul", "z"): Role(
-        Words("the row of logits", "用来预测的一行"),
-        Words(
-            "Take row 0 of the output as logits: a score for each of two tokens. Here column 0 stands for token 0 "
-            "and column 1 for token 1.",
-            "取输出的第 0 行作为 logits：两个词元各一个分数。这里第 0 列对应词元 0，第 1 列对应词元 1。",
-        ),
-        Words(
-            "A real model has one more weight matrix here, the LM head. It turns the columns into a score for each "
-            "token of the vocabulary. This example leaves it out.",
-            "真实的模型在这里还有一个权重，即语言模型头，把各列变成词表中每个词元的分数。这个核心例子省去了它。",
-        ),
-    ),
-}
-for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
-    ROLES["mul", f"ΔW_{_letter}"] = Role(
-        Words(f"the change of W_{_letter}", f"W_{_letter} 的改变量"),
-        Words(
-            f"Turn the gradient of the {_role} weight into a step: minus the learning rate times the gradient.",
-            f"由 W_{_letter} 的梯度得到改变量：负的学习率乘以梯度。",
-        ),
-        Words(
-            "The gradient points in the direction in which the loss grows fastest (take this on trust), so the step "
-            "goes the opposite way. The learning rate keeps it short: a gradient is accurate only near the point "
-            "where it was computed.",
-            "梯度指向损失增大最快的方向（这一点请先接受），所以权重朝反方向更新。学习率使步长保持很小：梯度只在计算它的那一点附近才准确。",
-        ),
-    )
-    ROLES["add", f"W_{_letter}'"] = Role(
-        Words(f"the new W_{_letter}", f"新的 W_{_letter}"),
-        Words(f"Update W_{_letter}.", f"更新 W_{_letter}。"),
-        Words(
-            "All weights are updated together, each with its own gradient of the same loss.",
-            "所有权重同时更新，用的都是同一个损失对各自的梯度。",
-        ),
-    )
+ROLES = told(__file__, {"Q": "queries'", "K": "keys'", "V": "values'"})
 
 
 def given_weights(array: Maker, start: Given = GIVEN) -> dict[str, Tensor]:

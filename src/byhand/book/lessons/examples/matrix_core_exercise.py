@@ -36,8 +36,9 @@ def lesson(array: Maker) -> Content:
     gradients = settled_backward(second, d_output).by_name
     intro = Words(
         "Suppose the model predicts 0.7 and 0.3, and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
-        "used as the gradient of the output row and propagated to W_V.",
-        "假设模型给出 0.7 与 0.3，而正确的是词元 0。logits 的梯度 −0.3 与 0.3 直接当作输出行的梯度，继续传到 W_V。",
+        "used as the gradient of the output row and followed back to W_V.",
+        "假设模型给出 0.7 与 0.3，而正确的是词元 0。把 logits 的梯度 −0.3 与 0.3 直接当作输出这一行的梯度，"
+        "再传到 W_V。",
     )
     steps = (
         *forward_steps(first, ROLES),

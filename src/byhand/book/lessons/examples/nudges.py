@@ -130,6 +130,7 @@ def _rules(n: dict[str, Any]) -> Iterator[Step]:
     )
     low = b - h
     square = (
+        _number("L", f"{t(b)} × {t(b)}", b * b),
         _number(_nudged("b", high), f"{t(high)} × {t(high)}", high * high),
         _number(_nudged("b", low), f"{t(low)} × {t(low)}", low * low),
         _slope(Words("∂b, upwards", "∂b（只向上）"), high * high, b * b, h),
@@ -218,7 +219,16 @@ def _matrix_steps(array: Maker, h: Any) -> Iterator[Step]:
 
     text = " + ".join(f"{rows[k][0]} × {factor(dy[k, 1])}" for k in range(2))
     weight = _number("∂W[0,1]", text, sum(ways), *(Mistake(*ONE_WAY, float(way)) for way in ways))
-    numbers = (loss("L", trace.result.data), new(0), new(1), loss(_nudged("W[0,1]", moved[0, 1]), later), weight)
+    whole = np.sum(dy * later), np.sum(dy * trace.result.data)
+    found = _slope(Words("∂W[0,1], nudged", "微调得到的 ∂W[0,1]"), *whole, h)
+    numbers = (
+        loss("L", trace.result.data),
+        new(0),
+        new(1),
+        loss(_nudged("W[0,1]", moved[0, 1]), later),
+        found,
+        weight,
+    )
     formula = "∂W[0,1] = x[0,0] × ∂y[0,1] + x[1,0] × ∂y[1,1]"
     yield forward
     yield _step("weight", formula, numbers, (Array(r"\partial y", "∂y", dy),))

@@ -42,7 +42,7 @@ def adapter_sizes() -> Rows:
     """What is trained and kept, of all weights and of adapters."""
     kinds: dict[Words, Callable[[TrainConfig], str]] = {
         Words("parameters trained", "训练的参数"): lambda c: f"{_trained(c):,}",
-        Words("their gradients and moments", "它们的梯度与动量"): lambda c: _megabytes(
+        Words("their gradients and moments", "它们的梯度与矩估计"): lambda c: _megabytes(
             _trained(c) + state_size(OptimConfig(), declared(c.model))
         ),
         Words("a checkpoint", "一个检查点"): lambda c: _megabytes(_stored(c, MODEL) + _stored(c, OPTIMIZER)),

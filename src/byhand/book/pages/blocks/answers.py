@@ -46,9 +46,9 @@ def one_query() -> Words:
     mixed = mix.forward(weights, v)[0]
     s, w, y = (x[0, 0, 0] for x in (scores, weights, mixed))
     return Words(
-        f"The scores are 1/√2 = {s[0]:.3f} and 2/√2 = {s[1]:.3f}. The weights are {w[0]:.3f} and {w[1]:.3f}, and the "
+        f"The scores are 1/√2 = {s[0]:.3f} and 2/√2 = {s[1]:.3f}. The weights are {w[0]:.4f} and {w[1]:.4f}, and the "
         f"result is ({y[0]:.3f}, {y[1]:.3f}).",
-        f"分数是 1/√2 = {s[0]:.3f} 与 2/√2 = {s[1]:.3f}；权重是 {w[0]:.3f} 与 {w[1]:.3f}；"
+        f"分数是 1/√2 = {s[0]:.3f} 与 2/√2 = {s[1]:.3f}；权重是 {w[0]:.4f} 与 {w[1]:.4f}；"
         f"结果是 ({y[0]:.3f}, {y[1]:.3f})。",
     )
 

@@ -7,50 +7,75 @@ other elements are folded away.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from byhand.book.lessons import examples
-from byhand.book.lessons.lesson import Number, Step
+from byhand.book.lessons.lesson import Array, Number, Step
 from byhand.book.lessons.letters import PARAMETERS, PARTIAL, letter
-from byhand.book.lessons.text import worked
 from byhand.book.pages.blocks.arrays import called, displayed, given_lines, matrix_of, quiet
-from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation, table
-from byhand.book.practice.selection import telling
+from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation
+from byhand.book.pages.blocks.step_rows import rows_of, worked_rows
 from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
 
-ALL = 6  # numbers of a step that are worth showing all
-FEW = 2  # elements of each result that are worked in sight
+NEAR = 3  # steps back to which a reader looks for an array that is not printed again
 GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
 GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
-ONE = Words("always 1", "总是 1")
-KEPT, NEW = Words("saved by the forward pass", "前向时保留"), Words("with the new weights", "由新权重算出")
+ONE, ZERO = Words("always 1", "总是 1"), Words("0 at the start", "起初为 0")
+KEPT, NEW = Words("saved by step {n}", "第 {n} 步保留"), Words("with the new weights", "由新权重算出")
+LISTED = Words(", ", " 、 ")  # between formulas
+SAME = Words("Result: {results}; the numbers stay as they are.", "结果： {results} ，数都不变。")
+ROWS = Words(
+    "In the tables the first row of a result is written out in full; where a result has more than four numbers, the "
+    "other rows leave out factors of 1 (of −1 they keep the sign), products with 0 and biases of 0. A gradient of 0 "
+    "is left out everywhere. Numbers are worked out with all digits and printed with six; a row shows more where six "
+    "would not give the last digit of its value. For a value of 0 a calculator may leave a rest such as 3e−8.",
+    "表中，每个结果的第一行写全；结果多于四个数时，其余各行略去因数 1（因数 −1 只留负号）、与 0 相乘的项和等于 0 的"
+    "偏置。等于 0 的梯度一律不写。各数按全部位数计算，写出六位；六位不足以得出这一行的末位时，算式里会多写几位。"
+    "值为 0 的地方，计算器可能留下 3e−8 这样的尾数。",
+)
+BLOCK = re.compile(r"<!-- generated: lesson (\S+)(?: ([\d,-]+))?(?: (\w+))? -->")
 
 
 @block
 def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") -> str:
-    """The steps of a worked example, such as `2-5`; in the form `brief` only their results.
+    """The steps of a worked example, such as `2-5` or `4,7`; in the form `brief` only their results.
 
-    Any other form is a capital letter before their numbers, where a page works two examples: `N` makes N2 to N5.
+    The form `few` folds no numbers. Any other is a capital letter before their numbers, where a page works two
+    examples: `N` makes N2 to N5. A reason, and an array made just before, stand once on a page.
     """
-    whole = examples.make(name)
-    first, _, last = steps.partition("-")
-    numbers = range(int(first or 1), int(last or first or len(whole.steps)) + 1)
-    brief = form == "brief"
-    named = [f"{'' if brief else form}{n}" for n in range(len(whole.steps) + 1)]
-    made: dict[str, list[str]] = {}
-    told: set[Words] = set()
-    shown = []
-    for n, step in enumerate(whole.steps, 1):
-        if n in numbers:
-            shown.append(_step(page, lang, named[n], step, made, told, brief))
-        for array in step.arrays:
-            made.setdefault(array.letter, []).append(named[n])
-    return "\n\n".join(shown)
+    whole = examples.make(name).steps
+    shown = _Shown(lang, form if form.isupper() else "", page)
+    for other in BLOCK.finditer(page.read_text(encoding="utf-8") if page.is_file() else ""):
+        if other.groups(default="") == (name, steps, form):
+            break
+        before = examples.make(other[1]).steps
+        for n in chosen(other[2] or "", len(before)):
+            if other[1] == name:
+                shown.far(n, before, other[3] == "brief")
+            if other[3] != "brief":
+                shown.told.add(before[n - 1].reason or before[n - 1].why or GIVEN)
+    return "\n\n".join(
+        shown.brief(n, whole) if form == "brief" else shown.full(n, whole, form == "few")
+        for n in chosen(steps, len(whole))
+    )
+
+
+@block
+def lesson_rows(page: Path, lang: str) -> str:
+    """How to read the rows of the steps' tables."""
+    return ROWS.said(lang)
+
+
+def chosen(steps: str, last: int) -> list[int]:
+    """Return the numbers that `2-5,7` names; all of them for none."""
+    parts = (part.partition("-") for part in steps.split(",")) if steps else (("1", "-", str(last)),)
+    return [n for first, _, end in parts for n in range(int(first), int(end or first) + 1)]
 
 
 @block
@@ -70,7 +95,7 @@ def given(page: Path, lang: str, name: str) -> str:
     named = [f"{inline(letter(array))} = `{array}`" for array, _ in arrays if array in PARAMETERS]
     if not named:
         return lines
-    names = Words(", ", "、 ").said(lang).join(named)
+    names = LISTED.said(lang).join(named)
     return f"{lines}\n\n{Words('In the code: ', '代码中： ').said(lang)}{names}"
 
 
@@ -86,72 +111,109 @@ def looked_up(page: Path, lang: str) -> str:
     return display_lines(lines)
 
 
-def _step(
-    page: Path, lang: str, number: str, step: Step, made: dict[str, list[str]], told: set[Words], brief: bool
-) -> str:
-    title = step.title.said(lang)
-    if step.stem in registry:
-        title = f"[{title}]({link_equation(page, step.stem, lang).rpartition('(')[2]}"
-    place = f" · {link(page, step.where)}" if step.where else ""
-    parts = [f"**{number}.** {title}{place}"]
-    if brief:
-        return "\n\n".join([*parts, *_results(step, lang, brief)])
-    if step.goal:
-        parts.append(GOAL.said(lang) + step.goal.said(lang))
-    parts += [_formula(step, lang), *_put_in(step, lang, made), *_kept(step, lang)]
-    parts += [*_worked(step, lang), *_results(step, lang)]
-    if step.why and (reason := step.reason or step.why) not in told:
-        told.add(reason)
-        parts.append(WHY.said(lang) + step.why.said(lang))
-    return "\n\n".join(parts)
+@dataclass
+class _Shown:
+    """How a page shows the steps of a lesson: its language, the letter before their numbers, what it said before.
+
+    printed  the step at which each array was last printed, by letter; `told` the reasons
+    """
+
+    lang: str
+    letter: str
+    page: Path
+    printed: dict[str, int] = field(default_factory=dict)
+    told: set[Words] = field(default_factory=set)
+
+    def far(self, n: int, steps: Sequence[Step], brief: bool = False) -> list[Array]:
+        """Return the inputs of a step that no step just before printed, and note what this one prints."""
+        step = steps[n - 1]
+        inputs = () if brief else step.inputs
+        far = [x for x in inputs if not x.data.ndim or self.printed.get(x.letter, 0) < max(1, n - NEAR)]
+        self.printed.update((x.letter, n) for x in (*far, *step.arrays))
+        return far
+
+    def brief(self, n: int, steps: Sequence[Step]) -> str:
+        """Return a step's title and results."""
+        self.far(n, steps, True)
+        return f"{self._title(n, steps[n - 1], False)}\n\n{displayed(steps[n - 1].arrays)}"
+
+    def full(self, n: int, steps: Sequence[Step], few: bool) -> str:
+        """Return a step as it is done on paper."""
+        step, lang = steps[n - 1], self.lang
+        product = _first_product(step) if (copies := _only_copies(step)) else None
+        moves = copies and not product
+        parts = [self._title(n, step, True)]
+        if step.goal and not (moves and step.is_derivative):
+            parts.append(GOAL.said(lang) + step.goal.said(lang))
+        parts.append(_formula(step, lang))
+        if moves:
+            parts += [*self._far(n, steps), SAME.said(lang, results=LISTED.said(lang).join(map(called, step.arrays)))]
+        else:
+            rows = [rows_of([product], lang)] if product else worked_rows(step, lang, few)
+            parts += [*self._put_in(n, steps), *_kept(step, lang), *rows, *_results(step, lang)]
+        if step.why and (reason := step.reason or step.why) not in self.told:
+            self.told.add(reason)
+            parts.append(WHY.said(lang) + step.why.said(lang))
+        return "\n\n".join(parts)
+
+    def _title(self, n: int, step: Step, has_place: bool) -> str:
+        title = step.title.said(self.lang)
+        if step.stem in registry:
+            title = f"[{title}]({link_equation(self.page, step.stem, self.lang).rpartition('(')[2]}"
+        place = f" · {link(self.page, step.where)}" if step.where and has_place else ""
+        return f"**{self.letter}{n}.** {title}{place}"
+
+    def _put_in(self, n: int, steps: Sequence[Step]) -> Iterator[str]:
+        """Yield the inputs' letters with the earlier steps that made them, and the arrays that are far."""
+        origins: dict[str, list[str]] = {}
+        for array in steps[n - 1].inputs:
+            origins.setdefault(self._origin(array, n, steps), []).append(inline(array.letter))
+        named = (
+            LISTED.said(self.lang).join(letters) + Words(f" ({x})", f" （{x}）").said(self.lang)
+            for x, letters in origins.items()
+        )
+        if origins:
+            yield Words("Inputs: ", "代入： ").said(self.lang) + Words("; ", "； ").said(self.lang).join(named)
+        yield from self._far(n, steps)
+
+    def _far(self, n: int, steps: Sequence[Step]) -> Iterator[str]:
+        if far := self.far(n, steps):
+            yield displayed(far)
+
+    def _origin(self, array: Array, n: int, steps: Sequence[Step]) -> str:
+        """Return where an array comes from: the step that made or saved it, or what is known of it."""
+        step, before = steps[n - 1], [*enumerate(steps[: n - 1], 1)]
+        if made := [k for k, x in before if array.letter in {y.letter for y in x.arrays}]:
+            return MADE.said(self.lang, n=f"{self.letter}{made[-1]}")
+        read = {x.letter for x in step.inputs}
+        own = [k for k, x in before if x.stem == step.stem and read & {PARTIAL + y.letter for y in x.arrays}]
+        if own and not array.name and array.data.ndim:
+            return KEPT.said(self.lang, n=f"{self.letter}{own[-1]}")
+        if array.letter.startswith(PARTIAL) and not array.data.ndim:
+            return ONE.said(self.lang)
+        begins = "t-1" in array.letter and not np.any(array.data)
+        return (ZERO if begins else NEW if array.name.startswith("after.") else GIVEN).said(self.lang)
+
+
+def _only_copies(step: Step) -> bool:
+    """Return whether a step's results are its inputs, or parts of one, or one of several side by side."""
+    made, read = ([x.data for x in arrays if x.data.ndim > 1] for arrays in (step.arrays, step.inputs))
+    if not made or len(made) < len(step.arrays) or not read:
+        return False
+    if all(any(np.array_equal(x, y) for y in read) for x in made):
+        return True
+    rows = {x.shape[:-1] for x in (*made, *read)}
+    return len(rows) == 1 and np.array_equal(np.concatenate(made, axis=-1), np.concatenate(read, axis=-1))
+
+
+def _first_product(step: Step) -> Number | None:
+    """Return the first number of a step that multiplies, with its arithmetic in letters too."""
+    return next((n for n in step.numbers if n.whole and "×" in n.letters), None)
 
 
 def _formula(step: Step, lang: str) -> str:
     """Return the formula of a step: in LaTeX for an equation, otherwise in plain text."""
     return display(translated(step.latex, lang)) if step.latex else f"> {say(step.formula, lang)}"
-
-
-def _put_in(step: Step, lang: str, made: dict[str, list[str]]) -> Iterator[str]:
-    """Yield the inputs' letters with the earlier steps that made them, and the arrays."""
-    if not step.inputs:
-        return
-    origins = []
-    for array in step.inputs:
-        before = made.get(array.letter, [])
-        missing = KEPT if not array.name and array.data.ndim else NEW if array.name.startswith("after.") else GIVEN
-        if array.letter.startswith(PARTIAL) and not array.data.ndim:
-            missing = ONE
-        origin = MADE.said(lang, n=before[-1]) if before else missing.said(lang)
-        origins.append(called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
-    yield Words("Inputs: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
-    yield displayed(step.inputs)
-
-
-def _worked(step: Step, lang: str) -> Iterator[str]:
-    """Yield a few elements with their arithmetic, and all of them folded away."""
-    worth = [n for n in step.numbers if list(worked(n))]
-    best = step.numbers if len(step.numbers) <= ALL else telling(step, FEW)
-    chosen = [n for n in worth if n.whole or n in best]
-    if chosen:
-        yield _table(chosen, lang)
-    work = [n for n in worth if n in chosen or not _is_nothing(n)]
-    if len(work) > len(chosen):
-        all_of_them = Words(f"All {len(work)} numbers", f"全部 {len(work)} 个数")
-        those = Words(
-            f"The {len(work)} numbers that take arithmetic; all others are copied or 0",
-            f"需要计算的 {len(work)} 个数；其余的照抄或为 0",
-        )
-        summary = (all_of_them if len(work) == len(step.numbers) else those).said(lang)
-        yield f"<details><summary>{summary}</summary>\n\n{_table(work, lang)}\n\n</details>"
-
-
-def _is_nothing(number: Number) -> bool:
-    """Return whether a number is 0 because all that it is made of is 0, or a sum with 0 alone."""
-    text = say(number.expression, "en")
-    if re.fullmatch(r"[^ (]+ [+−] 0|0 \+ [^ (]+", text):
-        return True
-    zero = r"\(?−?0(?: [+−] 0)*\)?"
-    return number.value == 0 and bool(re.fullmatch(rf"{zero}|.* × {zero}|{zero} [×/] .*", text))
 
 
 def _kept(step: Step, lang: str) -> Iterator[str]:
@@ -162,22 +224,11 @@ def _kept(step: Step, lang: str) -> Iterator[str]:
         yield displayed(arrays)
 
 
-def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
-    arrays = [array for array in step.arrays if array.data.ndim or brief]
+def _results(step: Step, lang: str) -> Iterator[str]:
+    arrays = [array for array in step.arrays if array.data.ndim]
     if arrays:
         words = [called(array) for array in arrays if array.name != array.label]
-        result = Words("Result:", "结果：").said(lang)
-        yield f"{result} {Words(', ', ' 、 ').said(lang).join(words)}" if words else result
+        yield f"{Words('Result:', '结果：').said(lang)} {LISTED.said(lang).join(words)}".strip()
         yield displayed(arrays)
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)
-
-
-def _table(numbers: Iterable[Number], lang: str) -> str:
-    return table(Words("Number|Arithmetic|Value", "数|算式|值"), (_row(number, lang) for number in numbers), lang)
-
-
-def _row(number: Number, lang: str) -> list[str]:
-    arithmetic = " = ".join(worked(number, lang)) or say(number.expression, lang)
-    said = (say(number.label, lang), arithmetic, number.shown)
-    return [f"`{quiet(text)}`".replace("|", "\\|") for text in said]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from os.path import relpath
@@ -44,7 +45,12 @@ def table(head: Words, rows: Rows, lang: str) -> str:
     columns = head.said(lang).split("|")
     lines = [columns, ["---"] * len(columns), *rows]
     said = ((x.said(lang) if isinstance(x, Words) else str(x) for x in line) for line in lines)
-    return "\n".join(f"| {' | '.join(line)} |" for line in said)
+    return "\n".join(f"| {' | '.join(map(_with_minus, line))} |" for line in said)
+
+
+def _with_minus(cell: str) -> str:
+    """Return a cell with real minus signs; code and formulas stay."""
+    return cell if "`" in cell else re.sub(r"(?<![\w)\]-])-(?=\d)(?!\d+e)", "−", cell)
 
 
 def display(latex: str) -> str:

@@ -64,8 +64,8 @@ def _across(lang: str, at: tuple[str, ...], rows: tuple[tuple[object, Callable[[
 
 
 @table_block(
-    f"Number|Loss with {NUDGE:g} more, and less|Difference / {2 * NUDGE:g}|Gradient by the rules",
-    f"数|增大、减小 {NUDGE:g} 时的损失|差 / {2 * NUDGE:g}|按规则得到的梯度",
+    f"Number|Loss, {NUDGE:g} more|Loss, {NUDGE:g} less|Difference / {2 * NUDGE:g}|Gradient by the rules",
+    f"数|加 {NUDGE:g} 后的损失|减 {NUDGE:g} 后的损失|差 / {2 * NUDGE:g}|按规则得到的梯度",
 )
 def nudged(*elements: str) -> Rows:
     """Elements of the matrix core, such as `z[0]` or `W_Q[0,0]`, nudged both ways: loss, slope, gradient."""
@@ -76,8 +76,7 @@ def nudged(*elements: str) -> Rows:
         name, index = found[1], tuple(map(int, found[2].split(",")))
         gradient = np.squeeze(_core().by_name[name])[index]
         more, less = (_loss(name, index, step) for step in (NUDGE, -NUDGE))
-        losses = f"{more:.8f} <br> {less:.8f}"
-        yield f"`{written}`", losses, decimals((more - less) / (2 * NUDGE)), decimals(gradient)
+        yield f"`{written}`", f"{more:.8f}", f"{less:.8f}", decimals((more - less) / (2 * NUDGE)), decimals(gradient)
 
 
 @table_block("Number|Arithmetic|Value", "数|算式|值")

@@ -19,6 +19,7 @@ from byhand.book.lessons.examples.paper_gpt import (
     model_of,
     weights_of,
 )
+from byhand.book.lessons.letters import called
 from byhand.book.lessons.naming import short
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.markdown import Rows, decimals, table_block
@@ -85,7 +86,7 @@ def _predicted(model: TinyGPT) -> tuple[str, ...]:
 
 @table_block("Weights|Gradient times change, summed", "权重|梯度乘以改变量，再求和")
 def foretold() -> Rows:
-    """What the gradient foretells of the loss after the first update, by part of the model, and what comes."""
+    """What the gradient predicts of the loss after the first update, by part of the model, and what comes."""
     before, after = pass_of("paper-gpt"), updated(RATE)
     whole = 0.0
     for words, names in GROUPS.items():
@@ -96,7 +97,7 @@ def foretold() -> Rows:
         )
         whole += change
         yield words, _signed(change)
-    yield Words("all: foretold", "合计：按梯度估计的变化"), _signed(whole)
+    yield Words("all, predicted", "合计：按梯度估计的变化"), _signed(whole)
     real = after.loss([TOKENS], [TARGETS]).item() - before.trace.result.data.item()
     yield Words("the real change", "实际的变化"), _signed(real)
 
@@ -138,7 +139,7 @@ def paper_nudged() -> Rows:
     for name, index in NUDGED:
         above, below = (_nudged_loss(name, index, step) for step in (STEP, -STEP))
         slope = (above - below) / (2 * STEP)
-        at = f"`{short(name)}[{','.join(map(str, index))}]`"
+        at = f"`{called(short(name))}[{','.join(map(str, index))}]`"
         yield at, _fifth(gradients[name][index]), f"{above:.8f}", f"{below:.8f}", _fifth(slope)
 
 

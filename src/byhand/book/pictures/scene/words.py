@@ -8,7 +8,7 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.scene.charts import Bars, Chart, Polyline
 from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure
 from byhand.book.pictures.scene.measure import bar_words, box_lines
-from byhand.book.words.language import COLON, COMMA, SEMICOLON, Said, Words, say
+from byhand.book.words.language import COLON, COMMA, PAUSE, SEMICOLON, Said, Words, say
 
 STOP = Words(".", "。")
 
@@ -97,7 +97,7 @@ def _named(name: str, part: str, lang: str) -> str:
     name = name.replace("：", "，").replace(": ", ", ")
     if part.startswith("["):
         return f"{name} = {part}"
-    return f"{name}{(COMMA if COLON.said(lang) in part else COLON).said(lang)}{part}"
+    return f"{name}{(PAUSE if COLON.said(lang) in part else COLON).said(lang)}{part}"
 
 
 def row(lang: str, name: Said, values: Iterable[float], digits: int = 3) -> str:
