@@ -1,6 +1,5 @@
 """llama.cpp as a peer of generation: a model of the same shape, in a GGUF file that byhand's own export writes."""
 
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import json
@@ -8,11 +7,12 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from byhand.bench.shapes import Shape
-from byhand.errors import ConfigError, install
+from byhand.errors import ConfigError
 from byhand.files.writing import create
 from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
@@ -37,7 +37,7 @@ def text_of(
         raise ConfigError(f"--peer llama.cpp needs xllamacpp. Use {install('xllamacpp')}.") from None
     model = TinyGPT(replace(shape, architecture=shape.architecture or "gpt2").model(tokens + prompt))
     arrays = {name: p.data for name, p in model.parameters().items()}
-    settings = xllamacpp.CommonParams()
+    settings = library.CommonParams()
     with tempfile.TemporaryDirectory() as folder:
         ((name, content),) = files(model.config, arrays, ByteTokenizer(), FORMATS[TYPES.get(weights, weights)])
         create(Path(folder) / name, content)
@@ -45,10 +45,16 @@ def text_of(
         settings.n_ctx, settings.n_parallel = batch * (tokens + prompt), batch
         settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads or cores()
         try:
-            server = xllamacpp.Server(settings)
+            server = library.Server(settings)
         except RuntimeError as error:
             raise ConfigError(f"llama.cpp does not load this model: {error}. Leave --peer out.") from None
-    asked = {"prompt": [1] * prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": True, "cache_prompt": False}
+    asked = {
+        "prompt": [1] * prompt,
+        "max_tokens": tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "cache_prompt": False,
+    }
 
     def draw(_: int) -> None:
         answer = server.handle_completions(asked)

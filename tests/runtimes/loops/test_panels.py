@@ -1,4 +1,4 @@
-"""Weights in panels: packed as their format rounds, multiplied row by row, with nothing read or written beside them."""
+"""Weights in panels: packed as their format rounds, multiplied row by row, nothing read or written beside them."""
 
 import os
 import subprocess
@@ -56,8 +56,8 @@ def test_a_packed_table_gives_the_numbers_that_its_format_rounds_to(format, seed
     memory.numbers.view(np.int32)[tokens : tokens + vocab] = np.arange(vocab)
     for part in range(3):
         run_kernel(
-            f"embed_tokens_packed_{format.name}", memory.numbers, table=at, tokens=tokens, scale=0, out=out, rows=vocab,
-            width=width, part=part, parts=3,
+            f"embed_tokens_packed_{format.name}", memory.numbers, table=at, tokens=tokens, scale=0, out=out,
+            rows=vocab, width=width, part=part, parts=3,
         )  # fmt: skip
     np.testing.assert_array_equal(memory.array(out, table.shape), format.rounded(table))
 
@@ -135,7 +135,7 @@ def test_what_is_not_finite_stays_visible(format, wrong):
     ],
 )
 def test_another_processor(name):
-    """The tests above in a process that takes this processor for another: integers multiplied by other instructions."""
+    """The tests above in a process that takes this processor for another, which multiplies integers otherwise."""
     environment = os.environ | processors.SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
     command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-W", "error"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False)

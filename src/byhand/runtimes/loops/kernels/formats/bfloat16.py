@@ -1,7 +1,7 @@
 """bfloat16 as the loops read it and multiply it: the upper half of a float32.
 
 Of two numbers of a column that share a word, the first is its lower half. A shift or a mask makes each a float32
-again, so that every processor can do it and only the reading is halved. The range is float32's, so no loss needs scaling.
+again, so every processor can do it, and only the reading is halved. The range is float32's: no loss needs scaling.
 """
 
 from typing import Any

@@ -42,13 +42,13 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import address_of, float_of_bits, matrix_of, vector
 
-F, I = np.float32, np.int32
+F, N = np.float32, np.int32
 bytes_of = matrix_of("int8")
 BLOCK = 32
 LEFT = BLOCK // 4 + 2  # words of a block of x: the integers, e, -sum of p
-SIZE = I(0x7FFFFFFF)  # of a float32: its bits without the sign
+SIZE = N(0x7FFFFFFF)  # of a float32: its bits without the sign
 ONE, MANY, EIGHT, INFINITY = F(1), F(127), F(-8), F(np.inf)
-ZERO = I(0)
+ZERO = N(0)
 
 
 @compiled
@@ -134,7 +134,7 @@ def nibbles(builder: Any, word: Any) -> list[Any]:
 def byte_at(words, at, i, lane):
     """Return number i of a column: d (q - 128)."""
     word = words[at + i // 4 * LANES + lane]
-    q = ((word >> I(i % 4 * 8)) & I(255)) - I(128)
+    q = ((word >> N(i % 4 * 8)) & N(255)) - N(128)
     return F(q) * get_scale(address_of(words) + 4 * (at + 8 * LANES), lane)
 
 
@@ -142,7 +142,7 @@ def byte_at(words, at, i, lane):
 def nibble_at(words, at, i, lane):
     """Return number i of a column: d (q - 8)."""
     word = words[at + i // 8 * LANES + lane]
-    q = ((word >> I(i % 4 * 8 + i % 8 // 4 * 4)) & I(15)) - I(8)
+    q = ((word >> N(i % 4 * 8 + i % 8 // 4 * 4)) & N(15)) - N(8)
     return F(q) * get_scale(address_of(words) + 4 * (at + 4 * LANES), lane)
 
 
@@ -162,17 +162,17 @@ def put_bytes(words, source, down, count, at, lane):
                 x = product(float_of_bits(words[source + (4 * j + i) * down]), scale)
                 size = abs(x)
                 below = np.floor(size)
-                q = I(below + np.floor(F(2) * (size - below)))
+                q = N(below + np.floor(F(2) * (size - below)))
                 q = q if x > F(0) else -q
-            word |= ((q + I(128)) & I(255)) << I(8 * i)
+            word |= ((q + N(128)) & N(255)) << N(8 * i)
         words[at + j * LANES + lane] = word
     put_scale(address_of(words) + 4 * (at + 8 * LANES), lane, as_scale(d))
 
 
 @compiled
 def put_nibbles(words, source, down, count, at, lane):
-    """Round a block of a column to Q4_0: d = the number of largest size / -8, q = x / d + 8 to the nearest, up to 15."""
-    most, extreme = I(-1), F(0)
+    """Round a block of a column to Q4_0: d = the number of largest size / -8, q = x / d + 8 rounded, at most 15."""
+    most, extreme = N(-1), F(0)
     for i in range(count):
         bits = words[source + i * down]
         if (bits & SIZE) > most:
@@ -182,11 +182,11 @@ def put_nibbles(words, source, down, count, at, lane):
     for j in range(BLOCK // 8):
         word = ZERO
         for i in range(8):
-            q = I(8)
+            q = N(8)
             if 8 * j + i < count:
                 x = float_of_bits(words[source + (8 * j + i) * down])
-                q = min(I(15), halves_up(x, scale))
-            word |= q << I(i % 4 * 8 + i // 4 * 4)
+                q = min(N(15), halves_up(x, scale))
+            word |= q << N(i % 4 * 8 + i // 4 * 4)
         words[at + j * LANES + lane] = word
     put_scale(address_of(words) + 4 * (at + 4 * LANES), lane, as_scale(d))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from math import lcm
+from typing import Any
 
 from byhand.formats.registry import Format
 from byhand.runtimes.loops.kernels.formats.contract import PANELS, Panels, kernel_of
@@ -43,7 +44,7 @@ def pieces(rows: int, row: int, whole: int = 1) -> Iterator[tuple[int, int]]:
         yield first, min(first + step, rows)
 
 
-def packed_weight(builder: Builder, tensor: object, transposed: bool, inner: int, width: int) -> Buffer:
+def packed_weight(builder: Builder, tensor: Any, transposed: bool, inner: int, width: int) -> Buffer:
     """Return a weight as the loops of generation read it: the plan's preparations pack it.
 
     transposed  it is stored as [out, in]

@@ -3,7 +3,7 @@
 Equation    C[i,j] = sum over k of A[i,k] W[k,j],   a few rows i, one to four panels of LANES columns j
 
 A lane is a column, so nothing is summed across lanes, and a panel is read in one stream. Each sum adds its products
-in the order of k, whatever the number of rows and panels: a row's numbers do not depend on what is computed beside it.
+in the order of k, whatever the number of rows and panels: a row does not depend on what is computed beside it.
 """
 
 from __future__ import annotations

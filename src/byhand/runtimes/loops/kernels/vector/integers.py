@@ -1,7 +1,7 @@
-"""Products of bytes, four to a lane, by the instructions that this processor has, and float32 that rounds as written.
+"""Products of bytes, four to a lane, by the instructions that this processor has; float32 that rounds as written.
 
-Loops are compiled with leave to reassociate. Behind a fence they may not, so that a quantised number has the same bits
-as with any other program.
+Loops are compiled with leave to reassociate, but not across a fence: a quantised number has the same bits as with any
+other program.
 """
 
 from __future__ import annotations
