@@ -27,7 +27,8 @@ def ours(
     shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
 ) -> tuple[Decoder, Choice, Callable[[], Any]]:
     """Return the fastest runtime's decoder, its choice, and a function that draws this many tokens per stream."""
-    engine = Engine(TinyGPT(shape.model(tokens + 1)), batch, threads=threads, blas=blas, weights=weights)
+    model = TinyGPT(shape.model(tokens + 1))
+    engine = Engine(model, batch, threads=threads, blas=blas, weights=weights, moves=True)  # as `byhand sample` does
     greedy = Sampling(temperature=0)
     return (
         engine.decoder,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from byhand.bench.shapes import Shape
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, install
 from byhand.files.writing import create
 from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
@@ -32,7 +32,7 @@ def text_of(
     The architecture is GPT-2's if the shape has none. ConfigError if the library is missing or loads no such model.
     """
     try:
-        import xllamacpp
+        library: Any = import_module("xllamacpp")
     except ImportError:
         raise ConfigError(f"--peer llama.cpp needs xllamacpp. Use {install('xllamacpp')}.") from None
     model = TinyGPT(replace(shape, architecture=shape.architecture or "gpt2").model(tokens + prompt))

@@ -23,7 +23,6 @@ from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Buffer
-from byhand.runtimes.loops.program.regions import padded
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.generation_plans import Emitted, GenerationPlan, cache_names, decoding, filling, placed
@@ -83,8 +82,8 @@ class LoopsDecoder(Slots):
             "occurred": Buffer("occurred", (slots, config.vocab_size), "input"),
         }
         self._caches = {
-            name: Buffer(name, (slots, *shape, padded(config.cached)), "input")
-            for names, shape in zip(cache_names(model), model.cache_shapes(), strict=True)
+            name: Buffer(name, (slots, heads, config.cached, width), "input")
+            for names, (heads, width) in zip(cache_names(model), model.cache_shapes(), strict=True)
             for name in names
         }
         decodes = decoding(model, self._inputs, self._caches, self.weights, self.threads)
