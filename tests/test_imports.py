@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import byhand
+from byhand.book.finding.source import tree
 
 ROOT = Path(byhand.__file__).parent
 WALKS = {"walk_packages", "iter_modules"}
@@ -32,7 +33,7 @@ def modules() -> dict[str, Path]:
 
 def imported(name: str) -> Iterator[str]:
     """Yield the modules of the package that a module names in an import, wherever it stands."""
-    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(modules()[name])):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules())
         elif isinstance(node, ast.ImportFrom):

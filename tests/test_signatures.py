@@ -5,6 +5,8 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+from byhand.book.finding.source import tree
+
 SRC = Path(__file__).resolve().parents[1] / "src" / "byhand"
 MOST = 8  # positional parameters
 COMPILED = {"kernel", "compiled", "instruction"}  # decorators of compiled loops, which take sizes and strides
@@ -13,7 +15,7 @@ COMPILED = {"kernel", "compiled", "instruction"}  # decorators of compiled loops
 @cache
 def modules():
     """Return every module of the package, parsed, by its place."""
-    return {path.relative_to(SRC): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SRC.rglob("*.py"))}
+    return {path.relative_to(SRC): tree(path) for path in sorted(SRC.rglob("*.py"))}
 
 
 def last_names(expressions):

@@ -24,6 +24,7 @@ from sphinx.cmd.build import main as sphinx
 
 from byhand.book.finding.source import statement
 from byhand.book.live.pages import hooked
+from byhand.book.pages.filling import as_read
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
@@ -116,7 +117,7 @@ class Site:
 
     def staged(self, page: Path) -> str:
         """Return a page as Sphinx reads it."""
-        parts = FENCE.split(page.read_text(encoding="utf-8"))
+        parts = FENCE.split(as_read(page.read_text(encoding="utf-8")))
         for i, part in enumerate(parts):
             if part.lstrip(" ").startswith("```"):
                 parts[i] = re.sub(r"\A( *)```math\n", r"\1```{math}\n", part)

@@ -12,7 +12,7 @@ from hostile.outcome import command
 
 @pytest.mark.parametrize(
     ("attacked", "seeds"),
-    [(flags, 150), (toml_files, 400), (worksheets, 400), (formulas, 150), (indices, 800)],
+    [(flags, 60), (toml_files, 200), (worksheets, 160), (formulas, 40), (indices, 400)],
     ids=lambda value: value.__name__ if hasattr(value, "attack") else "",
 )
 def test_attacks_by_seed(tmp_path, attacked, seeds):

@@ -129,12 +129,15 @@ def near(seed: int) -> ModelConfig | None:
         return None
 
 
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("goal", ["hf", "gguf"])
-def test_any_model_comes_back_or_is_refused_in_one_line(goal, tmp_path):
+def test_any_model_comes_back_or_is_refused_in_one_line(goal, count, tmp_path):
+    """Each choice alone, each family in both pairings; models at random, three near a family for each other one."""
     choices = [ModelConfig(**chosen) for base in (GPT2, WHOLE["llama"]) for chosen in each_choice(**vars(base))]
-    drawn = [replace(drawn_config(seed), vocab_size=256) for seed in range(30)]
+    choices += [replace(base, rope_pairing=pairs) for base in WHOLE.values() for pairs in ("halves", "neighbours")]
+    drawn = [replace(drawn_config(seed), vocab_size=256) for seed in range(count)]
     refusals, written = [], 0
-    for i, config in enumerate([*choices, *drawn, *filter(None, map(near, range(120)))]):
+    for i, config in enumerate([*choices, *drawn, *filter(None, map(near, range(3 * count)))]):
         arrays = parameters(config)
         run = Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0})
         try:

@@ -449,7 +449,7 @@ def test_a_run_that_saves_and_prunes_can_be_read_at_any_moment(tmp_path):
     code = (
         "import sys; from pathlib import Path; from dataclasses import replace; from byhand.runs import checkpoint\n"
         "run = Path(sys.argv[1]); c = checkpoint.load(run)\n"
-        "for step in range(2, 120):\n    checkpoint.save(run, replace(c, state={'step': step, 'text': {}}), keep=1)\n"
+        "for step in range(2, 60):\n    checkpoint.save(run, replace(c, state={'step': step, 'text': {}}), keep=1)\n"
     )
     writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
     seen = []

@@ -344,7 +344,7 @@ def test_an_interrupt_anywhere_in_an_update_leaves_a_run_that_can_go_on(tmp_path
         run.update()
 
     files = ("byhand/runs/trainer.py", "byhand/runtimes/numpy/session.py", "byhand/optim.py")
-    for point in at_every_point(interrupted, *files, every=7):  # each is 30 ms
+    for point in at_every_point(interrupted, *files, every=19):  # each is 30 ms
         points += 1
         if run is None:
             continue

@@ -23,9 +23,9 @@ from byhand.book.lessons import text as lesson_text
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.closed_form import array
-from byhand.book.pages.blocks import BLOCKS
-from byhand.book.pages.filling import filled
+from byhand.book.pages.filling import docs, filled
 from byhand.book.practice.checking import check
+from byhand.book.words.language import PAGE
 from byhand.cli.main import main
 from byhand.engine import Tensor
 from byhand.tracing.trace import Trace
@@ -112,9 +112,8 @@ def test_its_pages_are_what_the_code_says(name):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_books_own_pages_would_list_it(lang):
-    page = source.PACKAGE.parents[1] / "docs" / "equations" / "index.md"
-    for block in ("equations", "contents", "glossary"):
-        assert "../../tests/toy/softplus" in BLOCKS[block](page, lang)
+    for page in ("index", "guides/equation-to-code", "guides/glossary"):
+        assert "../tests/toy/softplus" in filled(docs() / f"{page}{PAGE.said(lang)}")
 
 
 def test_docstring_and_latex_agree():

@@ -16,6 +16,8 @@ import numpy as np
 
 from byhand.config import ModelConfig
 
+TURNED = (".w_qkv", ".w_qkv_b", ".b_qkv", ".q_gain", ".k_gain")
+
 
 def with_pairing(
     arrays: Mapping[str, np.ndarray], config: ModelConfig, pairing: str
@@ -27,9 +29,8 @@ def with_pairing(
     packed = np.arange((config.n_heads + 2 * config.kv_heads) * config.head_width)
     turned = packed.reshape(-1, config.head_width)[: -config.kv_heads]  # a row for each head of queries and keys
     turned[...] = turned[:, order]
-    orders = {"w_qkv": packed, "w_qkv_b": packed, "b_qkv": packed, "q_gain": order, "k_gain": order}
-    found = {
-        name: np.ascontiguousarray(array[..., orders[last]]) if (last := name.rpartition(".")[2]) in orders else array
+    found = {  # gains of one head, or of all of them: each begins as the queries do
+        name: np.ascontiguousarray(array[..., packed[: array.shape[-1]]]) if name.endswith(TURNED) else array
         for name, array in arrays.items()
     }
     return found, replace(config, rope_pairing=pairing)

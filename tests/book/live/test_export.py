@@ -9,6 +9,7 @@ import pytest
 from book.live.working import registers, worked
 from byhand.book.lessons.examples import TITLES
 from byhand.book.live.export import as_json
+from byhand.book.live.pages import graph_of
 from byhand.book.live.working import graph
 from byhand.book.numbers import closed_form
 
@@ -24,7 +25,6 @@ def close(name, a, b):
     return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-15)
 
 
-graph_of = cache(graph)
 exported = cache(lambda name: as_json(graph_of(name), "en"))
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from byhand.book.finding import source
-from byhand.book.pages.blocks import steps
+from byhand.book.pages.answers import steps
+from byhand.book.pages.blocks.markdown import link
 from byhand.errors import ByhandError
 from byhand.layers.block import Block
 
@@ -31,19 +32,20 @@ def edited(monkeypatch):
         for name in ("apply", "sublayer"):
             if hasattr(there["Block"], name):
                 monkeypatch.setattr(Block, name, getattr(there["Block"], name), raising=False)
-        return steps.steps(PAGE, "en", "block")
+        return list(steps.lines_of(("block",)))
 
     steps._pass.cache_clear()
     yield edit
     steps._pass.cache_clear()
 
 
-def called(table):
-    return [line.split(" <br> ")[1] for line in table.splitlines()[2:]]
+def called(lines):
+    return [line.call for line in lines]
 
 
-def where(table):
-    return [line.split(" <br> ")[2].partition("](")[0] for line in table.splitlines()[2:]]
+def where(lines):
+    """The definitions that the calls stand in."""
+    return [link(PAGE, line.where).partition("](")[0] for line in lines]
 
 
 FIRST = 'h = self.norm.apply(p["ln_1"], x, "ln_1")'
@@ -51,13 +53,13 @@ SECOND = 'h = self.norm.apply(p["ln_2"], x, "ln_2")'
 
 
 def test_every_line_has_its_own_call():
-    assert called(steps.steps(PAGE, "en", "block")) == [
-        '`self.norm.apply(p["ln_1"], x, "ln_1")`',
-        '`self.attention.apply(p["attn"], h, start, kept)`',
-        '`residual(x, a, name="x_mid")`',
-        '`self.norm.apply(p["ln_2"], x, "ln_2")`',
-        '`self.mlp.apply(p["mlp"], h)`',
-        '`residual(x, self.mlp.apply(p["mlp"], h), name="x_out")`',
+    assert called(list(steps.lines_of(("block",)))) == [
+        'self.norm.apply(p["ln_1"], x, "ln_1")',
+        'self.attention.apply(p["attn"], h, start, kept)',
+        'residual(x, a, name="x_mid")',
+        'self.norm.apply(p["ln_2"], x, "ln_2")',
+        'self.mlp.apply(p["mlp"], h)',
+        'residual(x, self.mlp.apply(p["mlp"], h), name="x_out")',
     ]
 
 
@@ -79,9 +81,10 @@ def test_the_order_of_branches_changes_no_pair(edited):
     unused = """if start is kept is self:
             x = self.norm.apply(p["ln_1"], x, "ln_0")
         if self.pre_norm:"""
-    before = steps.steps(PAGE, "en", "block")
+    before = list(steps.lines_of(("block",)))
     steps._pass.cache_clear()
-    assert edited(("if self.pre_norm:", unused)) == before
+    lines = edited(("if self.pre_norm:", unused))
+    assert (called(lines), where(lines)) == (called(before), where(before))
 
 
 def test_a_helper_of_the_block_is_pointed_at(edited):
@@ -98,4 +101,4 @@ def test_a_helper_of_the_block_is_pointed_at(edited):
     table = edited((before_norm, applied), ("    def apply(", helper))
     assert where(table)[0] == where(table)[3] == "[src/byhand/layers/block.py:Block.sublayer"
     assert where(table)[1] == where(table)[4] == "[src/byhand/layers/block.py:Block.apply"
-    assert called(table)[3] == "`self.norm.apply(p[norm], x, norm)`"
+    assert called(table)[3] == "self.norm.apply(p[norm], x, norm)"

@@ -20,7 +20,7 @@ from byhand.book.lessons.lesson import grid
 from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
 from byhand.book.pages import filling as pages
-from byhand.book.pages.blocks import kv_cache, shapes
+from byhand.book.pages.answers import attention
 from byhand.book.pages.blocks.arrays import number_in_latex, quiet
 from byhand.book.pages.blocks.lessons import chosen
 from byhand.book.pictures.passes import TOKENS, paper_model
@@ -76,7 +76,7 @@ def test_breakpoints_are_lines_that_run(suffix):
 
 def debugged(suffix):
     """Return the page's command, its lines that set breakpoints, and what to type at each of them."""
-    page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
+    page = pages.as_read((GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8"))
     command = re.search(r"^python (-m pdb .*) --out \S+$", page, re.MULTILINE)
     looked = [re.findall("`((?:p |next)[^`]*)`", line) for line in re.findall(r"^\d+\. .*", page, re.MULTILINE)]
     assert command is not None
@@ -117,14 +117,14 @@ def lines_of_functions(code: CodeType, inside: bool = False):
 
 
 def test_decoding_with_a_cache_gives_the_same_logits():
-    for whole, cached in kv_cache.passes():
+    for whole, cached in attention.cache_passes():
         logits = (trace.result.data[0, -1] for trace in (cached, whole))
         np.testing.assert_allclose(*logits, rtol=1e-12, atol=1e-14)
 
 
 def test_counted_work_of_the_cache_is_what_the_guide_says():
     heads = paper_model().config.n_heads
-    counted = [(kv_cache.work(whole), kv_cache.work(cached)) for whole, cached in kv_cache.passes()]
+    counted = [(attention.work(whole), attention.work(cached)) for whole, cached in attention.cache_passes()]
     assert counted == [((n, heads * n * n), (1, heads * n)) for n in (1, 2, 3)]
 
 
@@ -137,19 +137,18 @@ def test_the_cache_guide_computes_with_the_model_of_its_lesson():
 
 def test_the_offsets_in_the_tables_are_those_of_memory():
     array = np.arange(2 * 2 * 3 * 3).reshape(2, 2, 3, 3)
-    assert shapes._flat((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
-    worked = shapes.expression(shapes.offset((1, 0, 2, 1), array.shape)).replace("×", "*")
-    assert eval(worked) == array[1, 0, 2, 1]
+    worked, offset = attention.offset_in((1, 0, 2, 1), array.shape)
+    assert offset == array[1, 0, 2, 1]
+    assert eval(worked.replace("×", "*")) == array[1, 0, 2, 1]
 
 
 def test_the_score_of_the_attention_guide_reads_the_same_numbers_before_the_split():
     q, k = (x.data for x in queries_and_keys(closed_form.array))
-    rows = re.findall(r"`([qk])\[([\d,]+)\]` \| (\d+) \| .* \| (−?\d+) \|", shapes.packed_offsets(GUIDES, "en"))
+    rows = attention.packed_offsets()
     assert len(rows) == 4
-    for name, place, offset, value in rows:
-        array = {"q": q, "k": k}[name]
-        index = tuple(map(int, place.split(",")))
-        assert array[index] == array.ravel()[int(offset)] == int(value.replace("−", "-"))
+    for element, offset, *_, value in rows:
+        array, index = {"q": q, "k": k}[element[0]], tuple(map(int, element[2:-1].split(",")))
+        assert array[index] == array.ravel()[offset] == value
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from byhand.book.lessons.examples import make
-from byhand.book.pages.blocks import BLOCKS
-from byhand.book.pages.filling import docs
+from byhand.book.pages.answers import lessons
+from byhand.book.pages.answers.chained import chained
+from byhand.book.pages.filling import as_read, docs
 from byhand.book.pages.path import PATH
 from byhand.book.practice.sheets import TOPICS
 from byhand.book.words.language import say
@@ -21,33 +22,34 @@ def loss(*changes, label="L"):
 
 
 def test_a_nudge_measures_the_gradient_of_every_number_that_has_one():
-    elements = [f"{name}[{i},{j}]" for name in ("W_Q", "W_K", "W_V", "S") for i in range(2) for j in range(2)]
-    for row in BLOCKS["nudged"](PAGE, "en", "z[0]", "z[1]", *elements).splitlines()[2:]:
-        *_, measured, derived = (cell.strip().replace("−", "-") for cell in row.strip("|").split("|"))
-        assert abs(float(measured) - float(derived)) <= 2e-6, row
+    elements = [(name, (i, j)) for name in ("W_Q", "W_K", "W_V", "S") for i in range(2) for j in range(2)]
+    elements += [("z", (0,)), ("z", (1,))]
+    for name, index in elements:
+        measured = (lessons.core_loss(name, index, 0.001) - lessons.core_loss(name, index, -0.001)) / 0.002
+        assert abs(measured - lessons.core_gradient(name)[index]) <= 2e-6, (name, index)
 
 
 def test_slopes_of_the_curves():
-    rows = BLOCKS["slopes"](PAGE, "en", "exp", "-1", "0", "1", "2").splitlines()
-    assert rows[2].split("|")[2:] == rows[3].split("|")[2:]  # e^x is its own rate
-    assert "| 2 | 1 | 0.5 | 0.25 |" in BLOCKS["slopes"](PAGE, "en", "ln", "1/2", "1", "2", "4")
+    rows = re.findall(
+        r"\n(\| \$`(?:e\^x|\\ln x)`\$ .*)\n\| change per change (.*)", as_read(PAGE.read_text(encoding="utf-8"))
+    )
+    exponential, logarithm = rows
+    assert exponential[0].split("|")[2:] == exponential[1].split("|")[1:]  # e^x is its own rate
+    assert logarithm[1] == "| 2 | 1 | 0.5 | 0.25 |"
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "gelu"])
 def test_what_a_nudge_passes_on_has_the_rate_of_the_rules(name):
-    rows = [row for row in BLOCKS["chained"](PAGE, "en", name).splitlines() if row.startswith("| `")]
+    rows = chained(name, 0.01)
     assert len(rows) >= 4
-    for row in rows:
-        cells = [cell.strip(" `").replace("−", "-") for cell in row.strip("|").split("|")]
-        more, less = map(float, cells[2].split("<br>"))
-        rate, by_rules = float(cells[3]), eval(cells[4].replace("×", "*"))
-        assert rate == pytest.approx(by_rules, rel=2e-4), row
-        assert (more - less) / 0.02 == pytest.approx(rate, rel=2e-4), row
+    for label, _, more, less, rule in rows:
+        by_rules = eval(rule.replace("×", "*").replace("−", "-"))
+        assert (more - less) / 0.02 == pytest.approx(by_rules, rel=2e-4), label
 
 
 def test_a_nudged_score_moves_the_weights_and_the_loss_by_its_gradient():
-    rows = BLOCKS["nudged_score"](PAGE, "en", "0", "1").splitlines()[2:]
-    changes = [float(row.split("|")[3].strip(" `").replace("−", "-")) for row in rows]
+    rows = re.findall(r"^\| `Δ[PL].*`(.*?)` \|$", as_read(PAGE.read_text(encoding="utf-8")), re.MULTILINE)
+    changes = [float(row.replace("−", "-")) for row in rows]
     assert sum(changes[:2]) == pytest.approx(0, abs=1e-9)
     gradient = next(n.value for s in make("matrix-core").steps for n in s.numbers if n.label == "∂S[0,1]")
     assert changes[-1] == pytest.approx(gradient, rel=1e-5)
@@ -74,9 +76,7 @@ def test_the_exercises_go_the_way_that_their_answers_say():
 
 def test_what_no_example_has_is_refused():
     with pytest.raises(ByhandError, match="has no array 'nothing'"):
-        BLOCKS["changed"](PAGE, "en", "matrix-core", "rate=1", "nothing")
-    with pytest.raises(ByhandError, match="is no element"):
-        BLOCKS["nudged"](PAGE, "en", "W_Q")
+        list(lessons.changed_arrays(("matrix-core", "rate=1", "nothing")))
 
 
 def test_worksheets_of_the_path_are_there():

@@ -14,8 +14,8 @@ import pytest
 
 from byhand.book.finding import index, source
 from byhand.book.pages import filling as pages
-from byhand.book.pages.blocks import steps
-from byhand.book.pages.blocks.excerpts import located
+from byhand.book.pages.answers import steps
+from byhand.book.pages.blocks.markdown import located
 from byhand.book.words.language import PAGE
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
@@ -38,7 +38,8 @@ def name(page: Path) -> str:
 
 
 def text(page: Path) -> str:
-    return page.read_text(encoding="utf-8")
+    """A page as its readers see it, without templates."""
+    return pages.as_read(page.read_text(encoding="utf-8"))
 
 
 def headings(page: Path) -> list[str]:
@@ -57,7 +58,7 @@ def twin(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_are_fresh(page):
-    assert pages.filled(page) == text(page), f"stale; run: {pages.COMMAND}"
+    assert pages.filled(page) == page.read_text(encoding="utf-8"), f"stale; run: {pages.COMMAND}"
 
 
 @pytest.mark.parametrize("stem", registry)
@@ -187,23 +188,39 @@ def test_places_that_the_readme_shows_are_those_of_where(name):
     assert set(re.findall(r"\b(?:src|tests)/[\w/]+\.py:\d+", text(ROOT / name))) <= known
 
 
-def test_a_stale_block_is_found(tmp_path, monkeypatch, capsys):
+def test_a_stale_block_or_picture_is_found(tmp_path, monkeypatch, capsys):
     page = tmp_path / "docs" / "relu.md"
     page.parent.mkdir()
     page.write_text("<!-- generated: formula relu -->\nwrong\n<!-- end -->\n", encoding="utf-8")
     monkeypatch.setattr(pages, "repository", lambda: tmp_path)
     assert pages.main(["--check"]) == 1
-    assert "stale: docs/relu.md" in capsys.readouterr().out
+    said = capsys.readouterr().out.splitlines()
+    assert "stale: docs/relu.md" in said
+    assert said[-1] == f"Run {pages.COMMAND}."
     assert pages.main([]) == 0
     assert registry["relu"].latex in page.read_text(encoding="utf-8")
-    assert pages.main(["--check"]) == 0
+    (tmp_path / "docs" / "images" / "who-holds-what.svg").write_text("<svg/>")
+    capsys.readouterr()
+    assert pages.main(["--check"]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == "stale: docs/images/who-holds-what.svg"
 
 
-def test_an_unknown_block_is_an_error(tmp_path):
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("poem", "x.md asks for a block 'poem'. Use one of "),
+        ("lesson", "x.md:2: lesson() missing 1 required positional argument"),
+        ("title", "x.md:2: parts/title.md:3: the equation "),
+        ("snippet model.py:vanished", "x.md:2: parts/snippet.md:1: model.py has no vanished. Correct what names it"),
+    ],
+)
+def test_a_block_that_cannot_be_made_is_an_error_in_one_line(tmp_path, mark, said):
     page = tmp_path / "x.md"
-    page.write_text("<!-- generated: poem -->\n<!-- end -->\n", encoding="utf-8")
-    with pytest.raises(pages.ByhandError, match="poem"):
+    page.write_text(f"\n<!-- generated: {mark} -->\n<!-- end -->\n", encoding="utf-8")
+    with pytest.raises(ByhandError) as error:
         pages.filled(page)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
 
 
 def test_a_moved_definition_is_an_error():
@@ -222,8 +239,8 @@ def test_a_moved_definition_is_an_error():
 def test_a_line_that_the_model_computes_otherwise_is_an_error_in_one_line(monkeypatch, line, said):
     monkeypatch.setattr(steps, "LINES", {"block": (line,)})
     with pytest.raises(ByhandError) as error:
-        steps.steps(ROOT / "docs" / "guide.md", "en", "block")
-    assert str(error.value).startswith("guide.md shows X")
+        list(steps.lines_of(("block",)))
+    assert str(error.value).startswith("the page shows X")
     assert said in str(error.value)
 
 
@@ -249,7 +266,7 @@ def test_the_command_that_a_stale_page_names_mends_it(tmp_path):
     page.write_text("<!-- generated: code model.py:vanished -->\n<!-- end -->\n", encoding="utf-8")
     done = run()
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith("error: model.py has no vanished.")
+    assert done.stderr.startswith("error: relu.md:1: parts/code.md:4: model.py has no vanished.")
 
 
 def test_source_lines_are_read_from_this_checkout():

@@ -9,7 +9,7 @@ import pytest
 import byhand.book.entries  # noqa: F401 - fills the table
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import all_findings
-from byhand.book.finding.source import PACKAGE, repository
+from byhand.book.finding.source import PACKAGE, repository, tree
 from byhand.book.words.glossary import CONCEPTS
 
 ROOT = repository() or Path()
@@ -47,7 +47,7 @@ CHINESE = {
     r"各个房间": "代码地图",
 }
 STANDARD = {"批次", "重塑", "词元", "反向传播", "前向传播", "注意力头"}  # of those, what the glossary must know
-ALIASES = re.compile(r"<!-- generated: glossary -->.*?<!-- end -->", re.DOTALL)  # what readers may ask for
+ALIASES = re.compile(r"<!-- generated:\n[^>]*in terms\(\).*?<!-- end -->", re.DOTALL)  # what readers may ask for
 PAGES = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").rglob("*.md")])
 WORDS = {"Words", "Note", "table_block"}  # (English, Chinese, ...)
 
@@ -72,9 +72,9 @@ def written(node: ast.expr) -> str:
     )
 
 
-def said(tree: ast.Module):
+def said(module: ast.Module):
     """Yield (text, whether it is Chinese, line) of everything that a file says in both languages."""
-    for call in ast.walk(tree):
+    for call in ast.walk(module):
         if not isinstance(call, ast.Call):
             continue
         name = call.func.id if isinstance(call.func, ast.Name) else ""
@@ -96,7 +96,7 @@ def test_what_the_program_says_uses_the_standard_terms():
     texts = [
         (f"{path.relative_to(PACKAGE).as_posix()}:{line}", found)
         for path in sorted(PACKAGE.rglob("*.py"))
-        for text, chinese, line in said(ast.parse(path.read_text(encoding="utf-8")))
+        for text, chinese, line in said(tree(path))
         if (found := wrong_in(text, chinese))
     ]
     assert not texts
@@ -109,7 +109,7 @@ def test_what_the_answers_of_where_say_uses_the_standard_terms():
 
 def test_enough_is_read():
     entry = PACKAGE / "book" / "entries" / "cross_entropy.py"
-    texts = list(said(ast.parse(entry.read_text(encoding="utf-8"))))
+    texts = list(said(tree(entry)))
     assert sum(chinese for _, chinese, _ in texts) >= 7
     assert len(PAGES) > 80
 

@@ -67,8 +67,8 @@ def test_a_full_disk_at_any_byte(tmp_path):
     ends = [sum(size for size, _ in written[: i + 1]) for i in range(len(written))]
     chance = random.Random(1)
     begins = [0, *ends[:-1]]
-    # The first byte of every write, and one within: no file is met at a fortunate moment only.
-    offsets = [at for begin, end in zip(begins, ends, strict=True) for at in (begin, chance.randrange(begin, end))]
+    # The first byte of a write or one within, for every write: no file is met at a fortunate moment only.
+    offsets = [chance.choice((begin, chance.randrange(begin, end))) for begin, end in zip(begins, ends, strict=True)]
     refused = set()
     for offset in offsets:
         shutil.rmtree(tmp_path / "run")

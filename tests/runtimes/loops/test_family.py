@@ -68,7 +68,7 @@ def attentions(draw, causal=True):
     return chosen
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     chosen=attentions(causal=False), rows=st.integers(1, 4), steps=st.integers(1, 11), threads=st.integers(1, 3),
     seed=st.integers(0, 1000),
@@ -197,7 +197,7 @@ def assert_greedy(gpt, decoder, prompts, count):
         assert_close(logits_of(decoder)[i], logits, decoder.weights)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     chosen=attentions(), length=st.integers(1, 20), streams=st.integers(1, 3), threads=st.integers(1, 3),
     weights=st.sampled_from([kind.name for kind in PANELS]), seed=st.integers(0, 1000),

@@ -16,6 +16,7 @@ from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin, choose
 from byhand.runtimes.xla import compiling, runtime
 from byhand.runtimes.xla.mesh import mesh_of
+from cli import inside
 from cli.process import TINY, byhand, error_line, write_text
 
 TRAIN = Request("train", ModelConfig())
@@ -121,14 +122,14 @@ def test_a_run_through_the_commands(tmp_path):
     used = json.loads((tmp_path / "run/step-00000004/trainer_state.json").read_text())["used"]
     assert (used["runtime"], used["mesh"], used["device"]) == ("xla", "data=2", "cpu")
     shutil.rmtree(tmp_path / "run/step-00000006")
-    done = byhand("train", "--resume", "run", "--runtime", "numpy", cwd=tmp_path)
+    done = inside.byhand("train", "--resume", "run", "--runtime", "numpy", cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     assert b"so far xla on cpu (data=2) computed this run, now numpy goes on" in done.stderr
     texts = [
-        byhand("sample", "run", "--runtime", name, "--max-new-tokens", "30", cwd=tmp_path)
+        inside.byhand("sample", "run", "--runtime", name, "--max-new-tokens", "30", cwd=tmp_path)
         for name in ("xla", "numpy")
     ]
     assert texts[0].returncode == 0, texts[0].stderr.decode()
     assert texts[0].stdout == texts[1].stdout
-    said = error_line(byhand("train", *TINY, *flags[:-1], "b", "--mesh", "data=2,x=1", cwd=tmp_path))
+    said = error_line(inside.byhand("train", *TINY, *flags[:-1], "b", "--mesh", "data=2,x=1", cwd=tmp_path))
     assert "mesh is 'data=2,x=1'" in said

@@ -112,7 +112,7 @@ def _text(node: ast.stmt | None) -> str:
     """Return a string that stands alone, as one line."""
     match node:
         case ast.Expr(ast.Constant(str(text))):
-            return " ".join(text.split())
+            return re.sub("(?<=[；。，]) ", "", " ".join(text.split()))  # a line's end behind a sign of Chinese
         case _:
             return ""
 

@@ -18,6 +18,7 @@ from byhand.book.live.settings import SWITCHES
 from byhand.book.numbers import closed_form
 
 NEAR = 1e-3  # how far numbers in general position are from the lesson's, so that a ReLU lets the same ones through
+_WALKED: dict[tuple[str, str], Collector] = {}
 
 
 def graph(name: str, array: Maker = closed_form.array, changes: Given | None = None) -> LessonGraph:
@@ -26,21 +27,29 @@ def graph(name: str, array: Maker = closed_form.array, changes: Given | None = N
     changes  other settings by name, such as a temperature
     """
     changes = changes or {}
-    general = Collector(worked(name, in_general_position, changes))
+    start = {**_given(name), **changes}
+    general = _in_general_position(name, start)
     whole = Collector(worked(name, array, changes), general.found).graph
     for cells, found in zip(whole.arrays, general.graph.arrays, strict=True):
         cells.programs, cells.is_free = found.programs, found.is_free
-    start = {**_given(name), **changes}
     for switch in SWITCHES.keys() & start.keys():
         forms = {}
         for value in _file(name).CHOICES[switch]:
-            other = Collector(worked(name, in_general_position, {**changes, switch: value})).graph
+            other = _in_general_position(name, {**start, switch: value}).graph
             if [a.data.shape for a in other.arrays] != [a.data.shape for a in general.graph.arrays]:
                 raise ValueError(f"{name} has other arrays with {switch}={value}")
             forms[float(value)] = other.programs
         whole.switches.append(Switch.of(whole.add(switch, float(start[switch])), forms))
         whole.arrays[-1].is_free = False
     return whole
+
+
+def _in_general_position(name: str, start: Given) -> Collector:
+    """Return what is collected of a lesson with these settings: the same for all numbers, so it is walked once."""
+    key = name, repr(sorted(start.items()))
+    if key not in _WALKED:
+        _WALKED[key] = Collector(worked(name, in_general_position, start))
+    return _WALKED[key]
 
 
 def worked(name: str, array: Maker, changes: Mapping[str, Any]) -> Lesson:

@@ -1,7 +1,19 @@
 """Fills the generated blocks of the pages in docs/ from the code that they describe.
 
     <!-- generated: reference layer_norm -->
-    ... replaced by the result of the block `reference` for `layer_norm`, in the language of the page ...
+    ... replaced by the block (`blocks/`) or part (`parts/`) `reference` for `layer_norm`, in the page's language ...
+    <!-- end -->
+
+What one page alone has is a template: its words in the page's own language, its numbers expressions (`templates.py`).
+
+    <!-- generated:
+    | Text | Bytes |
+    | --- | --- |
+    {% for text in ("to be", "naïve") %}
+    | `{{ text }}` | {{ bytes_of(text)|length }} |
+    {% endfor %}
+    -->
+    ... replaced by what the template says ...
     <!-- end -->
 
 A number inside a sentence is an expression: a lesson, an element of one of its arrays, and with how many digits.
@@ -20,14 +32,15 @@ from pathlib import Path
 from byhand.book.finding import index
 from byhand.book.finding.source import repository
 from byhand.book.finding.stored import INDEX
-from byhand.book.pages.blocks import BLOCKS
 from byhand.book.pages.blocks.arrays import value
+from byhand.book.pages.templates import KINDS, rendered
 from byhand.book.pictures import PICTURES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
 COMMAND = "python -m byhand.book.pages"
-MARK = re.compile(r"(<!-- generated: (?P<block>[^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+MARK = re.compile(r"(<!-- generated:(?: (?P<block>[^\n]+?) |\n(?P<template>.*?)\n)-->\n).*?(<!-- end -->)", re.DOTALL)
+SHORT = "<!-- generated: template -->\n"
 INSIDE = re.compile(r"(<!-- = (?P<asked>[^\n]+?) -->)[^\n]*?(<!-- \. -->)")
 
 
@@ -51,19 +64,36 @@ def language(page: Path) -> str:
     return "zh" if page.name.endswith(PAGE.zh) else "en"
 
 
+def as_read(text: str) -> str:
+    """Return a page's text without its templates, as readers see it; a short mark is left of each."""
+    return MARK.sub(lambda mark: mark[0] if mark["block"] else f"{SHORT}{mark[0].removeprefix(mark[1])}", text)
+
+
 def filled(page: Path) -> str:
     """Return the page's text with every block and number regenerated; ByhandError for an unknown one."""
+    text = page.read_text(encoding="utf-8")
 
     def fill(mark: re.Match[str]) -> str:
-        kind, *arguments = mark["block"].split()
-        if kind not in BLOCKS:
-            raise ByhandError(f"{page.name} asks for a block {kind!r}. Use one of {', '.join(sorted(BLOCKS))}.")
-        return f"{mark[1]}\n{BLOCKS[kind](page, language(page), *arguments)}\n\n{mark[3]}"
+        at = (page.name, text.count("\n", 0, mark.start()) + 1)
+        if mark["template"] is not None:
+            said = rendered(mark["template"], page, at, language(page))
+        else:
+            said = _block(page, at, *mark["block"].split())
+        return f"{mark[1]}\n{said}\n\n{mark[4]}"
 
     def said(mark: re.Match[str]) -> str:
         return f"{mark[1]}{value(*mark['asked'].split())}{mark[3]}"
 
-    return INSIDE.sub(said, MARK.sub(fill, page.read_text(encoding="utf-8")))
+    return INSIDE.sub(said, MARK.sub(fill, text))
+
+
+def _block(page: Path, at: tuple[str, int], kind: str, *words: str) -> str:
+    if kind not in KINDS:
+        raise ByhandError(f"{page.name} asks for a block {kind!r}. Use one of {', '.join(sorted(KINDS))}.")
+    try:
+        return KINDS[kind](page, language(page), *words)
+    except (ByhandError, TypeError) as error:  # TypeError: too many words, or too few
+        raise ByhandError(f"{at[0]}:{at[1]}: {error}") from None
 
 
 def stale() -> Iterator[tuple[Path, str]]:
@@ -83,4 +113,6 @@ def main(arguments: list[str]) -> int:
             page.parent.mkdir(exist_ok=True)
             page.write_text(text, encoding="utf-8", newline="\n")
         print(f"{'stale' if check else 'written'}: {relpath(page, docs().parent)}")
+    if check and found:
+        print(f"Run {COMMAND}.")
     return 1 if check and found else 0

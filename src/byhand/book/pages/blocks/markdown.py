@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from os.path import relpath
 from pathlib import Path
 
 from byhand.book.finding import index, source
-from byhand.book.words.language import Words
+from byhand.book.words.language import PAGE, Words
+from byhand.errors import ByhandError
 
 Block = Callable[..., str]
 Rows = Iterable[Iterable[object]]
@@ -27,30 +27,21 @@ def block(function: Block) -> Block:
     return function
 
 
-def table_block(en: str, zh: str) -> Callable[[Callable[..., Rows]], Block]:
-    """Register a function that yields rows as a kind of block: a table with this head; a | divides its columns."""
-
-    def register(rows: Callable[..., Rows]) -> Block:
-        @wraps(rows)
-        def whole(page: Path, lang: str, *arguments: str) -> str:
-            return table(Words(en, zh), rows(*arguments), lang)
-
-        return block(whole)
-
-    return register
-
-
 def table(head: Words, rows: Rows, lang: str) -> str:
     """Return a Markdown table in `en` or `zh`; a | divides the columns of the head."""
     columns = head.said(lang).split("|")
     lines = [columns, ["---"] * len(columns), *rows]
     said = ((x.said(lang) if isinstance(x, Words) else str(x) for x in line) for line in lines)
-    return "\n".join(f"| {' | '.join(map(_with_minus, line))} |" for line in said)
+    return with_minus("\n".join(f"| {' | '.join(line)} |" for line in said))
 
 
-def _with_minus(cell: str) -> str:
-    """Return a cell with real minus signs; code and formulas stay."""
-    return cell if "`" in cell else re.sub(r"(?<![\w)\]-])-(?=\d)(?!\d+e)", "−", cell)
+def with_minus(text: str) -> str:
+    """Return text whose tables have real minus signs; code and formulas in them stay."""
+
+    def said(cell: str) -> str:
+        return cell if "`" in cell else re.sub(r"(?<![\w)\]-])-(?=\d)(?!\d+e)", "−", cell)
+
+    return re.sub(r"^\|.*", lambda row: " | ".join(map(said, row[0].split(" | "))), text, flags=re.MULTILINE)
 
 
 def display(latex: str) -> str:
@@ -89,22 +80,41 @@ def link(page: Path, place: str | None) -> str:
     return f"[{path}{name and ':'}{name}]({relative(page, ROOT / path)}{name and '#'}{name})"
 
 
+def link_definition(page: Path, given: str) -> str:
+    """Return `path:line` of a definition as a link from a page; ByhandError if it is not there any more."""
+    return link(page, source.definition(*located(given)))
+
+
+def located(given: str) -> tuple[Path, str]:
+    """Return the file and the name in `engine/backward.py:walk_back`; ByhandError if they are not there any more.
+
+    The file is one of the package, or of the repository's `examples/` or `tests/`.
+    """
+    file, _, name = given.partition(":")
+    path = (ROOT if file.startswith(("examples/", "tests/")) else source.PACKAGE) / file
+    if source.definition(path, name) is None:
+        raise ByhandError(f"{file} has no {name}. Correct what names it in src/byhand/book/pages or in docs.")
+    return path, name
+
+
 def link_equation(page: Path, stem: str, lang: str) -> str:
     """Return an equation's title as a link from a page to the equation's own."""
     finding = index.findings()[stem]
     return f"[{finding.title.said(lang)}]({relative(page, ROOT / finding.page_path(lang))})"
 
 
+def link_titled(page: Path, target: Path) -> str:
+    """Return a page's heading as a link to it from another."""
+    heading = re.search(r"^# (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+    return f"[{heading[1] if heading else target.stem}]({relative(page, target)})"
+
+
+def in_language(stem: str, lang: str) -> Path:
+    """Return the file of a page in `en` or `zh` by its path without suffix; in English if it has but one language."""
+    own = ROOT / f"{stem}{PAGE.said(lang)}"
+    return own if own.is_file() else ROOT / f"{stem}{PAGE.en}"
+
+
 def relative(page: Path, target: Path) -> str:
     """Return the path from a page to a file, as links have it."""
     return relpath(target, page.parent).replace("\\", "/")
-
-
-def vector(numbers: Iterable[float]) -> str:
-    """Return numbers as a vector in a line of text: (3, 4)."""
-    return f"({', '.join(f'{x:g}' for x in numbers)})"
-
-
-def decimals(value: float) -> str:
-    """Return a number with six decimals, the precision of every worked number; never a negative zero."""
-    return f"{round(value, 6) + 0.0:.6f}"

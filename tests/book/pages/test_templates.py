@@ -1,0 +1,124 @@
+"""Templates of pages: both languages ask for the same, no number is typed in them, mistakes are one line."""
+
+import re
+
+import pytest
+from jinja2 import nodes
+
+from byhand.book.pages import filling, templates
+from byhand.book.pages.answers import ANSWERS, FORMATS
+from byhand.book.words.language import PAGE
+from byhand.errors import ByhandError
+
+ROOT = filling.docs()
+ENGLISH = [page for page in filling.pages() if filling.language(page) == "en"]
+PARTS = [file for file in sorted(templates.PARTS.glob("*.md")) if filling.language(file) == "en"]
+
+
+def of(page):
+    """Return the templates of a page, or a part."""
+    text = page.read_text(encoding="utf-8")
+    marks = [mark["template"] for mark in filling.MARK.finditer(text)]
+    return [text] if page.parent == templates.PARTS else [template for template in marks if template is not None]
+
+
+def asked(template):
+    """Return all that a template evaluates, in order, without the words of its language."""
+    return list(_asked(templates.environment("en").parse(template)))
+
+
+def literal(template):
+    """Return the text of a template that no expression makes."""
+    return "".join(data.data for data in templates.environment("en").parse(template).find_all(nodes.TemplateData))
+
+
+def _asked(node, argument=False):
+    """Yield the nodes of a template: texts only as arguments, and the parts of a sentence in any order."""
+    if isinstance(node, nodes.Output):
+        yield from sorted(" ".join(_asked(part)) for part in node.nodes if not isinstance(part, nodes.TemplateData))
+        return
+    if not isinstance(node, nodes.Const):
+        yield " ".join([type(node).__name__, *(str(v) for k, v in node.iter_fields() if k in ("name", "attr", "op"))])
+    elif argument or not isinstance(node.value, str):
+        yield repr(node.value)
+    inside = argument or isinstance(node, nodes.Call | nodes.Filter)
+    for child in node.iter_child_nodes(only=["node"]):
+        yield from _asked(child, argument)
+    for child in node.iter_child_nodes(exclude=["node"]):
+        yield from _asked(child, inside)
+
+
+WITH = [*PARTS, *(page for page in ENGLISH if of(page))]
+
+
+def twin(page):
+    return page.with_name(f"{page.stem}{PAGE.zh}")
+
+
+@pytest.mark.parametrize("page", WITH, ids=lambda page: page.name)
+def test_both_languages_ask_for_the_same(page):
+    for own, other in zip(of(page), of(twin(page)), strict=True):
+        assert asked(own) == asked(other), own
+
+
+def test_what_is_asked_leaves_out_words_and_keeps_arguments():
+    template = '{% for words, n in (("two", 2),) %}{{ words }} {{ forward("softmax", [n])|f(".3f") }}{% endfor %}'
+    assert asked(template) == asked(template.replace('"two"', '"二"'))
+    for one, other in (("softmax", "relu"), (".3f", ".2f"), ("2)", "3)"), ("{{ words }} ", ""), ("|f", "|decimal")):
+        assert asked(template) != asked(template.replace(one, other, 1)), one
+
+
+@pytest.mark.parametrize("page", [*WITH, *map(twin, WITH)], ids=lambda page: page.name)
+def test_no_number_is_typed_beside_expressions(page):
+    for template in of(page):
+        prose = re.sub(r"`[^`]*`", "", literal(template))
+        typed = [n for n in re.findall(r"(?<![\w.-])\d[\d.,]*", prose) if not re.fullmatch(r"\d|10", n.rstrip(".,"))]
+        assert not typed, template
+
+
+def test_every_answer_is_asked_for():
+    """What no page calls goes; what a page of the same name would hide is renamed."""
+    said = "\n".join(template for page in WITH for template in of(page))
+    assert [name for name in (*ANSWERS, *FORMATS) if not re.search(rf"\b{name}\b", said)] == []
+    assert not set(ANSWERS) & set(templates.KINDS)
+
+
+@pytest.mark.parametrize(
+    ("template", "line", "said"),
+    [
+        ("{{ lossof(1) }}", 4, "'lossof' is undefined"),
+        ("a\n{{ 1|dexcimal }}", 5, "No filter named 'dexcimal'"),
+        ("{% for x in %}", 4, "Expected an expression"),
+        ('\n{{ the("model.py:vanished") }}', 5, "there is no model.py:vanished in src/byhand"),
+        ('{{ "".__class__.__mro__ }}', 4, "access to attribute '__class__' of 'str' object is unsafe"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_template_is_one_line(tmp_path, template, line, said):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\n<!-- generated:\n{template}\n-->\n<!-- end -->\n", encoding="utf-8")
+    with pytest.raises(ByhandError) as error:
+        filling.filled(page)
+    assert str(error.value).startswith(f"page.md:{line}: {said}")
+    assert "Correct the " in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_mistake_in_a_part_names_the_part_and_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(templates, "PARTS", tmp_path)
+    (tmp_path / "title.md").write_text("\n{{ finding(nam) }}", encoding="utf-8")
+    page = tmp_path / "page.md"
+    page.write_text("<!-- generated: title relu -->\n<!-- end -->\n", encoding="utf-8")
+    with pytest.raises(ByhandError, match=r"^page\.md:1: parts/title\.md:2: 'nam' is undefined\. Correct"):
+        filling.filled(page)
+
+
+def test_a_template_says_numbers_links_and_words_in_the_language_of_its_page(tmp_path):
+    template = '{{ 1 / 3 }}|{{ [0.5, -0.0000001]|f }}|{{ (-2)|f("g")|minus|factor }}|{{ [1, 2]|listed }}'
+    said = dict.fromkeys((".md", ".zh-CN.md"), f"[{template}]")
+    for suffix, text in said.items():
+        page = tmp_path / f"page{suffix}"
+        page.write_text(f"<!-- generated:\n{text}\n-->\nold\n<!-- end -->\n", encoding="utf-8")
+        comma = ", " if suffix == ".md" else "、"
+        body = f"[{1 / 3}|['0.500000', '0.000000']|(−2)|1{comma}2]"
+        assert filling.filled(page) == f"<!-- generated:\n{text}\n-->\n\n{body}\n\n<!-- end -->\n"
+        assert filling.as_read(filling.filled(page)) == f"<!-- generated: template -->\n\n{body}\n\n<!-- end -->\n"
