@@ -215,7 +215,7 @@ def test_allowing_nothing_is_an_error():
 @pytest.mark.parametrize(
     ("settings", "kind", "said"),
     [
-        ({"weights": "int4"}, ConfigError, "weights is 'int4'. Use one of float32, bfloat16."),
+        ({"weights": "int3"}, ConfigError, "weights is 'int3'. Use one of float32, bfloat16, q8_0, q4_0."),
         ({"max_new_tokens": 2.5}, ConfigError, "max_new_tokens is 2.5, but must be an integer of 0 or more."),
         ({"prompt": "12"}, DataError, "the prompt is a str. Pass token ids:"),
         ({"prompt": [1.5]}, DataError, "the prompt's tokens must be integers, not float64."),

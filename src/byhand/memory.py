@@ -147,9 +147,9 @@ def _that_fit(config: TrainConfig, request: Request) -> Iterator[str]:
 def needed(request: Request, shape: Shape | None = None) -> int:
     """Return the peak of a process that generates, or evaluates on tokens of this shape."""
     runtime, item = choose(request).runtime, FORMATS[array_of(request.dtype)].size
-    weights = FORMATS[request.weights].size if runtime.packs else item
+    weights = FORMATS[request.weights].bits / 8 if runtime.packs else item
     more = working_bytes(runtime, request, shape) if shape else item * cached(request.model, request.streams)
-    return weights * _parameters(request.model)[0] + more + runtime.loaded
+    return int(weights * _parameters(request.model)[0]) + more + runtime.loaded
 
 
 def require_room(what: str, request: Request, instead: str, shape: Shape | None = None) -> None:

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from byhand.bench import llama_cpp_peer
 from byhand.bench.contest import by_turns, require_known
 from byhand.bench.shapes import Shape
 from byhand.errors import ConfigError
@@ -26,7 +27,8 @@ def ours(
     shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
 ) -> tuple[Decoder, Choice, Callable[[], Any]]:
     """Return the fastest runtime's decoder, its choice, and a function that draws this many tokens per stream."""
-    engine = Engine(TinyGPT(shape.model(tokens + 1)), batch, threads=threads, blas=blas, weights=weights)
+    model = TinyGPT(shape.model(tokens + 1))
+    engine = Engine(model, batch, threads=threads, blas=blas, weights=weights, moves=True)  # as `byhand sample` does
     greedy = Sampling(temperature=0)
     return (
         engine.decoder,
@@ -68,7 +70,7 @@ def with_transformers(shape: Shape, tokens: int, batch: int) -> Callable[[], Any
     return run
 
 
-PEERS = {"hf": with_transformers, "numpy": with_numpy}
+PEERS = ("hf", "llama.cpp", "numpy")
 
 
 def measure(
@@ -86,7 +88,12 @@ def measure(
     """
     require_known(peers, PEERS)
     decoder, choice, run = ours(shape, tokens, batch, threads, blas, weights)
-    runs = {"ours": run} | {name: PEERS[name](shape, tokens, batch) for name in peers}
+    made = {
+        "hf": lambda: with_transformers(shape, tokens, batch),
+        "llama.cpp": lambda: llama_cpp_peer.text_of(shape, tokens, batch, threads, weights),
+        "numpy": lambda: with_numpy(shape, tokens, batch),
+    }
+    runs = {"ours": run} | {name: made[name]() for name in peers}
     seconds = by_turns(runs, repeats=1, rounds=3 if peers else 5)
     rates = {name: tokens * batch / statistics.median(times) for name, times in seconds.items()}
     figures: dict[str, Any] = {

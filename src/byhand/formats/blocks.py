@@ -35,6 +35,15 @@ def to_q4_0(blocks: np.ndarray) -> np.ndarray:
     return np.concatenate([d.astype(np.float16).view(np.uint8), q], axis=1)
 
 
+def rounded_rows(x: np.ndarray) -> np.ndarray:
+    """Return float32 numbers (..., N) as quantised weights are multiplied with them: Q8_0, but ties go to even."""
+    rows = x.reshape(-1, x.shape[-1])
+    blocks = np.pad(rows, ((0, 0), (0, -x.shape[-1] % 32))).reshape(-1, 32)
+    e = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
+    p = np.rint(blocks * _inverse(e)) * e.astype(np.float16).astype(np.float32)
+    return p.reshape(len(rows), -1)[:, : x.shape[-1]].reshape(x.shape)
+
+
 def _inverse(d: np.ndarray) -> np.ndarray:
     """Return 1 / d, and 0 if d is zero or so small that its inverse is infinite."""
     with np.errstate(divide="ignore", over="ignore"):

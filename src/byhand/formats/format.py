@@ -83,9 +83,20 @@ class Format:
         with np.errstate(all="ignore"):
             return self.unpack(content.reshape(-1, self.size)).reshape(-1)
 
-    def rounded(self, x: np.ndarray) -> np.ndarray:
-        """Return numbers of this format as an array of theirs: packed and unpacked again. NaN stays NaN."""
-        return x if self.native else self.floats(self.packed(x)).reshape(np.shape(x))
+    def rounded(self, x: np.ndarray, axis: int = -1) -> np.ndarray:
+        """Return numbers of this format as an array of theirs: packed and unpacked again. NaN stays NaN.
+
+        axis  along which blocks lie; zeros complete the last one
+        """
+        if self.native:
+            return x
+        if self.block == 1:
+            return self.floats(self.packed(x)).reshape(np.shape(x))
+        rows = np.moveaxis(x, axis, -1)
+        more = [(0, 0)] * (x.ndim - 1) + [(0, -rows.shape[-1] % self.block)]
+        padded = np.pad(rows, more)
+        found = self.floats(self.packed(padded)).reshape(padded.shape)
+        return np.moveaxis(found[..., : rows.shape[-1]], -1, axis)
 
     def bound(self, x: np.ndarray) -> np.ndarray:
         """Return a bound on the rounding error of packing, for each number of whole blocks."""

@@ -151,7 +151,7 @@ def test_attention_of_any_shape(batch, heads, steps, width, times, causal, windo
         "qk": at_qkv,
     }
     sizes |= {"row_qk": columns, "v": at_qkv + columns - heads // times * width, "row_v": columns}
-    alone = {"keys": 0, "values": 0, "slot": 0, "slots": 0, "places": 0, "kept": 1, "part": 0, "parts": 1}
+    alone = {"keys": 0, "values": 0, "slot": 0, "places": 0, "kept": 1, "part": 0, "parts": 1}
     run_kernel("attention", memory.numbers, out=at_out, **alone, **sizes)
     run_kernel("attention_back", memory.numbers, d_out=at_d_out, d_weights=at_d_weights, d_qkv=at_d_qkv, **sizes)
     out, weights, d_qkv, seen = reference_attention(qkv, d_out, heads, times, causal, window)

@@ -6,7 +6,7 @@ import pytest
 from byhand.engine.graph.outline import Outline
 from byhand.errors import ConfigError
 from byhand.generation import Engine, Stream
-from byhand.runtimes.loops.kernels.formats.contract import PACKED
+from byhand.runtimes.loops.kernels.formats.contract import PANELS
 from byhand.runtimes.loops.kernels.linear import packed_weights
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from runtimes.loops.arrays import logits_of
@@ -14,7 +14,7 @@ from runtimes.test_decoding import GREEDY, of
 from runtimes.texts import texts
 
 
-@pytest.mark.parametrize("weights", [kind.name for kind in PACKED])
+@pytest.mark.parametrize("weights", [kind.name for kind in PANELS])
 @pytest.mark.parametrize("name", ["wte", "wpe", "blocks.1.attn.w_qkv", "blocks.0.mlp.b_fc", "lm_head.w", "lm_head.b"])
 @pytest.mark.parametrize("in_place", [True, False])
 def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place):
@@ -39,7 +39,7 @@ def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place)
         np.testing.assert_array_equal(mine.shares[0].array(buffer), theirs)
 
 
-@pytest.mark.parametrize("weights", [kind.name for kind in PACKED])
+@pytest.mark.parametrize("weights", [kind.name for kind in PANELS])
 def test_a_model_that_is_the_engines_alone_gives_its_arrays_away(weights):
     """Also where an interrupt comes between two of them, and in another text with prompts of another length."""
     prompts = [[1, 2, 3], list(range(9))]
@@ -71,7 +71,7 @@ def test_a_model_that_is_the_engines_alone_gives_its_arrays_away(weights):
             Engine(gpt, runtime=runtime)
 
 
-@pytest.mark.parametrize("weights", [kind.name for kind in PACKED])
+@pytest.mark.parametrize("weights", [kind.name for kind in PANELS])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_weights_that_are_packed_in_pieces_are_packed_alike(weights, threads, monkeypatch):
     """Rows of weights stored either way, by threads side by side."""

@@ -61,9 +61,9 @@ class GenerateOptions:
     blas: Blas = "auto"
     """Matrix products while the cache is filled: register tiles or a library."""
     weights: Weights = "float32"
-    """Type of the weights that ours reads; peers keep theirs."""
+    """Type of the weights that ours reads: float32, bfloat16, or blocks of 8 or 4 bits (int8, int4)."""
     peer: tuple[str, ...] = ()
-    """hf (transformers), numpy."""
+    """hf (transformers), llama.cpp (xllamacpp, with weights of the same bits), numpy."""
     json: Switch = False
     """Print one JSON object."""
 

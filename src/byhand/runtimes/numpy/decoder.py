@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from byhand.engine import Tensor, interpreting, no_grad
+from byhand.engine import Tensor, interpreting
 from byhand.engine.context import full_name
 from byhand.engine.interpreter import Evaluate
+from byhand.formats.blocks import rounded_rows
+from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS, Format
 from byhand.layers.cache import KVCache
 from byhand.runtimes.protocol import Request
@@ -37,6 +39,33 @@ class InPlace(Evaluate):
         return Tensor(kept, name=full_name(name))
 
 
+class InBlocks(InPlace):
+    """Multiplies as with quantised weights: along a sum the weight is rounded to its format, and x to Q8_0."""
+
+    def __init__(self, kind: Format) -> None:
+        self._kind = kind
+        self._made: dict[int, tuple[Any, np.ndarray]] = {}  # by the memory that a weight lies in, which is kept
+
+    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
+        """Apply the equation; `linear` and `embedding` to rounded numbers."""
+        if equation.name == "linear":
+            x, weight, *bias = inputs
+            inputs = Tensor(rounded_rows(x.data)), Tensor(self._rounded(weight.data, 0)), *bias
+        elif equation.name == "embedding":
+            table, tokens = inputs
+            inputs = Tensor(self._rounded(table.data, 1)), tokens
+        return super().apply(equation, inputs, static, name)
+
+    def _rounded(self, weight: np.ndarray, axis: int) -> np.ndarray:
+        """Return a weight rounded along an axis; a tied head's is a table's transpose."""
+        place = weight.__array_interface__["data"][0]
+        if place not in self._made:
+            along = weight if axis else weight.T
+            self._made[place] = weight, self._kind.rounded(along).astype(weight.dtype)
+        found = self._made[place][1]
+        return found if axis else found.T
+
+
 def extend(kept: np.ndarray, x: np.ndarray, start: np.ndarray) -> None:
     """Apply `extend_cache` in place: kept (B, H, S, D), x (B, H, T, D), start (B,)."""
     steps, places = x.shape[2], kept.shape[2]
@@ -53,12 +82,16 @@ class NumpyDecoder(LogitsDecoder):
         self._given, self._model, self._request = model, model, request
         self._caches = request.cache and model.config.causal
         self._store: KVCache | None = None  # of all slots
+        self._how = InPlace()
         self._first = [0] * self.slots  # token at which a stream's context begins, where the window slides
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot."""
         if not any(self.streams):
-            self._model = _rounded(self._given, FORMATS[self._request.weights], self._request.moves)
+            kind = FORMATS[self._request.weights]
+            self._model, self._how = self._given, InPlace() if kind.block == 1 else InBlocks(kind)
+            if kind.block == 1:
+                self._model = _rounded(self._given, kind, self._request.moves)
         super().admit(slot, stream)
         config = self._model.config
         self._first[slot] = max(0, len(stream.tokens) - config.seq_len) if config.slides and config.causal else 0
@@ -91,7 +124,7 @@ class NumpyDecoder(LogitsDecoder):
         """Return the logits of a stream's context, all of it computed."""
         config = self._model.config
         begin = self._first[slot] if config.slides and config.causal else -config.seq_len
-        with no_grad():
+        with interpreting(self._how):
             return self._model.forward_logits([stream.tokens[begin:]]).data[0, -1]
 
     def _filled(self, store: KVCache, slot: int, tokens: list[int], start: int) -> np.ndarray:
@@ -99,7 +132,7 @@ class NumpyDecoder(LogitsDecoder):
         rows, end = slice(slot, slot + 1), start + len(tokens)
         blocks = tuple((Tensor(k.data[rows, :, :end]), Tensor(v.data[rows, :, :end])) for k, v in store.blocks)
         cache = KVCache(blocks, np.array([start]))
-        with interpreting(InPlace()):
+        with interpreting(self._how):
             logits, made = self._model.decode([tokens], cache if end <= store.places else self._model.cache(1, end))
         if end > store.places:  # a ring keeps the last ones
             for kept, new in zip(store.blocks, made.blocks, strict=True):
@@ -119,7 +152,7 @@ class NumpyDecoder(LogitsDecoder):
         view = tuple((Tensor(k.data[:rows, :, :places]), Tensor(v.data[:rows, :, :places])) for k, v in store.blocks)
         others = [slot for slot in range(rows) if slot not in running]
         kept = [[a.data[others, :, 0].copy() for a in pair] for pair in view]  # their rows write into place 0
-        with interpreting(InPlace()):
+        with interpreting(self._how):
             logits, _ = self._model.decode(tokens[:rows, None], KVCache(view, start[:rows]))
         for pair, old in zip(view, kept, strict=True):
             for a, b in zip(pair, old, strict=True):
@@ -146,9 +179,10 @@ def _rounded(model: Any, kind: Format, moves: bool) -> Any:
     return type(model)(model.config, arrays=arrays)
 
 
-def next_logits(model: Any, tokens: Any, count: int) -> Iterator[np.ndarray]:
+def next_logits(model: Any, tokens: Any, count: int, weights: Weights = "float32") -> Iterator[np.ndarray]:
     """Yield `count` times the logits (V,) after `tokens`, a list that the caller extends between two of them."""
-    decoder, stream = NumpyDecoder(model, Request("generate", model.config)), Stream([0], count + 1)
+    decoder = NumpyDecoder(model, Request("generate", model.config, weights=weights))
+    stream = Stream([0], count + 1)
     stream.tokens = tokens
     decoder.admit(0, stream)
     for _ in range(count):

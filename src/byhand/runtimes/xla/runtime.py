@@ -8,6 +8,7 @@ from typing import Any
 
 from byhand.errors import ConfigError, install
 from byhand.formats.names import array_of
+from byhand.formats.registry import FORMATS
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import Decoder, Request, Runtime, Shape, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
@@ -34,6 +35,8 @@ class XlaRuntime(Runtime):
             return f"{flag} is not for the xla runtime, which uses all cores. Leave it out, or use --runtime loops."
         if request.listed:
             return "the xla runtime has no plan to list: XLA makes its own."
+        if FORMATS[request.weights].block > 1:
+            return f"the xla runtime has no weights of {request.weights}. Use --runtime loops."
         if request.use == "generate" and not (request.model.causal and request.cache):
             return "the xla runtime generates with causal models and a KV cache. Use --runtime numpy."
         return ""

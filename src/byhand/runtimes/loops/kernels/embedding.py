@@ -5,22 +5,40 @@ from typing import Any
 import numpy as np
 
 from byhand.engine.graph.record import Graph
-from byhand.formats.registry import Format
-from byhand.runtimes.loops.kernels.formats.contract import PACKED, Packed, kernel_of
-from byhand.runtimes.loops.kernels.linear.packed_weights import load_of, packed_weight
+from byhand.runtimes.loops.kernels.formats.contract import PANELS, Panels
+from byhand.runtimes.loops.kernels.linear.packed_weights import packed_weight
 from byhand.runtimes.loops.kernels.threads import columns_of
+from byhand.runtimes.loops.kernels.vector.vector_moves import LANES
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.views import matrix, vector
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import float_of_bits, matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 
-def embed_of(format: Format, kind: Packed) -> None:
-    """Make the kernels that look up rows of a table that is kept in a format."""
-    shared, length, load = len(kind.loads), kind.length, load_of(kind)
+@compiled
+def row_major(words, table, token, c, width):
+    """Return number c of a token's row."""
+    return float_of_bits(words[table + token * width + c])
 
-    @kernel(name=kernel_of("embed", format))
+
+def in_panels(kind: Panels) -> Any:
+    """Make the look-up of one number in a table whose rows are columns of panels."""
+    block, size, number_at = kind.block, kind.words, kind.number_at
+
+    @compiled
+    def at(words, table, token, c, width):
+        panel = (width + block - 1) // block * size
+        return number_at(words, table + token // LANES * panel + c // block * size, c % block, token % LANES)
+
+    return at
+
+
+def embed_of(ending: str, number: Any) -> None:
+    """Make the kernels that look up rows of a table, by the function that finds a number in it."""
+
+    @kernel(name=f"embed{ending}")
     def embed(memory, words, table, positions, tokens, scale, position, out, batch, steps, width, part, parts):
         """out[b,t,:] = factor table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
 
@@ -36,24 +54,23 @@ def embed_of(format: Format, kind: Packed) -> None:
                 vector(memory, out + i * width + low, n),
             )
             token = words[tokens + i]
-            e, k = vector(words, table + token // shared * length(width), length(width)), token % shared
             for c in range(n):
-                o[c] = load(e, k, low + c, width) * factor + p[c]
+                o[c] = number(words, table, token, low + c, width) * factor + p[c]
 
-    @kernel(name=kernel_of("embed_tokens", format))
+    @kernel(name=f"embed_tokens{ending}")
     def embed_tokens(memory, words, table, tokens, scale, out, rows, width, part, parts):
         """out[i,:] = table[tokens[i],:], this thread's columns; times the number at `scale`, unless that is 0."""
         factor = memory[scale] if scale else np.float32(1)
         low, high = columns_of(part, parts, width)
         for i in range(rows):
             token, o = words[tokens + i], vector(memory, out + i * width + low, high - low)
-            e, k = vector(words, table + token // shared * length(width), length(width)), token % shared
             for c in range(high - low):
-                o[c] = load(e, k, low + c, width) * factor
+                o[c] = number(words, table, token, low + c, width) * factor
 
 
-for format, kind in PACKED.items():
-    embed_of(format, kind)
+embed_of("", row_major)
+for format, kind in PANELS.items():
+    embed_of(f"_packed_{format.name}", in_panels(kind))
 
 
 @kernel
@@ -86,11 +103,13 @@ def of_rows(group: Group, graph: Graph) -> bool:
     return group.nodes[0].inputs[1].data.ndim == 2
 
 
-def looked_up(builder: Builder, node: Any) -> tuple[Buffer, Buffer]:
-    """Return the table, packed where generation packs its weights, and the tokens: a tied head reads the same."""
+def looked_up(builder: Builder, node: Any) -> tuple[Buffer, Buffer, str]:
+    """Return the table, packed where generation packs its weights, the tokens, and how the kernels' names end."""
     table, tokens = node.inputs
-    vocab, width = table.shape
-    return packed_weight(builder, table, True, width, vocab), builder.value(tokens)
+    if builder.packed is None:
+        return builder.value(table), builder.value(tokens), ""
+    vocab, width = table.shape  # a tied head reads the same
+    return packed_weight(builder, table, True, width, vocab), builder.value(tokens), f"_packed_{builder.weights.name}"
 
 
 def scale_of(builder: Builder, node: Any) -> Buffer | int:
@@ -102,13 +121,13 @@ def scale_of(builder: Builder, node: Any) -> Buffer | int:
 def forward(builder: Builder, group: Group) -> None:
     """One call for both look-ups; where positions are data it reads them from the arena."""
     first, last = group.nodes
-    table, tokens = looked_up(builder, first)
+    table, tokens, ending = looked_up(builder, first)
     batch, steps, width = last.results[0][0]
     given = builder.decodes or builder.continues
     if builder.continues:
         batch, steps = batch * steps, 1  # each row has a position of its own
     builder.emit(
-        kernel_of("embed", builder.weights), last,
+        f"embed{ending}", last,
         touched=12 * batch * width if builder.decodes else None, table=table,
         positions=builder.value(last.inputs[1]), tokens=tokens, scale=scale_of(builder, first),
         position=builder.inputs["position"] if given else 0, out=builder.result(last), batch=batch, steps=steps,
@@ -142,10 +161,10 @@ def _emit_back(builder: Builder, node: Any, d_out: Buffer) -> None:
 def forward_alone(builder: Builder, group: Group) -> None:
     """Copy rows."""
     (node,) = group.nodes
-    table, tokens = looked_up(builder, node)
+    table, tokens, ending = looked_up(builder, node)
     out = builder.result(node)
     builder.emit(
-        kernel_of("embed_tokens", builder.weights), node, touched=8 * out.size, table=table,
+        f"embed_tokens{ending}", node, touched=8 * out.size, table=table,
         tokens=tokens, scale=scale_of(builder, node),
         out=out, rows=out.rows, width=out.width, part=PART, parts=PARTS,
     )  # fmt: skip

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from functools import cache
 
-# The features that decide speed: vectors, products of 16-bit numbers in vectors and in tiles (x86), the same on ARM.
-FEATURES = ("avx2", "fma", "avx512f", "avx512bf16", "amx-bf16", "neon", "bf16")
+# The features that decide speed: vectors, products of 16-bit numbers and bytes in vectors and in tiles (x86), on ARM.
+FEATURES = (
+    "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512bf16", "amx-bf16", "avxvnni", "avx512vnni", "neon", "bf16",
+)  # fmt: skip
 
 
 @cache

@@ -18,12 +18,11 @@ from byhand.equations.min_p import log_ratio
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
-from byhand.runtimes.loops.kernels.formats.contract import PACKED
+from byhand.runtimes.loops.kernels.formats.contract import PANELS
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Buffer
-from byhand.runtimes.loops.program.regions import padded
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.generation_plans import Emitted, GenerationPlan, cache_names, decoding, filling, placed
@@ -71,7 +70,7 @@ class LoopsDecoder(Slots):
         self.threads = team_size(threads)
         self.blas = find_blas(blas)
         self.weights = FORMATS[weights]
-        if self.weights not in PACKED:
+        if self.weights not in PANELS:
             raise ConfigError(f"the loops runtime reads no weights of {weights}. Use the numpy runtime.")
         self._moves = moves
         self._inputs = {
@@ -83,8 +82,8 @@ class LoopsDecoder(Slots):
             "occurred": Buffer("occurred", (slots, config.vocab_size), "input"),
         }
         self._caches = {
-            name: Buffer(name, (slots, *shape, padded(config.cached)), "input")
-            for names, shape in zip(cache_names(model), model.cache_shapes(), strict=True)
+            name: Buffer(name, (slots, heads, config.cached, width), "input")
+            for names, (heads, width) in zip(cache_names(model), model.cache_shapes(), strict=True)
             for name in names
         }
         decodes = decoding(model, self._inputs, self._caches, self.weights, self.threads)

@@ -45,7 +45,7 @@ def _take(name: str, data: Any, plan: GenerationPlan, runner: Runner, weights: F
         place = runner.arena.parameters[name].data
         for first, last in islice(packed_weights.pieces(len(place), place[:1].size), i, None, threads):
             _copy(place[first:last], data, first)
-            if place.ndim > 1 and not weights.native:
+            if place.ndim > 1 and weights.block == 1 and not weights.native:
                 place[first:last] = weights.rounded(place[first:last])
     for each, share, table in plan.preparations.get(name, ())[i::threads]:
         _copy(share.array(each.staging), data, each.first)

@@ -1,16 +1,17 @@
-"""Whole multiples of 1/512 in a byte. Four columns share a word, and behind a row's words stands its scale."""
+"""Whole multiples of 1/512 in a byte. Four numbers of a column share a word."""
 
 # pyright: reportMissingImports=false
 import numpy as np
+from llvmlite import ir
 
 from byhand.formats.format import ErrorBound, Format, register
 from byhand.runtimes.loops.kernels.formats import contract
+from byhand.runtimes.loops.kernels.vector.vector_moves import INTEGERS, LANES, VECTOR, constant, load
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits
 
 SCALE = np.float32(1 / 512)
-BITS = SCALE.view(np.int32)
-INVERSE, MOST, BYTE, BYTE_BITS = np.float32(512), np.float32(127), np.int32(255), np.int32(8)
+INVERSE, MOST, BYTE = np.float32(512), np.float32(127), np.int32(255)
 
 
 def pack(x):
@@ -21,30 +22,24 @@ def unpack(blocks):
     return blocks.view(np.int8) * SCALE
 
 
-def load_of(column):
-    right = np.int32(8 * column)
-
-    @compiled
-    def load(row, i, inner):
-        return np.float32(np.int8(row[i] >> right)) * float_of_bits(row[inner])
-
-    return load
+@compiled
+def number_at(words, at, i, lane):
+    return np.float32(np.int8(words[at + lane] >> np.int32(8 * i))) * SCALE
 
 
 @compiled
-def put(row, i, inner, words, at, across, down, count):
-    for j in range(i, min(i + 3, inner)):
-        word = np.int32(0)
-        for k in range(count):
-            x = np.rint(float_of_bits(words[at + (j - i) * down + k * across]) * INVERSE)
-            word |= (np.int32(min(max(x, -MOST), MOST)) & BYTE) << np.int32(BYTE_BITS * k)
-        row[j] = word
-    row[inner] = BITS
+def put(words, source, down, count, at, lane):
+    word = np.int32(0)
+    for i in range(count):
+        x = np.rint(float_of_bits(words[source + i * down]) * INVERSE)
+        word |= (np.int32(min(max(x, -MOST), MOST)) & BYTE) << np.int32(8 * i)
+    words[at + lane] = word
 
 
-@compiled
-def length(inner):
-    return inner + 1
+def vectors(builder, address):
+    word, scale = load(builder, address, INTEGERS), ir.Constant(VECTOR, [float(SCALE)] * LANES)
+    upper = [builder.shl(word, constant(24 - 8 * i)) for i in range(4)]
+    return [builder.fmul(builder.sitofp(builder.ashr(x, constant(24)), VECTOR), scale) for x in upper]
 
 
 FIXED8 = register(
@@ -58,4 +53,6 @@ FIXED8 = register(
         error=ErrorBound(absolute=1 / 1024),
     )
 )
-contract.PACKED[FIXED8] = contract.Packed(tuple(map(load_of, range(4))), put, length, step=3)
+contract.PANELS[FIXED8] = contract.Panels(
+    block=4, words=LANES, number_at=number_at, put=put, multiply=contract.of_vectors(vectors)
+)

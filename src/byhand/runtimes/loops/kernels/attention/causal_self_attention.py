@@ -69,14 +69,14 @@ def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out
 
 @kernel(costly=True)
 def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, batch, heads, group_size, steps, width,
-              causal, window, scale, slot, slots, places, kept, stride, part, parts, scratch):  # fmt: skip
+              causal, window, scale, slot, places, kept, stride, part, parts, scratch):  # fmt: skip
     """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h // group_size D:], this thread's heads.
 
     qk       rows of queries and keys: key heads begin behind the query heads
     window   keys that a query sees at most
     scale    where the factor of scores lies; 0: it is 1 / sqrt(width)
     weights  rows `stride` apart; unless `kept`, scratch for those of ROWS queries
-    keys     where a cache (streams, K, D, places) has the keys that it is filled with, or 0; `values` likewise
+    keys     where a cache (streams, K, places, D) has the keys that it is filled with, or 0; `values` likewise
     slot     where the number of the stream lies that they belong to
     """
     c, base = heads * width, address_of(memory)
@@ -92,7 +92,7 @@ def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, b
             packed, padded = kv, pack_head(base, k_head, row_qk, v_head, row_v, steps, width, scratch)
             if keys and h % group_size == 0:
                 to = (words[slot] * (heads // group_size) + kv) * width * places
-                store_head(memory, k_head, row_qk, v_head, row_v, keys + to, values + to, steps, width, slots, places)
+                store_head(memory, k_head, row_qk, v_head, row_v, keys + to, values + to, steps, width, places)
         p = weights + head * ((steps + ROWS - 1) // ROWS) * tile
         attend_head(
             memory, words, base, q, row_qk, p, stride, tile, o, c, steps, width, padded, causal, window, factor,
@@ -196,7 +196,7 @@ def emit_attention(
         v=packed.at(steps * packed.width + columns), row_v=packed.width,
         weights=weights if keys else weights.at(first * weights.size // batch), keys=keys, values=values,
         out=out.at(steps * out.width), **sizes | {"batch": count}, scale=scale_in(builder, chain),
-        slot=builder.inputs["slot"] if keys else 0, slots=builder.cached, places=keys.width if keys else 0,
+        slot=builder.inputs["slot"] if keys else 0, places=builder.cached,
         kept=int(not keys), stride=weights.width, part=PART, parts=PARTS,
         scratch=builder.shared_scratch(scratch_of_attention(sizes["steps"], sizes["width"])),
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Kernels of attention with a KV cache: the newest position of each stream against all before, and filling the cache.
 
-Keys, normalised and rotated, and values lie as (B, K, D, S), positions side by side: scores are a sum of D rows, the
-mix is D dot products, and both read in order. The capacity is whole cache lines. Where the window slides the cache
+Keys, normalised and rotated, and values lie as (B, K, S, D), a position in a row: scores are S dot products, the mix
+is a sum of S rows, both read in order, and a new position is written in one piece. Where the window slides the cache
 is a ring: position t lies in place t % places, and every filled place is visible unless other layers see more than
 this one. Each stream has its own position; below 0 it is idle.
 """
@@ -15,12 +15,12 @@ import numpy as np
 from byhand.runtimes.loops.kernels.attention import queries_and_keys
 from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention
 from byhand.runtimes.loops.kernels.attention.chain import Chain, alike, chain_in, scale_in
-from byhand.runtimes.loops.kernels.attention.score_tiles import stride_of
+from byhand.runtimes.loops.kernels.attention.score_tiles import store, stride_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
-from byhand.runtimes.loops.machine.views import matrix, vector
+from byhand.runtimes.loops.machine.views import vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
@@ -31,7 +31,7 @@ HIDDEN = F(-1e30)  # a score whose weight vanishes
 
 @kernel
 def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, group_size, width,
-           places, window, scale, capacity, part, parts):  # fmt: skip
+           places, window, scale, part, parts):  # fmt: skip
     """Attention of each stream's newest position to those before it that it sees, this thread's heads.
 
     It stores its key and value first; where threads share a head of them, each stores the same numbers.
@@ -51,20 +51,20 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
             n = end - low
         if t < 0:
             continue
-        key, value = keys + kv * width * capacity, values + kv * width * capacity
+        key, value = keys + kv * places * width, values + kv * places * width
         if kv != stored:
             stored = kv
             own = h // group_size * width
-            store(memory, qk + b * row_qk + c + own, v + b * row_v + own, key, value, place, width, capacity)
+            store(memory, qk + b * row_qk + c + own, v + b * row_v + own, key, value, place, width)
         mixed_values(
-            memory, words, qk + b * row_qk + h * width, key + low, value + low, scores, out + b * c + h * width,
-            width, capacity, n, factor, place, places if around else 0, window,
+            memory, words, qk + b * row_qk + h * width, key + low * width, value + low * width, scores,
+            out + b * c + h * width, width, n, factor, place, places if around else 0, window,
         )  # fmt: skip
 
 
 @kernel(costly=True)
 def attend_many(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, count, slot, steps, heads,
-                group_size, width, window, scale, capacity, part, parts):  # fmt: skip
+                group_size, width, places, window, scale, part, parts):  # fmt: skip
     """Attention of `count` new positions of one stream to those before them, this thread's heads of keys.
 
     Each stores its key and value first, so those behind it see them. All positions are places of the cache.
@@ -72,39 +72,30 @@ def attend_many(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, 
     c, kv_heads = heads * width, heads // group_size
     factor = memory[scale] if scale else F(1.0 / math.sqrt(width))
     for kv in range(part * kv_heads // parts, (part + 1) * kv_heads // parts):
-        at = (words[slot] * kv_heads + kv) * width * capacity
+        at = (words[slot] * kv_heads + kv) * places * width
         first = kv * group_size * width
         for i in range(words[count]):
             t = words[position + i]
             low = max(0, t + 1 - window)
             k_new, v_new = qk + i * row_qk + c + kv * width, v + i * row_v + kv * width
-            store(memory, k_new, v_new, keys + at, values + at, t, width, capacity)
+            store(memory, k_new, v_new, keys + at, values + at, t, width)
             for head in range(first, first + group_size * width, width):
                 mixed_values(
-                    memory, words, qk + i * row_qk + head, keys + at + low, values + at + low, scores,
-                    out + i * c + head, width, capacity, t + 1 - low, factor, t, 0, window,
+                    memory, words, qk + i * row_qk + head, keys + at + low * width, values + at + low * width,
+                    scores, out + i * c + head, width, t + 1 - low, factor, t, 0, window,
                 )  # fmt: skip
         for i in range(words[count], steps):
             vector(memory, out + i * c + first, group_size * width)[:] = F(0)
 
 
 @compiled
-def store(memory, k, v, keys, values, place, width, capacity):
-    """Put a key and a value into their place of a head's cache (D, capacity)."""
-    k_kept, v_kept = matrix(memory, keys, width, capacity), matrix(memory, values, width, capacity)
-    for d in range(width):
-        k_kept[d, place] = memory[k + d]
-        v_kept[d, place] = memory[v + d]
-
-
-@compiled
-def mixed_values(memory, words, q, keys, values, scores, out, width, capacity, n, factor, place, places, window):
-    """out = softmax(factor q keys) values, n places of a head's cache (D, capacity).
+def mixed_values(memory, words, q, keys, values, scores, out, width, n, factor, place, places, window):
+    """out = softmax(factor q keys) values, n places of a head's cache (S, D).
 
     places  of a ring, of which only the last `window` up to `place` are visible; 0: all n are
     """
-    p = vector(memory, scores, n)
-    add_rows(memory, q, keys, scores, width, capacity, n)
+    p, o = vector(memory, scores, n), vector(memory, out, width)
+    dots(memory, q, keys, scores, n, width)
     if places:
         for s in range(n):
             if (place - s) % places >= window:
@@ -115,47 +106,50 @@ def mixed_values(memory, words, q, keys, values, scores, out, width, capacity, n
         e = exp((p[s] - m) * factor)
         p[s] = e
         z += e
-    mix_rows(memory, scores, values, out, width, capacity, n, F(1.0) / z)
+    add_rows(memory, scores, values, out, n, width)
+    z = F(1.0) / z
+    for d in range(width):
+        o[d] *= z
 
 
 @compiled
-def add_rows(memory, x, rows, out, count, width, n):
-    """out = sum over i of x[i] rows[i,:], the first n columns of `width`; four rows in a pass over out."""
-    a, o = vector(memory, x, count), vector(memory, out, n)
+def dots(memory, x, rows, out, count, width):
+    """out[i] = sum over d of x[d] rows[i,d]; four rows in a pass over x."""
+    a, o = vector(memory, x, width), vector(memory, out, count)
+    fours = count // 4 * 4
+    for i in range(0, fours, 4):
+        r0, r1 = vector(memory, rows + i * width, width), vector(memory, rows + (i + 1) * width, width)
+        r2, r3 = vector(memory, rows + (i + 2) * width, width), vector(memory, rows + (i + 3) * width, width)
+        s0, s1, s2, s3 = F(0), F(0), F(0), F(0)
+        for d in range(width):
+            s0 += a[d] * r0[d]
+            s1 += a[d] * r1[d]
+            s2 += a[d] * r2[d]
+            s3 += a[d] * r3[d]
+        o[i], o[i + 1], o[i + 2], o[i + 3] = s0, s1, s2, s3
+    for i in range(fours, count):
+        r0, s0 = vector(memory, rows + i * width, width), F(0)
+        for d in range(width):
+            s0 += a[d] * r0[d]
+        o[i] = s0
+
+
+@compiled
+def add_rows(memory, x, rows, out, count, width):
+    """out = sum over i of x[i] rows[i,:]; four rows in a pass over out."""
+    a, o = vector(memory, x, count), vector(memory, out, width)
     o[:] = F(0)
     fours = count // 4 * 4
     for i in range(0, fours, 4):
-        r0, r1 = vector(memory, rows + i * width, n), vector(memory, rows + (i + 1) * width, n)
-        r2, r3 = vector(memory, rows + (i + 2) * width, n), vector(memory, rows + (i + 3) * width, n)
+        r0, r1 = vector(memory, rows + i * width, width), vector(memory, rows + (i + 1) * width, width)
+        r2, r3 = vector(memory, rows + (i + 2) * width, width), vector(memory, rows + (i + 3) * width, width)
         a0, a1, a2, a3 = a[i], a[i + 1], a[i + 2], a[i + 3]
-        for c in range(n):
-            o[c] += (a0 * r0[c] + a1 * r1[c]) + (a2 * r2[c] + a3 * r3[c])
+        for d in range(width):
+            o[d] += (a0 * r0[d] + a1 * r1[d]) + (a2 * r2[d] + a3 * r3[d])
     for i in range(fours, count):
-        r0, a0 = vector(memory, rows + i * width, n), a[i]
-        for c in range(n):
-            o[c] += a0 * r0[c]
-
-
-@compiled
-def mix_rows(memory, weights, rows, out, count, width, n, scale):
-    """out[d] = scale * sum over s of weights[s] rows[d,s], s below n; four rows in a pass over the weights."""
-    p, o = vector(memory, weights, n), vector(memory, out, count)
-    fours = count // 4 * 4
-    for d in range(0, fours, 4):
-        r0, r1 = vector(memory, rows + d * width, n), vector(memory, rows + (d + 1) * width, n)
-        r2, r3 = vector(memory, rows + (d + 2) * width, n), vector(memory, rows + (d + 3) * width, n)
-        s0, s1, s2, s3 = F(0), F(0), F(0), F(0)
-        for s in range(n):
-            s0 += p[s] * r0[s]
-            s1 += p[s] * r1[s]
-            s2 += p[s] * r2[s]
-            s3 += p[s] * r3[s]
-        o[d], o[d + 1], o[d + 2], o[d + 3] = scale * s0, scale * s1, scale * s2, scale * s3
-    for d in range(fours, count):
-        r0, s0 = vector(memory, rows + d * width, n), F(0)
-        for s in range(n):
-            s0 += p[s] * r0[s]
-        o[d] = scale * s0
+        r0, a0 = vector(memory, rows + i * width, width), a[i]
+        for d in range(width):
+            o[d] += a0 * r0[d]
 
 
 def decode(builder: Builder, group: Group) -> None:
@@ -166,15 +160,15 @@ def decode(builder: Builder, group: Group) -> None:
     packed, made = builder.value(chain.split.inputs[0]), queries_and_keys.prepared(builder, chain)
     queries_and_keys.emit(builder, chain)
     keys, values = kept(builder, chain)
-    seen = min(keys.width // 2, sizes["window"])  # the cost is that of the middle of the window
-    scores = builder.scratch(chain.scores, "scores", (keys.width,), "own")
+    seen = min(builder.cached // 2, sizes["window"])  # the cost is that of the middle of the window
+    scores = builder.scratch(chain.scores, "scores", (builder.cached,), "own")
     builder.emit(
         "attend", chain.mix, 4 * rows * heads * width * seen, touched=8 * rows * chain.kv_heads * width * seen,
         qk=made, row_qk=made.width, v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width,
         keys=keys, values=values, scores=scores, out=builder.result(chain.merge),
         position=builder.inputs["position"], rows=rows, heads=heads, group_size=sizes["group_size"], width=width,
         places=builder.cached, window=sizes["window"],
-        scale=scale_in(builder, chain), capacity=keys.width, part=PART, parts=PARTS,
+        scale=scale_in(builder, chain), part=PART, parts=PARTS,
     )  # fmt: skip
 
 
@@ -194,17 +188,17 @@ def emit_many(builder: Builder, chain: Chain, keys: Buffer, values: Buffer) -> N
     """Append the call for positions behind those that the cache has."""
     sizes = chain.sizes
     steps, width = sizes["steps"], sizes["width"]
-    seen = min(keys.width // 2, sizes["window"])
+    seen = min(builder.cached // 2, sizes["window"])
     packed, made = builder.value(chain.split.inputs[0]), queries_and_keys.prepared(builder, chain)
     queries_and_keys.emit(builder, chain)
     builder.emit(
         "attend_many", chain.mix, 4 * steps * sizes["heads"] * width * seen,
         touched=4 * packed.size + 8 * steps * chain.kv_heads * width * seen, qk=made, row_qk=made.width,
         v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width, keys=keys, values=values,
-        scores=builder.scratch(chain.scores, "scores", (keys.width,), "own"), out=builder.result(chain.merge),
+        scores=builder.scratch(chain.scores, "scores", (builder.cached,), "own"), out=builder.result(chain.merge),
         position=builder.inputs["position"], count=builder.inputs["count"], slot=builder.inputs["slot"], steps=steps,
-        heads=sizes["heads"], group_size=sizes["group_size"], width=width, window=sizes["window"],
-        scale=scale_in(builder, chain), capacity=keys.width, part=PART, parts=PARTS,
+        heads=sizes["heads"], group_size=sizes["group_size"], width=width, places=builder.cached,
+        window=sizes["window"], scale=scale_in(builder, chain), part=PART, parts=PARTS,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from byhand.runtimes.loops.kernels.products.register_tile import register_tile
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
-from byhand.runtimes.loops.machine.views import matrix, vector
+from byhand.runtimes.loops.machine.views import vector
 
 F = np.float32
 PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
@@ -106,14 +106,20 @@ def pack_head(base, k, row_k, v, row_v, steps, width, scratch):
 
 
 @compiled
-def store_head(memory, k, row_k, v, row_v, keys, values, steps, width, slots, places):
-    """Put the last keys and values of a head into its cache (D, places), position t into slot t % slots."""
-    kept_k, kept_v = matrix(memory, keys, width, places), matrix(memory, values, width, places)
-    for t in range(max(0, steps - slots), steps):
-        new_k, new_v = vector(memory, k + t * row_k, width), vector(memory, v + t * row_v, width)
-        for d in range(width):
-            kept_k[d, t % slots] = new_k[d]
-            kept_v[d, t % slots] = new_v[d]
+def store_head(memory, k, row_k, v, row_v, keys, values, steps, width, places):
+    """Put the last keys and values of a head into its cache (places, D), position t into place t % places."""
+    for t in range(max(0, steps - places), steps):
+        store(memory, k + t * row_k, v + t * row_v, keys, values, t % places, width)
+
+
+@compiled
+def store(memory, k, v, keys, values, place, width):
+    """Put a key and a value into their place of a head's cache (places, D)."""
+    new_k, new_v = vector(memory, k, width), vector(memory, v, width)
+    kept_k, kept_v = vector(memory, keys + place * width, width), vector(memory, values + place * width, width)
+    for d in range(width):
+        kept_k[d] = new_k[d]
+        kept_v[d] = new_v[d]
 
 
 def product_flops(sizes: dict[str, int]) -> int:

@@ -1,30 +1,21 @@
 """bfloat16 as the loops read it and multiply it: the upper half of a float32.
 
-Of two columns that share a word, the first is its lower half. A shift or a mask makes each a float32 again, so that
-every processor can do it and only the reading is halved. The range is float32's, so no loss needs scaling.
+Of two numbers of a column that share a word, the first is its lower half. A shift or a mask makes each a float32
+again, so every processor can do it, and only the reading is halved. The range is float32's: no loss needs scaling.
 """
+
+from typing import Any
 
 import numpy as np
 
 from byhand.formats.registry import FORMATS
-from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, PACKED, Operands, Packed
+from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, PANELS, Operands, Panels, of_vectors
+from byhand.runtimes.loops.kernels.vector.vector_moves import INTEGERS, LANES, VECTOR, constant, load
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix_of
 
 HALF, UPPER, NONE = np.int32(16), np.int32(-0x10000), np.int32(0)
 U, NAN = np.uint32, np.uint16(0x7FC0)
-
-
-@compiled
-def lower(row, i, inner):
-    """Return the float32 whose upper half is the word's lower half."""
-    return float_of_bits(row[i] << HALF)
-
-
-@compiled
-def upper(row, i, inner):
-    """Return the float32 whose upper half is the word's upper half."""
-    return float_of_bits(row[i] & UPPER)
 
 
 @compiled
@@ -35,14 +26,29 @@ def rounded(bits):
 
 
 @compiled
-def put(row, i, inner, words, at, across, down, count):
-    """Join the numbers of two columns, rounded; a last column without a second shares its word with 0."""
-    second = np.int32(rounded(U(words[at + across]))) if count > 1 else NONE
-    row[i] = np.int32(rounded(U(words[at]))) | second << HALF
+def number_at(words, at, i, lane):
+    """Return the number: half a word."""
+    word = words[at + lane]
+    return float_of_bits(word & UPPER if i else word << HALF)
+
+
+@compiled
+def put(words, source, down, count, at, lane):
+    """Join two numbers of a column, rounded."""
+    first = np.int32(rounded(U(words[source]))) if count else NONE
+    second = np.int32(rounded(U(words[source + down]))) if count > 1 else NONE
+    words[at + lane] = first | second << HALF
+
+
+def vectors(builder: Any, address: Any) -> list[Any]:
+    """Return the first numbers of the columns, then the second ones."""
+    pairs = load(builder, address, INTEGERS)
+    halves = builder.shl(pairs, constant(16)), builder.and_(pairs, constant(-0x10000))
+    return [builder.bitcast(half, VECTOR) for half in halves]
 
 
 BFLOAT16 = FORMATS["bfloat16"]
-PACKED[BFLOAT16] = Packed((lower, upper), put)
+PANELS[BFLOAT16] = Panels(block=2, words=LANES, number_at=number_at, put=put, multiply=of_vectors(vectors))
 OPERANDS[BFLOAT16] = Operands(
     matrix_of("uint16"), rounded, "gemm_bf16bf16f32_", {"amx-bf16": "AMX", "avx512bf16": "AVX512-BF16"}
 )

@@ -1,43 +1,88 @@
-"""What loops need of a number format: to read weights that are kept in it, or to multiply operands that are.
+"""What loops need of a number format: to multiply with weights that are kept in it, or operands that are.
 
-Kernels are templates over these records: `linear/row_product.py` over PACKED, `products/` over OPERANDS.
+Kernels are templates over these records: `linear/row_product.py` over PANELS, `products/` over OPERANDS.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from byhand.errors import install
 from byhand.formats.registry import Format
+from byhand.runtimes.loops.kernels.vector.vector_moves import broadcast, multiply_add, number, place
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.processor import cpu_features
 
 
-@compiled
-def as_many(inner):
-    """Return as many words as numbers."""
-    return inner
+def padded_to(block: int) -> Any:
+    """Make `Panels.left` of rows that are read as they are: zeros complete the last block of each."""
+
+    @compiled
+    def padded(memory, words, x, rows, inner, scratch):
+        row = (inner + block - 1) // block * block
+        if row == inner:
+            return x, inner
+        for b in range(rows):
+            for i in range(row):
+                memory[scratch + b * row + i] = memory[x + b * inner + i] if i < inner else np.float32(0)
+        return scratch, row
+
+    return padded
 
 
-@dataclass(frozen=True)
-class Packed:
-    """Weights in groups of columns; a group is a row of 32-bit words.
+@dataclass(frozen=True, kw_only=True)
+class Panels:
+    """Weights in panels of LANES columns. A panel is blocks, one behind the other: so many numbers of each column.
 
-    loads   for each column of a group (1, 2 or 4) a function (row, i, inner) -> its number i as float32
-    put     (row, i, inner, words, at, across, down, count): write number i of `count` columns, and what follows it up
-            to i + step, rounded as `Format.rounded` does; the first lies at `at`, as float32, the next number `down`
-            behind it, the next column `across`
-    length  inner -> words of a row
-    step    how many numbers `put` writes of a column
+    block      numbers of a column in a block
+    words      32-bit words of a block
+    number_at  (words, at, i, lane) -> number i of a column in the block at `at`, as float32
+    put        (words, source, down, count, at, lane): write a column's numbers into the block at `at`, rounded as
+               `Format.rounded` does; `count` of them lie at `source` as float32, `down` apart, the others are 0
+    multiply   (builder, sums, lefts, rights): write what adds the products of a block to `sums`, slots of vectors by
+               row and panel; the rows' and the panels' numbers lie at these addresses
+    sums       registers that `multiply` needs for each slot
+    left       (memory, words, x, rows, inner, scratch) -> where rows of x lie as `multiply` reads them, and how many
+               words apart; None: as they are
+    left_words  32-bit words of a row that meet a block, where that is not None
     """
 
-    loads: tuple[Any, ...]
+    block: int
+    words: int
+    number_at: Any
     put: Any
-    length: Any = as_many
-    step: int = 1
+    multiply: Callable[..., None]
+    sums: int = 1
+    left: Any = None
+    left_words: int = 0
+
+    def __post_init__(self) -> None:
+        if self.left is None:
+            object.__setattr__(self, "left", padded_to(self.block))
+            object.__setattr__(self, "left_words", self.block)
+
+    def size(self, inner: int) -> int:
+        """Return the words of a panel whose columns have so many numbers."""
+        return -(-inner // self.block) * self.words
+
+
+def of_vectors(vectors: Callable[..., list[Any]]) -> Callable[..., None]:
+    """Make `multiply` of a function (builder, address) -> a block's numbers, a vector of all columns for each."""
+
+    def multiply(builder: Any, sums: list[list[Any]], lefts: list[Any], rights: list[Any]) -> None:
+        panels = [vectors(builder, right) for right in rights]
+        for k in range(len(panels[0])):
+            for left, row in zip(lefts, sums, strict=True):
+                x = broadcast(builder, place(builder, left, number(k)))
+                for slot, panel in zip(row, panels, strict=True):
+                    builder.store(multiply_add(builder, x, panel[k], builder.load(slot)), slot)
+
+    return multiply
 
 
 @dataclass(frozen=True)
@@ -56,7 +101,7 @@ class Operands:
     features: Mapping[str, str]
 
 
-PACKED: dict[Format, Packed] = {}
+PANELS: dict[Format, Panels] = {}
 OPERANDS: dict[Format, Operands] = {}
 
 

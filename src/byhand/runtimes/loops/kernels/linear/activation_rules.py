@@ -29,11 +29,11 @@ class Calls:
 
 
 def register_rules(computes: str, inputs: int, calls: Calls) -> None:
-    """Register the rules of an activation after its layers and alone; those of decoding are `row_product`'s."""
+    """Register the rules of an activation after its layers and alone; those of generation are `row_product`'s."""
     layers = ", ".join([linear.LINEAR] * inputs)
     name = f"{', '.join(['linear'] * inputs)} + {computes}"
     register(Rule(
-        name=name, pattern=f"{computes}({layers})", kernel=f"bias_{computes}", stages=("train", "fill"),
+        name=name, pattern=f"{computes}({layers})", kernel=f"bias_{computes}", stages=("train",),
         where=alike, forward=calls.forward, backward=calls.backward, reason=calls.reason,
     ))  # fmt: skip
     register(Rule(

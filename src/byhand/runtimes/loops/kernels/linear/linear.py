@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.formats.contract import kernel_of
 from byhand.runtimes.loops.kernels.products.product import emit_product
 from byhand.runtimes.loops.kernels.products.rounding import copy_row
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
+from byhand.runtimes.loops.program.calls import Buffer
 
 F = np.float32
 LINEAR = "linear(x, transpose({w}) | w)"  # where a weight is another array's transpose, products read that array
@@ -72,24 +71,6 @@ def weight_of(group: Group) -> tuple[Any, bool]:
     return linear_node(group).inputs[1], False
 
 
-def weight_read(builder: Builder, group: Group, inner: int, width: int) -> tuple[Buffer, bool]:
-    """Return the weight as a product's operand, and whether it is stored as [out, in]; generation has packed it."""
-    node = linear_node(group)
-    tensor, transposed = weight_of(group)
-    weight = builder.value(tensor)
-    packed = (builder.packed or {}).get((weight.name, transposed))
-    if packed is None:
-        return builder.operand(node, weight), transposed
-    if builder.weights.native:
-        return packed, True
-    unpacked = builder.scratch(node, "weight", (width, inner))
-    builder.emit(
-        kernel_of("unpack", builder.weights), node, 0, packed=packed, out=unpacked, inner=inner, width=width,
-        part=PART, parts=PARTS,
-    )  # fmt: skip
-    return unpacked, True
-
-
 def bias_of(builder: Builder, node: Any) -> Buffer | int:
     """Return the bias of an application of `linear`, or 0 if it has none."""
     return builder.value(node.inputs[2]) if len(node.inputs) > 2 else 0
@@ -119,10 +100,9 @@ def product(
     """y = start + bias + x W (+ y), for as many rows of x, from `first` on, as y has."""
     node = linear_node(group)
     x = builder.operand(node, builder.value(node.inputs[0]))
-    left, (right, stored_transposed) = x.at(first * x.width), weight_read(builder, group, x.width, y.width)
-    emit_product(
-        builder, node, left, right, y, y.rows, x.width, tb=stored_transposed, adds=adds, start=start, bias=bias
-    )
+    weight, transposed = weight_of(group)
+    left, right = x.at(first * x.width), builder.operand(node, builder.value(weight))
+    emit_product(builder, node, left, right, y, y.rows, x.width, tb=transposed, adds=adds, start=start, bias=bias)
 
 
 def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
@@ -196,10 +176,10 @@ def passed_back(builder: Builder, group: Group, d_y: Buffer) -> None:
 
 register(Rule(
     name="linear + residual", pattern="residual(stream, linear(x, transpose({w}) | w))", kernel="tiled_gemm",
-    stages=("train", "fill"), forward=forward, backward=backward,
+    stages=("train",), forward=forward, backward=backward,
     reason="the product begins its sums with the stream, and the stream's cotangent is shared, not copied",
 ))  # fmt: skip
 register(Rule(
-    name="linear", pattern="linear(x, transpose({w}) | w)", kernel="tiled_gemm", stages=("train", "fill"),
+    name="linear", pattern="linear(x, transpose({w}) | w)", kernel="tiled_gemm", stages=("train",),
     forward=forward, backward=backward,
 ))  # fmt: skip

@@ -1,92 +1,32 @@
-"""Kernels of `linear` for the few rows of decoding, with bias, activation or residual stream in the same pass.
+"""Kernels of `linear` in generation, for the one row of a token or the many of a prompt.
 
-With one row BLAS can reuse nothing: reading each weight once takes the time; with a few more rows it loses as much
-by rearranging the weights in every call. So weights are packed as [out, in]: each result is one dot product, and a
-thread reads its part in one stream; a loop that only reads and sums becomes vector instructions without asking
-first whether arrays overlap.
+With one row, reading each weight once takes the time. So weights are packed in panels, which a thread reads in one
+stream, and bias, activation and residual stream are applied in the same call, to what has just been written. With
+many rows a block of panels stays in the L2 cache while all rows pass.
 
-Weights may be kept in any format that says how columns share words (`kernels/formats/`): there are these kernels for
-each, and only the reading is less.
+Weights may be kept in any format that says how a panel is read (`kernels/formats/`): each has its kernel.
 """
 
-from typing import Any
-
-import numpy as np
-
 from byhand.formats.registry import Format
-from byhand.runtimes.loops.kernels.formats.contract import PACKED, Packed, kernel_of
+from byhand.runtimes.loops.kernels.formats.contract import PANELS, Panels, kernel_of
 from byhand.runtimes.loops.kernels.linear import linear
 from byhand.runtimes.loops.kernels.linear.activation_rules import alike, emit_gate, layers_of
 from byhand.runtimes.loops.kernels.linear.activations import GATES, VALUES
-from byhand.runtimes.loops.kernels.linear.packed_weights import load_of, packed_weight
+from byhand.runtimes.loops.kernels.linear.packed_weights import packed_weight
+from byhand.runtimes.loops.kernels.products.panel_tile import MOST, panel_tile_of, panels_of
+from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK
 from byhand.runtimes.loops.kernels.threads import columns_of
+from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import compiled
-from byhand.runtimes.loops.machine.views import vector
+from byhand.runtimes.loops.machine.native import ZERO, compiled
+from byhand.runtimes.loops.machine.views import address_of, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS
 
-F = np.float32
 NUMBERS = {name: number for number, name in enumerate(VALUES, 1)}  # of the activations; 0: none
 IN_ONE_PASS = "bias, activation and stream are applied while the row is in the L1 cache"
-
-
-@compiled
-def four(memory, start, s0, s1, s2, s3):
-    """Store four results."""
-    o = vector(memory, start, 4)
-    o[0], o[1], o[2], o[3] = s0, s1, s2, s3
-
-
-def dots_of(kind: Packed) -> Any:
-    """Make the products with packed weights of a format."""
-    shared, length, load = len(kind.loads), kind.length, load_of(kind)
-    load0, load1, load2, load3 = (kind.loads[c % shared] for c in range(4))
-    row1, row2, row3 = (c // shared for c in (1, 2, 3))
-
-    @compiled
-    def dots(memory, words, x, weight, out, rows, inner, width, n):
-        """out[b,c] = sum over i of x[b,i] weight[c,i]: n columns of `width`, four in a pass over one row or two."""
-        size, fours, twos = length(inner), n // 4 * 4, rows // 2 * 2
-        for c in range(0, fours, 4):
-            first = weight + c // shared * size
-            w0, w1 = vector(words, first, size), vector(words, first + row1 * size, size)
-            w2, w3 = vector(words, first + row2 * size, size), vector(words, first + row3 * size, size)
-            for b in range(0, twos, 2):
-                p, q = vector(memory, x + b * inner, inner), vector(memory, x + (b + 1) * inner, inner)
-                s0, s1, s2, s3, t0, t1, t2, t3 = F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0)
-                for i in range(inner):
-                    v0, v1 = load0(w0, i, inner), load1(w1, i, inner)
-                    v2, v3 = load2(w2, i, inner), load3(w3, i, inner)
-                    s0 += p[i] * v0
-                    s1 += p[i] * v1
-                    s2 += p[i] * v2
-                    s3 += p[i] * v3
-                    t0 += q[i] * v0
-                    t1 += q[i] * v1
-                    t2 += q[i] * v2
-                    t3 += q[i] * v3
-                four(memory, out + b * width + c, s0, s1, s2, s3)
-                four(memory, out + (b + 1) * width + c, t0, t1, t2, t3)
-            for b in range(twos, rows):
-                p = vector(memory, x + b * inner, inner)
-                s0, s1, s2, s3 = F(0), F(0), F(0), F(0)
-                for i in range(inner):
-                    s0 += p[i] * load0(w0, i, inner)
-                    s1 += p[i] * load1(w1, i, inner)
-                    s2 += p[i] * load2(w2, i, inner)
-                    s3 += p[i] * load3(w3, i, inner)
-                four(memory, out + b * width + c, s0, s1, s2, s3)
-        for c in range(fours, n):
-            w, k = vector(words, weight + c // shared * size, size), c % shared
-            for b in range(rows):
-                p, s0 = vector(memory, x + b * inner, inner), F(0)
-                for i in range(inner):
-                    s0 += p[i] * load(w, k, i, inner)
-                memory[out + b * width + c] = s0
-
-    return dots
+EDGE = ROWS * MOST * LANES  # float32 of a tile that is wider than what is left of C
 
 
 @compiled
@@ -112,34 +52,75 @@ for name, number in NUMBERS.items():
     activate = then(activate, number, VALUES[name])
 
 
-def row_product_of(format: Format, kind: Packed) -> None:
+@compiled
+def finish(memory, out, bias, stream, rows, width, n, activation):
+    """Add the bias, apply the activation and add the stream to n columns of some rows; bias and stream may be 0."""
+    for b in range(rows):
+        o = vector(memory, out + b * width, n)
+        if bias:
+            d = vector(memory, bias, n)
+            for c in range(n):
+                o[c] += d[c]
+        if activation:
+            activate(o, n, activation)
+        if stream:
+            s = vector(memory, stream + b * width, n)
+            for c in range(n):
+                o[c] += s[c]
+
+
+@compiled
+def rows_of_tile(left):
+    """Return how many of the rows that are left the next tile has."""
+    rows = ROWS
+    while rows > left:
+        rows >>= 1
+    return rows
+
+
+def row_product_of(format: Format, kind: Panels) -> None:
     """Make the kernel for weights of a format."""
-    shared, length, dots = len(kind.loads), kind.length, dots_of(kind)
+    block, words_of_block, left, sums = kind.block, kind.words, kind.left, kind.sums
+    panel_tile, most_panels = panel_tile_of(format.name, kind), compiled(panels_of)
 
     @kernel(name=kernel_of("row_product", format), costly=True)
-    def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width, biased, added, activation,
-                    part, parts):  # fmt: skip
-        """out = activation(x W + bias) + stream, this thread's columns."""
+    def row_product(
+        memory, words, x, weight, bias, stream, out, rows, inner, width, activation, scratch, part, parts
+    ):
+        """out = activation(x W + bias) + stream, this thread's columns; bias and stream may be 0."""
         low, high = columns_of(part, parts, width)
-        n = high - low
-        if n <= 0:
-            return
-        dots(memory, words, x, weight + low // shared * length(inner), out + low, rows, inner, width, n)
-        for b in range(rows):
-            o = vector(memory, out + b * width + low, n)
-            if biased:
-                d = vector(memory, bias + low, n)
-                for c in range(n):
-                    o[c] += d[c]
-            if activation:
-                activate(o, n, activation)
-            if added:
-                s = vector(memory, stream + b * width + low, n)
-                for c in range(n):
-                    o[c] += s[c]
+        base, blocks = address_of(memory), (inner + block - 1) // block
+        size = blocks * words_of_block
+        together = max(MOST, BLOCK // size) * LANES
+        start, row = left(memory, words, x, rows, inner, scratch + EDGE)
+        for first in range(low, high, together):
+            last, b = min(first + together, high), 0
+            while b < rows:
+                height = rows_of_tile(rows - b)
+                most, c = most_panels(height, sums), first
+                while c < last:
+                    count = most if last - c > (most - 1) * LANES else 1
+                    there = min(count * LANES, last - c)
+                    at, step = out + b * width + c, width
+                    if there < count * LANES:
+                        at, step = scratch, count * LANES
+                    panel_tile(
+                        height, count, base + 4 * at, step, base + 4 * (start + b * row), row,
+                        base + 4 * (weight + c // LANES * size), size, blocks,
+                    )  # fmt: skip
+                    if at == scratch:
+                        for i in range(height):
+                            for j in range(there):
+                                memory[out + (b + i) * width + c + j] = memory[scratch + i * step + j]
+                    c += count * LANES
+                finish(
+                    memory, out + b * width + first, bias + first if bias else ZERO,
+                    stream + b * width + first if stream else ZERO, height, width, last - first, activation,
+                )  # fmt: skip
+                b += height
 
 
-for format, kind in PACKED.items():
+for format, kind in PANELS.items():
     row_product_of(format, kind)
 
 
@@ -147,13 +128,14 @@ def forward(builder: Builder, group: Group) -> None:
     """Product, bias, activation and residual stream in one call, after which each thread has its columns."""
     node, last = linear.linear_node(group), group.nodes[-1]
     x, out = builder.value(node.inputs[0]), builder.result(last)
-    bias, added = linear.bias_of(builder, node), last.equation.name == "residual"
     rows, inner, width = out.rows, x.width, out.width
-    weight = packed_weight(builder, *linear.weight_of(group), inner, width)
+    kind = PANELS[builder.weights]
     call = builder.emit(
-        kernel_of("row_product", builder.weights), last, 2 * rows * inner * width, x=x, weight=weight, bias=bias,
-        stream=builder.value(last.inputs[0]) if added else 0, out=out, rows=rows, inner=inner, width=width,
-        biased=int(bias != 0), added=int(added), activation=NUMBERS.get(last.equation.name, 0),
+        kernel_of("row_product", builder.weights), last, 2 * rows * inner * width, x=x,
+        weight=packed_weight(builder, *linear.weight_of(group), inner, width), bias=linear.bias_of(builder, node),
+        stream=builder.value(last.inputs[0]) if last.equation.name == "residual" else 0, out=out, rows=rows,
+        inner=inner, width=width, activation=NUMBERS.get(last.equation.name, 0),
+        scratch=builder.shared_scratch(EDGE + rows * -(-inner // kind.block) * kind.left_words),
         part=PART, parts=PARTS,
     )  # fmt: skip
     call.label = group.rule.name
@@ -172,9 +154,10 @@ for name, pattern, reason in (
     *((f"linear + {name}", f"{name}({linear.LINEAR})", IN_ONE_PASS) for name in NUMBERS),
     ("linear", linear.LINEAR, ""),
 ):
-    register(Rule(name, pattern, "row_product", ("decode",), forward=forward, reason=reason))
+    register(Rule(name, pattern, "row_product", ("decode", "fill"), forward=forward, reason=reason))
 for name in GATES:
     register(Rule(
-        f"linear, linear + {name}", f"{name}({linear.LINEAR}, {linear.LINEAR})", name, ("decode",), forward=gate,
-        where=alike, reason="a thread gates the columns that it has just made, while they are in the L1 cache",
+        f"linear, linear + {name}", f"{name}({linear.LINEAR}, {linear.LINEAR})", name, ("decode", "fill"),
+        forward=gate, where=alike,
+        reason="a thread gates the columns that it has just made, while they are in the L1 cache",
     ))  # fmt: skip

@@ -19,8 +19,10 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
     LANES,
     ROWS,
     VECTOR,
+    broadcast,
     get,
     load,
+    multiply_add,
     number,
     place,
     prefetch,
@@ -30,14 +32,6 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
 from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled, instruction
 
 AHEAD = 8  # rows of B: how far ahead a tile prefetches
-
-
-def _broadcast(builder: Any, address: Any) -> Any:
-    """Return the number at an address in every lane."""
-    single = builder.load(builder.inttoptr(address, ir.FloatType().as_pointer()))
-    nothing = ir.Constant(VECTOR, ir.Undefined)
-    filled = builder.insert_element(nothing, single, number(0, 32))
-    return builder.shuffle_vector(filled, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
 def _micro_kernel(module: Any, vectors: int) -> Any:
@@ -66,9 +60,6 @@ def _micro_kernel(module: Any, vectors: int) -> Any:
             for slot, column in zip(row, columns, strict=True):
                 there = place(builder, start, builder.mul(number(i), row_start), column)
                 builder.store(builder.fadd(builder.load(slot), load(builder, there)), slot)
-    multiply_add = cgutils.get_or_insert_function(
-        module, ir.FunctionType(VECTOR, [VECTOR] * 3), f"llvm.fmuladd.v{LANES}f32"
-    )
     with cgutils.for_range(builder, inner) as loop:
         left = place(builder, a, builder.mul(loop.index, next_a))
         right = place(builder, b, builder.mul(loop.index, next_b))
@@ -84,9 +75,9 @@ def _micro_kernel(module: Any, vectors: int) -> Any:
             packed = place(builder, pack_a, builder.mul(loop.index, number(ROWS)))
             store(builder, load(builder, left, ir.VectorType(ir.FloatType(), ROWS)), packed)
         for i, row in enumerate(sums):
-            left_value = _broadcast(builder, place(builder, left, builder.mul(number(i), row_a)))
+            left_value = broadcast(builder, place(builder, left, builder.mul(number(i), row_a)))
             for slot, value in zip(row, rights, strict=True):
-                builder.store(builder.call(multiply_add, [left_value, value, builder.load(slot)]), slot)
+                builder.store(multiply_add(builder, left_value, value, builder.load(slot)), slot)
     for i, row in enumerate(sums):
         for slot, column in zip(row, columns, strict=True):
             store(builder, builder.load(slot), place(builder, c, builder.mul(number(i), row_c), column))

@@ -18,11 +18,32 @@ _HAS = cpu_features()
 LANES = 16 if "avx512f" in _HAS else 8 if "avx2" in _HAS else 4  # float32 in a vector
 ROWS = 4 if LANES == 8 else 8  # of a register tile: with three vectors its sums take 24 of 32 registers, or 12 of 16
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
+INTEGERS = ir.VectorType(ir.IntType(32), LANES)
 
 
 def number(value: int, bits: int = 64) -> Any:
     """Return an integer constant."""
     return ir.Constant(ir.IntType(bits), value)
+
+
+def constant(value: int) -> Any:
+    """Return the vector of integers that has this one in every lane."""
+    return ir.Constant(INTEGERS, [value] * LANES)
+
+
+def broadcast(builder: Any, address: Any, kind: Any = VECTOR) -> Any:
+    """Return the number at an address in every lane."""
+    single = builder.load(builder.inttoptr(address, kind.element.as_pointer()))
+    nothing = ir.Constant(kind, ir.Undefined)
+    filled = builder.insert_element(nothing, single, number(0, 32))
+    return builder.shuffle_vector(filled, nothing, constant(0))
+
+
+def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return x y + z."""
+    kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+    return builder.call(function, [x, y, z])
 
 
 def place(builder: Any, base: Any, *offsets: Any) -> Any:

@@ -1,0 +1,72 @@
+"""Panel tile: the micro-kernel of products with packed weights, a template over their format.
+
+Equation    C[i,j] = sum over k of A[i,k] W[k,j],   a few rows i, one to four panels of LANES columns j
+
+A lane is a column, so nothing is summed across lanes, and a panel is read in one stream. Each sum adds its products
+in the order of k, whatever the number of rows and panels: a row does not depend on what is computed beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from byhand.runtimes.loops.kernels.formats.contract import Panels
+from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS, VECTOR, number, place, store
+from byhand.runtimes.loops.machine.native import cgutils, instruction
+
+REGISTERS = 3 * ROWS  # of vectors, for sums
+MOST = 4  # panels
+
+
+HEIGHTS = [1 << i for i in range(ROWS.bit_length())]  # rows that a tile may have
+
+
+def panels_of(rows: int, sums: int) -> int:
+    """Return how many panels a tile of so many rows reads side by side; each of its slots needs so many registers."""
+    return max(1, min(MOST, REGISTERS // (rows * sums)))
+
+
+def _micro_kernel(module: Any, name: str, kind: Panels, rows: int, panels: int) -> Any:
+    """Return the function of a tile of so many rows and panels, written when a module first asks for it."""
+    name = f"byhand_panel_tile_{name}_{rows}_{panels}"
+    if name in module.globals:
+        return module.globals[name]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 7), name)
+    function.linkage = "linkonce_odr"  # one for all modules that are linked
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block())
+    c, row_c, a, row_a, w, panel, blocks = function.args
+    zero = ir.Constant(VECTOR, [0.0] * LANES)
+    sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(panels)] for _ in range(rows)]
+    with cgutils.for_range(builder, blocks) as loop:
+        begin, met = (builder.mul(loop.index, number(n)) for n in (kind.words, kind.left_words))
+        lefts = [place(builder, a, met, builder.mul(number(i), row_a)) for i in range(rows)]
+        rights = [place(builder, w, begin, builder.mul(number(v), panel)) for v in range(panels)]
+        kind.multiply(builder, sums, lefts, rights)
+    for i, row in enumerate(sums):
+        for v, slot in enumerate(row):
+            there = place(builder, c, builder.mul(number(i), row_c), number(v * LANES))
+            store(builder, builder.load(slot), there)
+    builder.ret_void()
+    return function
+
+
+def panel_tile_of(name: str, kind: Panels) -> Any:
+    """Make the tile for weights of a format, as loops call it.
+
+    (rows, panels, c, row_c, a, row_a, w, panel, blocks): the addresses of C, A and the weight, words from row to row
+    and from panel to panel, and how many blocks the sum runs over. C is written in whole vectors.
+    """
+
+    @instruction("void", *["int64"] * 9)
+    def panel_tile(builder, rows, panels, c, row_c, a, row_a, w, panel, blocks):
+        for height in HEIGHTS:
+            with builder.if_then(builder.icmp_signed("==", rows, number(height))):
+                for count in sorted({1, panels_of(height, kind.sums)}):
+                    with builder.if_then(builder.icmp_signed("==", panels, number(count))):
+                        made = _micro_kernel(builder.module, name, kind, height, count)
+                        builder.call(made, (c, row_c, a, row_a, w, panel, blocks))
+
+    return panel_tile
