@@ -28,8 +28,11 @@ from byhand.interop.pairing import with_pairing  # noqa: E402
 from byhand.interop.tensors import pieces, to_theirs  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
 from byhand.runs.contents import Checkpoint  # noqa: E402
+from byhand.runtimes.loops.run.decoding import LoopsDecoder  # noqa: E402
 from interop.llama_cpp_float import as_llama_cpp_computes  # noqa: E402
 from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
+from runtimes.loops.arrays import logits_of  # noqa: E402
+from runtimes.texts import texts  # noqa: E402
 
 llama_cpp = pytest.importorskip("xllamacpp", reason="xllamacpp is not installed, so llama.cpp is not asked")
 pytestmark = pytest.mark.oracle
@@ -122,6 +125,25 @@ def test_files_in_every_format_load_and_lose_what_rounding_loses(name, dtype, le
     assert np.abs(ours - theirs).max() <= (1e-3 if near_tie else 1e-5)
     whole = as_llama_cpp_computes(config, arrays, list(PROMPT))
     assert least < np.abs(whole - theirs).max() < most
+
+
+@pytest.mark.parametrize("dtype", ["float32", "q8_0", "q4_0"])
+@pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3"])
+def test_generation_with_weights_in_blocks_multiplies_as_it_does(name, dtype, tmp_path):
+    """GPT-2's GELU comes from a table there, which moves activations to other integers."""
+    config, compared = WHOLE[name], 0
+    for seed in range(SEEDS):
+        path = export(config, parameters(config, seed), tmp_path / str(seed), dtype)
+        if (theirs := Server(path).logprobs(config.vocab_size)) is None:
+            continue
+        found = exchange.read(path)
+        decoder = LoopsDecoder(TinyGPT(found.config, arrays=found.arrays), weights=dtype)
+        texts(decoder, [PROMPT], 1)
+        z = logits_of(decoder)[0].astype(float)
+        assert np.abs(z - z.max() - np.log(np.exp(z - z.max()).sum()) - theirs).max() <= 1e-5
+        if (compared := compared + 1) == 3:
+            return
+    raise AssertionError("no seed")
 
 
 @pytest.mark.parametrize("name", CASES)
