@@ -24,11 +24,11 @@ from byhand.runtimes.registry import Choice
 
 
 def ours(
-    shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
+    shape: Shape, tokens: int, batch: int, threads: int = 0, weights: Weights = "float32"
 ) -> tuple[Decoder, Choice, Callable[[], Any]]:
     """Return the fastest runtime's decoder, its choice, and a function that draws this many tokens per stream."""
     model = TinyGPT(shape.model(tokens + 1))
-    engine = Engine(model, batch, threads=threads, blas=blas, weights=weights, moves=True)  # as `byhand sample` does
+    engine = Engine(model, batch, threads=threads, weights=weights, moves=True)  # as `byhand sample` does
     greedy = Sampling(temperature=0)
     return (
         engine.decoder,
@@ -78,7 +78,6 @@ def measure(
     tokens: int,
     batch: int = 1,
     threads: int = 0,
-    blas: str = "auto",
     weights: Weights = "float32",
     peers: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -87,7 +86,7 @@ def measure(
     share_by_threads gives, by number of threads, the part of our tokens that they drew.
     """
     require_known(peers, PEERS)
-    decoder, choice, run = ours(shape, tokens, batch, threads, blas, weights)
+    decoder, choice, run = ours(shape, tokens, batch, threads, weights)
     made = {
         "hf": lambda: with_transformers(shape, tokens, batch),
         "llama.cpp": lambda: llama_cpp_peer.text_of(shape, tokens, batch, threads, weights),

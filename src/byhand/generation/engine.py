@@ -30,12 +30,12 @@ class Engine:
     """A model's decoder and the streams in it.
 
     slots    streams that are continued side by side; others wait
-    runtime, weights, threads, blas, cache, moves: see `Request`
+    runtime, weights, threads, cache, moves: see `Request`
     """
 
     def __init__(
         self, model: Any, slots: int = 1, *, runtime: str = "auto", weights: Weights = "float32", threads: int = 0,
-        blas: str = "auto", cache: bool = True, moves: bool = False,
+        cache: bool = True, moves: bool = False,
     ) -> None:  # fmt: skip
         if not isinstance(slots, int) or slots < 1:
             raise ConfigError(f"slots is {slots!r}, but must be an integer of 1 or more.")
@@ -50,9 +50,8 @@ class Engine:
             runtime,
             str(model.dtype),
             threads,
-            blas,
-            weights,
-            cache,
+            weights=weights,
+            cache=cache,
             streams=slots,
             moves=moves,
         )

@@ -58,8 +58,6 @@ class GenerateOptions:
     """Streams side by side."""
     threads: int = 0
     """Threads; 0: all cores."""
-    blas: Blas = "auto"
-    """Matrix products while the cache is filled: register tiles or a library."""
     weights: Weights = "float32"
     """Type of the weights that ours reads: float32, bfloat16, or blocks of 8 or 4 bits (int8, int4)."""
     peer: tuple[str, ...] = ()
@@ -100,7 +98,6 @@ def _generate(options: GenerateOptions) -> int:
         options.tokens,
         options.batch,
         options.threads,
-        options.blas,
         options.weights,
         options.peer,
     )

@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     options = given.over()
     of_a_mesh, of_training, of_generation = (
         {"machine", "per_host", "recompute"},
-        {"dtype", "optimizer"},
+        {"dtype", "optimizer", "blas"},
         {"weights", "streams"},
     )
     if options.mesh:

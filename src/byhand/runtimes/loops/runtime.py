@@ -63,9 +63,7 @@ class LoopsRuntime(Runtime):
         from byhand.runtimes.loops.run.decoding import LoopsDecoder
 
         fills = max(1, request.model.seq_len - 1)  # raises if it cannot, and allocates for any prompt
-        return LoopsDecoder(
-            model, request.streams, request.threads or None, request.blas, request.weights, fills, request.moves
-        )
+        return LoopsDecoder(model, request.streams, request.threads or None, request.weights, fills, request.moves)
 
     def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
         """Return the calls of one thread."""

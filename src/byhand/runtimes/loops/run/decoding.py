@@ -57,7 +57,6 @@ class LoopsDecoder(Slots):
         model: Any,
         slots: int = 1,
         threads: int | None = None,
-        blas: str = "auto",
         weights: Weights = "float32",
         fills: int = 0,
         moves: bool = False,
@@ -68,7 +67,7 @@ class LoopsDecoder(Slots):
             raise ConfigError("the loops runtime generates with causal float32 models. Use the numpy runtime.")
         super().__init__(slots)
         self.threads = team_size(threads)
-        self.blas = find_blas(blas)
+        self.blas = find_blas("tiles")
         self.weights = FORMATS[weights]
         if self.weights not in PANELS:
             raise ConfigError(f"the loops runtime reads no weights of {weights}. Use the numpy runtime.")
@@ -174,7 +173,7 @@ class LoopsDecoder(Slots):
     def _emitted(self, length: int, decoder: Builder, continues: bool = False) -> Emitted:
         sizes = {"slot": 1} | ({"position": length, "count": 1} if continues else {})
         inputs = self._caches | {name: Buffer(name, (size,), "input", "int32") for name, size in sizes.items()}
-        return filling(self.model, inputs, length, decoder, self.blas.tiles, self.threads)
+        return filling(self.model, inputs, length, decoder, self.threads)
 
     def _load(self, *plans: GenerationPlan) -> None:
         """Load the kernels of plans; all that are not compiled yet compile together."""
@@ -238,7 +237,6 @@ class LoopsDecoder(Slots):
         kept  so many are there already
         """
         length = len(context) - 1
-        self.blas.set_threads(1)
         if more := length - kept:
             places = rounded_up(more, self.model.config.cached)
             plan = self.filling(places, kept > 0)

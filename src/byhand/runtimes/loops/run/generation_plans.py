@@ -2,7 +2,7 @@
 
 In decoding every thread runs the same calls, each on its columns, heads or streams: a kernel divides its work by
 `part` and `parts`. In filling each call's rows are divided (a kernel's registration says which are independent), so
-that one prompt keeps every core busy whatever BLAS multiplies. A number does not depend on the thread that computes
+that one prompt keeps every core busy. A number does not depend on the thread that computes
 it, so one thread that does all parts in turn gets the same bits. A plan with steps in Python (equations without a
 kernel) runs only in that way.
 """
@@ -91,9 +91,7 @@ def decoding(
     return Emitted(builder, calls, logits)
 
 
-def filling(
-    model: Any, inputs: Mapping[str, Buffer], length: int, decoder: Builder, tiles: bool, parts: int
-) -> Emitted:
+def filling(model: Any, inputs: Mapping[str, Buffer], length: int, decoder: Builder, parts: int) -> Emitted:
     """Return the calls that fill a stream's part of the caches with a prompt: they end with the last layer's cache.
 
     inputs   with the positions, if they do not begin at 0
@@ -102,7 +100,7 @@ def filling(
     continues = "position" in inputs
     graph = _recorded(model, (1, length), model.config.cached if continues else length)
     builder = Builder(
-        graph, model.parameters(), tiles=tiles, inputs=dict(inputs), cached=model.config.cached,
+        graph, model.parameters(), inputs=dict(inputs), cached=model.config.cached,
         weights=decoder.weights, packed=decoder.packed, continues=continues,
     )  # fmt: skip
     groups = _groups(builder, "fill")

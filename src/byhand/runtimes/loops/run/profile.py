@@ -39,7 +39,7 @@ def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     """List the first thread's calls of one token ("decode"), or of filling the cache up to the window's last."""
     window, streams = request.model.seq_len, request.streams
     fills = 0 if of == "decode" else window - 1
-    decoder = LoopsDecoder(model, streams, request.threads or None, request.blas, request.weights, fills)
+    decoder = LoopsDecoder(model, streams, request.threads or None, request.weights, fills)
     plan = decoder.filling(fills) if fills else decoder.decoding
     ms = decoder.time_calls(fills, steps) if steps else None
     what = f"one token, {counted(streams, 'stream')}" if not fills else f"filling {counted(window - 1, 'position')}"
