@@ -17,6 +17,7 @@ from runtimes.xla.models import FAMILY, OPEN, OTHER, PLAIN, laid_out
 
 VARIANTS = FAMILY | {"open": OPEN}
 RECOMPUTE = ("nothing", "cheap", "blocks")
+ROUNDING = 1e-5  # of the largest: float32 sums in another order, which differ by processor (4e-6 seen)
 
 
 def by_tape(model, batch, weight=1.0):
@@ -64,8 +65,8 @@ def test_they_are_the_tapes_and_what_jax_derives_from_the_forward_pass_alone(con
     by_hand, expected = by_tape(model, batch, 0.5)
     found_loss, found, _ = by_xla(model, batch, TraceSettings(), 0.5)
     assert found_loss == pytest.approx(by_hand, rel=1e-6) == pytest.approx(2 * float(by_jax), rel=1e-6)
-    assert_close(found, expected, 3e-6)
-    assert_close(found, layout.fetched(derived), 3e-6)
+    assert_close(found, expected, ROUNDING)
+    assert_close(found, layout.fetched(derived), ROUNDING)
 
 
 def test_what_is_computed_again_changes_no_number_and_saves_memory():
@@ -74,7 +75,7 @@ def test_what_is_computed_again_changes_no_number_and_saves_memory():
     work, memory = {}, {}
     for recompute in RECOMPUTE:
         _, found, compiled = by_xla(model, batch, TraceSettings(recompute=recompute))
-        assert_close(found, expected, 3e-6)
+        assert_close(found, expected, ROUNDING)
         work[recompute] = compiled.cost_analysis()["flops"]
         memory[recompute] = compiled.memory_analysis().temp_size_in_bytes
     assert work["nothing"] < work["cheap"] < work["blocks"]
@@ -93,7 +94,7 @@ def test_attention_by_name_is_the_composite(name, recompute):
     loss, expected = by_tape(model, batch)
     found_loss, found, _ = by_xla(model, batch, TraceSettings(attention="xla", recompute=recompute))
     assert found_loss == pytest.approx(loss, rel=1e-6)
-    assert_close(found, expected, 3e-6)
+    assert_close(found, expected, ROUNDING)
 
 
 def test_logits_in_chunks_are_the_logits():
@@ -102,7 +103,7 @@ def test_logits_in_chunks_are_the_logits():
     loss, expected = by_tape(model, batch)
     found_loss, found, compiled = by_xla(model, batch, settings)
     assert found_loss == pytest.approx(loss, rel=1e-6)
-    assert_close(found, expected, 3e-6)
+    assert_close(found, expected, ROUNDING)
     assert "f32[32,12]" not in compiled.as_text()
 
 
@@ -128,4 +129,4 @@ def test_blocks_of_several_kinds_are_stacked_apart():
     loss, expected = by_tape(model, batch)
     found_loss, found, _ = by_xla(model, batch, TraceSettings())
     assert found_loss == pytest.approx(loss, rel=1e-6)
-    assert_close(found, expected, 3e-6)
+    assert_close(found, expected, ROUNDING)
