@@ -14,7 +14,7 @@ from byhand.book.entries.contract import ENTRIES, ByStem
 from byhand.book.finding.equations import of_equations
 from byhand.book.finding.finding import Finding, split
 from byhand.book.finding.flow import groups
-from byhand.book.finding.others import DATA, others, places, table
+from byhand.book.finding.others import DATA, data, others, places
 from byhand.book.finding.phrases import formulas_of, phrases_of
 from byhand.book.finding.stored import Index
 from byhand.book.finding.words import Han
@@ -54,18 +54,18 @@ def _findings(found: tuple[Finding, ...]) -> dict[str, Finding]:
 def content() -> dict[str, Any]:
     """Return what the index holds, as plain values."""
     known = all_findings()
-    asked = {name: split(row["asked"]) for name, row in table("questions").items()}
-    for name, said in table("plain").items():
+    asked = {name: split(row["asked"]) for name, row in data("questions").items()}
+    for name, said in data("plain").items():
         asked[name] = (*asked.get(name, ()), *split(said))
-    libraries = {name: split(names) for name, names in table("libraries").items()}
-    characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": table("regional")}
+    libraries = {name: split(names) for name, names in data("libraries").items()}
+    characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": data("regional")}
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
     found: dict[str, Any] = {
         "answers": [finding.stored() for finding in known.values()],
         "phrases": phrases_of(known, asked, libraries, Han(**characters)),
-        "formulas": formulas_of(findings().values(), table("formulas")),
+        "formulas": formulas_of(findings().values(), data("formulas")),
         "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
-        "synonyms": [row.split() for row in table("synonyms")["rows"].strip().split("\n")],
+        "synonyms": [row.split() for row in data("synonyms")["rows"].strip().split("\n")],
         "characters": characters,
     }
     index = Index(found)

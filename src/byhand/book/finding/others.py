@@ -4,7 +4,6 @@ what the model lacks. Titles are read from where they stand: glossary, help, pag
 from __future__ import annotations
 
 import ast
-import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -14,22 +13,23 @@ from byhand.book.finding import commands, source
 from byhand.book.finding.finding import NOTHING, Finding, split
 from byhand.book.finding.flow import concepts
 from byhand.book.words.language import PAGE, Words
+from byhand.book.words.tables import table
 
 DATA = Path(__file__).with_name("data")
 LESSONS = source.PACKAGE / "book/lessons/examples"
 GUIDES = "docs/guides"
 
 
-def table(name: str) -> dict[str, Any]:
+def data(name: str) -> dict[str, Any]:
     """Return a table of `data/`."""
-    return tomllib.loads((DATA / f"{name}.toml").read_text(encoding="utf-8"))
+    return table(DATA / f"{name}.toml")
 
 
 @cache
 def places() -> tuple[Finding, ...]:
     """Return the code that wires, records, trains and stores."""
     terms = {concept.en: concept for concept in concepts()}
-    return tuple(_place(name, row, terms) for name, row in table("places").items())
+    return tuple(_place(name, row, terms) for name, row in data("places").items())
 
 
 def _place(name: str, row: dict[str, Any], terms: dict[str, Any]) -> Finding:
@@ -52,11 +52,11 @@ def _place(name: str, row: dict[str, Any], terms: dict[str, Any]) -> Finding:
 
 def others(known: Iterable[Finding]) -> Iterator[Finding]:
     """Yield all answers that are neither equations nor places, given those."""
-    known, questions = tuple(known), table("questions")
+    known, questions = tuple(known), data("questions")
     titles = {words.en.casefold() for finding in known for words in (finding.title, finding.term)}
     taken = titles | {name.casefold() for finding in known for name in (finding.name, *finding.asked)}
-    yield from commands.settings(table("settings"))
-    yield from commands.commands(table("commands"))
+    yield from commands.settings(data("settings"))
+    yield from commands.commands(data("commands"))
     yield from _guides(questions)
     yield from _lessons(questions)
     yield from _terms(questions, titles)
@@ -115,7 +115,7 @@ def absent() -> tuple[Finding, ...]:
             says=(Words(*row["what"]), Words(*row["instead"])),
             see=tuple(row["see"]),
         )
-        for name, row in table("absent").items()
+        for name, row in data("absent").items()
     )
 
 

@@ -5,12 +5,12 @@ Those of a model's pass stand in roles.toml; a lesson whose names mean something
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.book.words.language import Words
+from byhand.book.words.tables import table
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def told(module: str, letters: Mapping[str, str] | None = None) -> Roles:
 
     letters  what `{letter}` in a role stands for, each with its `{whose}`
     """
-    data = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+    data = table(Path(module).with_suffix(".toml"))
     whys = {key: parts["why"] for key, parts in data.items() if isinstance(parts.get("why"), list)}
     all_letters = [{"letter": letter, "whose": whose} for letter, whose in (letters or {}).items()]
     found = {}

@@ -1,24 +1,10 @@
-"""Tables written as text: of terms, settings, places, and the questions that lead to them."""
+"""Tables of words: TOML files beside the modules that use them, with both languages side by side."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-
-def rows(table: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the heading above each row, and the row's lines: the first, and the indented ones below it.
-
-    `# Heading` stands alone; a line that is indented twice continues the line above it.
-    """
-    heading = ""
-    for row in table.strip().replace("\n        ", " ").replace("\n    ", "\0").split("\n"):
-        if row.startswith("# "):
-            heading = row.removeprefix("# ")
-        else:
-            yield heading, row.split("\0")
+import tomllib
+from pathlib import Path
+from typing import Any
 
 
-def cells(table: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the heading above each row, and the row's cells, which ` | ` separates."""
-    for heading, lines in rows(table):
-        yield heading, " ".join(lines).split(" | ")
+def table(path: Path) -> dict[str, Any]:
+    """Return the table in this file of the package."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,10 +1,11 @@
 """Data of the pages, with both languages side by side."""
 
-import tomllib
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+from byhand.book.words.tables import table
 
 
 def read(name: str) -> dict[str, Any]:
     """Return one of the tables of this folder."""
-    return tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    return table(Path(__file__).with_name(f"{name}.toml"))
