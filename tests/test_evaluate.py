@@ -16,6 +16,7 @@ from byhand.engine import no_grad
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.evaluate import evaluate
 from byhand.model import TinyGPT
+from byhand.runtimes.numpy.decoder import next_logits
 from needs import needs_loops
 from toy_tokenizers import PairTokenizer
 
@@ -194,3 +195,28 @@ def test_a_long_evaluation_says_how_far_it_is_and_how_long_it_takes(monkeypatch,
     with caplog.at_level("INFO", "byhand"):
         evaluate(GPT, ByteDataset(np.zeros(8, np.uint8), "notes"))
     assert not caplog.records, "a short one says nothing"
+
+
+@pytest.mark.parametrize("weights", ["bfloat16", "q8_0", "q4_0"])
+def test_small_weights_cost_what_generation_with_them_would(weights):
+    """Of tokens read one by one with a cache, as a decoder reads them, and of no others."""
+    model = TinyGPT(ModelConfig(vocab_size=32, seq_len=24, d_model=64, n_heads=2), seed=5)
+    for parameter in model.parameters().values():
+        parameter.data = parameter.data * 8
+    tokens = np.random.default_rng(1).integers(0, 32, 25).astype(np.uint8)
+    read, losses = [int(tokens[0])], []
+    for logits, target in zip(next_logits(model, read, 24, weights), tokens[1:].tolist(), strict=True):
+        losses.append(np.log(np.exp(logits).sum()) - logits[target])
+        read.append(target)
+    kept = {name: p.data for name, p in model.parameters().items()}
+    found = evaluate(model, ByteDataset(tokens), weights=weights)
+    assert found.loss == pytest.approx(np.mean(losses), rel=1e-5)
+    assert found.loss != pytest.approx(evaluate(model, ByteDataset(tokens)).loss, rel=1e-4)
+    assert all(p.data is kept[name] for name, p in model.parameters().items())
+
+
+@needs_loops
+def test_a_runtime_that_evaluates_with_float32_weights_alone_says_so():
+    model, text = TinyGPT(ModelConfig(vocab_size=32, seq_len=8, d_model=8)), ByteDataset(np.arange(9, dtype=np.uint8))
+    with pytest.raises(ConfigError, match=r"evaluates with float32 weights, not q8_0\. Use --runtime numpy"):
+        evaluate(model, text, runtime="loops", weights="q8_0")

@@ -27,6 +27,7 @@ from byhand.corpus.questions import Question, questions_of
 from byhand.errors import UNSOUND_LOGITS, DataError, NonFiniteError
 from byhand.evaluate import evaluating, progress
 from byhand.flops import step_flops
+from byhand.formats.names import Weights
 from byhand.model import TinyGPT
 from byhand.runtimes.protocol import Request, TrainingSession
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -136,14 +137,16 @@ class Chooser:
         return min(self.config.seq_len, power * 3 // 4 if needed <= power * 3 // 4 else power)
 
 
-def choose(model: TinyGPT, chooser: Chooser, path: Path, runtime: str = "auto") -> MultipleChoice:
+def choose(
+    model: TinyGPT, chooser: Chooser, path: Path, runtime: str = "auto", weights: Weights = "float32"
+) -> MultipleChoice:
     """Answer the questions of a file.
 
     Raises DataError if it has none, or a line that is none; NonFiniteError if a likelihood is not finite.
     """
     name, size = str(path), path.stat().st_size if path.exists() else 0
     work = step_flops(model.config, 1) / 3 * max(1, size / model.config.seq_len)
-    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work)
+    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work, weights=weights)
     right, chance = np.zeros(3), 0.0
     n = 0
     shortest = min(SHORTEST, model.config.seq_len)

@@ -16,6 +16,7 @@ from byhand.corpus.chats import ChatCorpus
 from byhand.corpus.dataset import Corpus, bits_per_byte
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
+from byhand.formats.names import Weights
 from byhand.memory import require_room
 from byhand.model import TinyGPT
 from byhand.quantities import counted, duration
@@ -59,13 +60,19 @@ class Evaluation:
 
 
 def evaluate(
-    model: TinyGPT, text: Corpus, stride: int | None = None, runtime: str = "auto", moves: bool = False
+    model: TinyGPT,
+    text: Corpus,
+    stride: int | None = None,
+    runtime: str = "auto",
+    moves: bool = False,
+    weights: Weights = "float32",
 ) -> Evaluation:
     """Slide a window of seq_len over the text; the first predicts all its tokens, each further one its last `stride`.
 
     So every token has at least seq_len - stride tokens of context (fewer only at the start of the text). The default,
     seq_len / 2, costs two passes over the text; stride 1 gives each token all the window allows and costs seq_len.
     runtime auto takes the fastest one that can compute the model and that is worth loading for this text.
+    weights: their type, as in generation; blocks of integers also round what they are multiplied with.
     moves: nobody needs the model afterwards, so that its arrays may stay where the runtime has moved them.
     Raises NonFiniteError if the loss is NaN or infinite, DataError if the text is of another vocabulary.
     """
@@ -83,7 +90,9 @@ def evaluate(
     predicted = len(text) - 1
     passes = _passes(predicted, window, stride)
     work = step_flops(model.config, 1) / 3 * max(1, predicted / stride)
-    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves)
+    request = Request(
+        "evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves, weights=weights
+    )
     shapes = sorted({(len(block.starts), block.length) for blocks in passes for block in blocks})
     require_room("evaluation", request, SMALLER, max(shapes, key=math.prod))
     with evaluating(model, request, lambda session: session.prepare([], shapes)) as (session, choice):
@@ -93,7 +102,9 @@ def evaluate(
     return _found(text, total / predicted, predicted, text.count_bytes(1), stride, choice)
 
 
-def evaluate_chats(model: TinyGPT, chats: ChatCorpus, runtime: str = "auto", moves: bool = False) -> Evaluation:
+def evaluate_chats(
+    model: TinyGPT, chats: ChatCorpus, runtime: str = "auto", moves: bool = False, weights: Weights = "float32"
+) -> Evaluation:
     """Predict the answers of conversations, each alone and as far as it fits the model's context.
 
     Arguments and errors are those of `evaluate`.
@@ -101,7 +112,9 @@ def evaluate_chats(model: TinyGPT, chats: ChatCorpus, runtime: str = "auto", mov
     window, together = model.config.seq_len, max(1, ROWS // model.config.seq_len)
     chunks = [range(i, min(chats.count, i + together)) for i in range(0, chats.count, together)]
     work = step_flops(model.config, 1) / 3 * chats.count
-    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves)
+    request = Request(
+        "evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves, weights=weights
+    )
     shapes = sorted({(len(chunk), window) for chunk in chunks})
     require_room("evaluation", request, SMALLER, shapes[-1])
     with evaluating(model, request, lambda session: session.prepare([], shapes)) as (session, choice):

@@ -34,7 +34,7 @@ class Request:
     dtype       of arrays and arithmetic; what is no type of NumPy's: of the inputs of products, the rest is float32
     threads     0: all cores
     blas        matrix products, for runtimes that have a choice: auto, tiles, mkl, scipy
-    weights     type of the weights in generation
+    weights     type of the weights in generation and evaluation
     cache       generation keeps keys and values
     streams     texts that are continued side by side: the decoder's slots
     operations  estimate; auto skips a runtime that loads for longer than NumPy computes

@@ -17,6 +17,7 @@ from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
 from byhand.errors import ConfigError
 from byhand.evaluate import evaluate, evaluate_chats
+from byhand.formats.names import Weights
 from byhand.model import TinyGPT
 from byhand.quantities import counted
 from byhand.runs import checkpoint
@@ -48,6 +49,8 @@ class Options:
     """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same loss, faster; auto takes loops if Numba is installed and the text is long."""
+    weights: Weights = "float32"
+    """As in `byhand sample`: what bfloat16, int8 or int4 would cost in loss, computed with NumPy."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False
@@ -80,13 +83,13 @@ def main(arguments: list[str]) -> int:
     loaded.forget()
     if options.choices:
         chooser = Chooser(model, loaded.tokenizer, loaded.ends, options.separator)
-        _show_choices(options, choose(model, chooser, options.choices, options.runtime))
+        _show_choices(options, choose(model, chooser, options.choices, options.runtime, options.weights))
         return 0
     if options.chat:
         _show_chats(options, model, chats_of(open_chats((options.chat,)), loaded.tokenizer, model.config.seq_len))
         return 0
     text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)
-    result = evaluate(model, text, options.stride, options.runtime, moves=True)
+    result = evaluate(model, text, options.stride, options.runtime, moves=True, weights=options.weights)
     if result.why:
         say(f"runtime {result.runtime}: {result.why}")
     if options.json:
@@ -105,7 +108,7 @@ def main(arguments: list[str]) -> int:
 def _show_chats(options: Options, model: TinyGPT, chats: ChatCorpus) -> None:
     """Print the loss on the answers."""
     chats.require_vocabulary(model.config.vocab_size)
-    result = evaluate_chats(model, chats, options.runtime, moves=True)
+    result = evaluate_chats(model, chats, options.runtime, moves=True, weights=options.weights)
     if result.why:
         say(f"runtime {result.runtime}: {result.why}")
     if options.json:

@@ -44,6 +44,8 @@ class LoopsRuntime(Runtime):
             if not request.cache:
                 return "the loops runtime generates with a KV cache. Use --runtime numpy with --no-cache."
             return ""
+        if request.use == "evaluate" and request.weights != "float32":
+            return f"the loops runtime evaluates with float32 weights, not {request.weights}. Use --runtime numpy."
         if request.dtype not in NATIVE:
             return _lack(FORMATS[request.dtype], request.blas)
         if request.dtype != "float32":

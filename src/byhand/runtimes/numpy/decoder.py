@@ -17,61 +17,11 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Tensor, interpreting
-from byhand.engine.context import full_name
-from byhand.engine.interpreter import Evaluate
-from byhand.formats.blocks import rounded_rows
 from byhand.formats.names import Weights
-from byhand.formats.registry import FORMATS, Format
 from byhand.layers.cache import KVCache
+from byhand.runtimes.numpy.interpreters import InPlace, extend, with_weights
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.streams import LogitsDecoder, Stream
-
-
-class InPlace(Evaluate):
-    """Computes, and writes new keys and values into the cache that it was given: nobody reads the old one again."""
-
-    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Apply the equation; `extend_cache` in place."""
-        if equation.name != "extend_cache":
-            return super().apply(equation, inputs, static, name)
-        kept, x, start = (t.data for t in inputs)
-        extend(kept, x, start)
-        return Tensor(kept, name=full_name(name))
-
-
-class InBlocks(InPlace):
-    """Multiplies as with quantised weights: along a sum the weight is rounded to its format, and x to Q8_0."""
-
-    def __init__(self, kind: Format) -> None:
-        self._kind = kind
-        self._made: dict[int, tuple[Any, np.ndarray]] = {}  # by the memory that a weight lies in, which is kept
-
-    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Apply the equation; `linear` and `embedding` to rounded numbers."""
-        if equation.name == "linear":
-            x, weight, *bias = inputs
-            inputs = Tensor(rounded_rows(x.data)), Tensor(self._rounded(weight.data, 0)), *bias
-        elif equation.name == "embedding":
-            table, tokens = inputs
-            inputs = Tensor(self._rounded(table.data, 1)), tokens
-        return super().apply(equation, inputs, static, name)
-
-    def _rounded(self, weight: np.ndarray, axis: int) -> np.ndarray:
-        """Return a weight rounded along an axis; a tied head's is a table's transpose."""
-        place = weight.__array_interface__["data"][0]
-        if place not in self._made:
-            along = weight if axis else weight.T
-            self._made[place] = weight, self._kind.rounded(along).astype(weight.dtype)
-        found = self._made[place][1]
-        return found if axis else found.T
-
-
-def extend(kept: np.ndarray, x: np.ndarray, start: np.ndarray) -> None:
-    """Apply `extend_cache` in place: kept (B, H, S, D), x (B, H, T, D), start (B,)."""
-    steps, places = x.shape[2], kept.shape[2]
-    t = np.arange(max(0, steps - places), steps)
-    streams = np.arange(len(x))[:, None]
-    kept[streams, :, (start[:, None] + t) % places] = x[:, :, t].transpose(0, 2, 1, 3)
 
 
 class NumpyDecoder(LogitsDecoder):
@@ -88,10 +38,7 @@ class NumpyDecoder(LogitsDecoder):
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot."""
         if not any(self.streams):
-            kind = FORMATS[self._request.weights]
-            self._model, self._how = self._given, InPlace() if kind.block == 1 else InBlocks(kind)
-            if kind.block == 1:
-                self._model = _rounded(self._given, kind, self._request.moves)
+            self._model, self._how = with_weights(self._given, self._request)
         super().admit(slot, stream)
         config = self._model.config
         self._first[slot] = max(0, len(stream.tokens) - config.seq_len) if config.slides and config.causal else 0
@@ -160,23 +107,6 @@ class NumpyDecoder(LogitsDecoder):
         for slot in running:
             store.length[slot] += 1
         return {slot: logits.data[slot, -1] for slot in running}
-
-
-def _rounded(model: Any, kind: Format, moves: bool) -> Any:
-    """Return the model with every matrix and table rounded to a format, in the model's own type.
-
-    moves  its own arrays may be exchanged, one by one: memory never holds them twice
-    """
-    if kind.native:
-        return model
-    if moves:
-        for p in model.parameters().values():
-            p.data = kind.rounded(p.data).astype(p.dtype, copy=False) if p.ndim > 1 else p.data
-        return model
-    arrays = {
-        n: kind.rounded(p.data).astype(p.dtype) if p.ndim > 1 else p.data for n, p in model.parameters().items()
-    }
-    return type(model)(model.config, arrays=arrays)
 
 
 def next_logits(model: Any, tokens: Any, count: int, weights: Weights = "float32") -> Iterator[np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from byhand.errors import install
@@ -30,9 +31,13 @@ class NumpyRuntime(Runtime):
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
         """Return a NumPy session."""
+        from byhand.runtimes.numpy.interpreters import with_weights
         from byhand.runtimes.numpy.session import NumpySession
 
-        return NumpySession(model, optimizer)
+        if request.use == "train":
+            return NumpySession(model, optimizer)
+        model, how = with_weights(model, request)
+        return NumpySession(model, optimizer, how)
 
     def decoder(self, model: Any, request: Request) -> Decoder:
         """Return a decoder that evaluates the model's equations."""
@@ -43,9 +48,12 @@ class NumpyRuntime(Runtime):
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return what recording keeps, and the most cotangents at a time."""
         from byhand.engine.graph.memory import cotangent_bytes, kept_bytes
+        from byhand.model import parameter_shapes
         from byhand.step_graph import evaluation_bytes, step_graph
 
         if request.use == "evaluate":
-            return evaluation_bytes(request.model, shape, request.dtype)
+            rounded = request.weights != "float32"  # InBlocks keeps a rounded copy of each
+            copies = rounded * sum(4 * math.prod(shape) for shape in parameter_shapes(request.model).values())
+            return evaluation_bytes(request.model, shape, request.dtype) + copies
         graph = step_graph(request.model, shape, request.dtype)
         return kept_bytes(graph) + cotangent_bytes(graph)

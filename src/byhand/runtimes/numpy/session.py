@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from byhand.engine import no_grad
+from byhand.engine import interpreting
+from byhand.engine.interpreter import Evaluate
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step, count_targets
@@ -36,9 +37,10 @@ class NumpySession(LocalSession):
 
     description = "equation by equation"
 
-    def __init__(self, model: Any, optimizer: Any = None) -> None:
+    def __init__(self, model: Any, optimizer: Any = None, how: Evaluate | None = None) -> None:
         self.model = model
         self.optimizer = optimizer
+        self._how = how or Evaluate()  # what applying an equation means where nothing is recorded
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> KnownOutcome:
         """Make one update; see `TrainingSession`."""
@@ -62,7 +64,7 @@ class NumpySession(LocalSession):
         model = self.model
         if average and self.optimizer.averages:
             model = type(model)(model.config, arrays=self.optimizer.averages)
-        with no_grad(), np.errstate(all="ignore"):
+        with interpreting(self._how), np.errstate(all="ignore"):
             if counted is None:
                 return model.loss(tokens, targets).item()
             tokens, targets = checked(model, tokens, targets)
@@ -72,7 +74,7 @@ class NumpySession(LocalSession):
         """Return the sum of the losses of each row's marked targets, a row at a time: its logits may be large."""
         tokens, targets = checked(self.model, tokens, targets)
         sums = np.zeros(len(tokens))
-        with no_grad(), np.errstate(all="ignore"):
+        with interpreting(self._how), np.errstate(all="ignore"):
             for i, marked in enumerate(counted):
                 if marked.any():
                     logits = self.model.forward_logits(tokens[i : i + 1]).data[:, marked]
