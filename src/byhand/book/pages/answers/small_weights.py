@@ -1,0 +1,72 @@
+"""Answers about weights of fewer bits: a block, its numbers as integers, what a token reads, what it costs in loss."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from byhand.book.pages.answers.registry import ANSWERS, answer
+from byhand.config import ModelConfig
+from byhand.formats.registry import FORMATS
+from byhand.model import declared
+
+DATA = Path(__file__).parents[1] / "data"  # small_weights.json: benchmarks/small_weights.py
+W, X = (0.25, -127 / 128, 0.1, 0.6), (1.0, 127 / 64, -0.5, 0.25)  # scales that float16 has: 1/128, 127/1024, 1/64
+ANSWERS |= {"block_w": W, "block_x": X, "small_formats": ("float32", "bfloat16", "q8_0", "q4_0")}
+ANSWERS |= {"int8_max": np.iinfo(np.int8).max, "int32_max": np.iinfo(np.int32).max}
+
+
+class Block(NamedTuple):
+    """The numbers that a block begins with; its others are 0.
+
+    quotients  the numbers over the scale; `integers` are these rounded, `numbers` the integers times the scale
+    """
+
+    scale: float
+    quotients: list[float]
+    integers: list[int]
+    numbers: list[float]
+
+
+@answer
+def block_of(name: str, numbers: tuple[float, ...]) -> Block:
+    """Return numbers, the first of a block, in a format whose blocks have a scale."""
+    kind = FORMATS[name]
+    assert kind.pack is not None and kind.unpack is not None
+    block = kind.pack(np.pad(np.array([numbers], np.float32), ((0, 0), (0, kind.block - len(numbers)))))
+    scale, back = float(block[0, :2].copy().view("<f2")[0]), kind.unpack(block)[0, : len(numbers)].tolist()
+    return Block(scale, [x / scale for x in numbers], [round(number / scale) for number in back], back)
+
+
+@answer
+def block_product(w: tuple[float, ...], x: tuple[float, ...]) -> tuple[list[tuple[int, int]], int, float, float]:
+    """Return the pairs of integers of two blocks, the sum of their products, it with both scales, the exact sum."""
+    a, b = block_of("q8_0", w), block_of("q8_0", x)
+    pairs = list(zip(a.integers, b.integers, strict=True))
+    total = sum(math.prod(pair) for pair in pairs)
+    return pairs, total, a.scale * b.scale * total, sum(map(math.prod, zip(w, x, strict=True)))
+
+
+@answer
+def weights_read(config: ModelConfig) -> int:
+    """Return how many weights a token multiplies: those of all matrices; a table gives a row, but the head all of it."""
+    shapes = {name: p.shape for name, p in declared(config).items() if len(p.shape) > 1}
+    tables = ("wpe",) if config.tied_embeddings else ("wpe", "wte")
+    return sum(math.prod(shape) for name, shape in shapes.items() if name not in tables)
+
+
+@answer
+def format_facts(name: str) -> tuple[str, int, int, float]:
+    """Return a format's symbol, the numbers and the bytes of a block, and the bytes of a number."""
+    kind = FORMATS[name]
+    return kind.symbol, kind.block, kind.size, kind.size / kind.block
+
+
+@answer
+def small_weights_measured() -> dict[str, Any]:
+    """Return what `benchmarks/small_weights.py` measured."""
+    return json.loads((DATA / "small_weights.json").read_text(encoding="utf-8"))
