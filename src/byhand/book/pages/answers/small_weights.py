@@ -1,4 +1,4 @@
-"""Answers about weights of fewer bits: a block, its numbers as integers, what a token reads, what it costs in loss."""
+"""Answers about weights of fewer bits: a block as integers, what a token reads, what it costs in loss."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class Block(NamedTuple):
 def block_of(name: str, numbers: tuple[float, ...]) -> Block:
     """Return numbers, the first of a block, in a format whose blocks have a scale."""
     kind = FORMATS[name]
-    assert kind.pack is not None and kind.unpack is not None
+    assert kind.pack
+    assert kind.unpack
     block = kind.pack(np.pad(np.array([numbers], np.float32), ((0, 0), (0, kind.block - len(numbers)))))
     scale, back = float(block[0, :2].copy().view("<f2")[0]), kind.unpack(block)[0, : len(numbers)].tolist()
     return Block(scale, [x / scale for x in numbers], [round(number / scale) for number in back], back)
@@ -53,7 +54,7 @@ def block_product(w: tuple[float, ...], x: tuple[float, ...]) -> tuple[list[tupl
 
 @answer
 def weights_read(config: ModelConfig) -> int:
-    """Return how many weights a token multiplies: those of all matrices; a table gives a row, but the head all of it."""
+    """Return how many weights a token multiplies: those of all matrices; of a table it reads only a row."""
     shapes = {name: p.shape for name, p in declared(config).items() if len(p.shape) > 1}
     tables = ("wpe",) if config.tied_embeddings else ("wpe", "wte")
     return sum(math.prod(shape) for name, shape in shapes.items() if name not in tables)
