@@ -43,7 +43,7 @@ class LoopsRuntime(Runtime):
             return ""
         if request.use == "evaluate" and request.weights != "float32":
             return f"the loops runtime evaluates with float32 weights, not {request.weights}. Use --runtime numpy."
-        if request.dtype not in ("float32", *_products()):
+        if request.dtype in NATIVE and request.dtype != "float32":
             return f"the loops runtime computes in float32, not {request.dtype}. Use --runtime numpy."
         if request.runtime == "auto" and request.operations < LEAST_OPERATIONS:
             return "loading the loops runtime takes longer than computing this. Ask for it by name to load it."
