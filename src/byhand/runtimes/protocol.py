@@ -33,7 +33,7 @@ class Request:
     runtime     a registered name, or "auto" for the fastest that can do it
     dtype       of arrays and arithmetic; what is no type of NumPy's: of the inputs of products, the rest is float32
     threads     0: all cores
-    blas        matrix products, for runtimes that have a choice: auto, tiles, mkl, scipy
+    blas        matrix products, for runtimes that have a choice: auto, tiles, scipy
     weights     type of the weights in generation and evaluation
     cache       generation keeps keys and values
     streams     texts that are continued side by side: the decoder's slots

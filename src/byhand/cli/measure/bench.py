@@ -39,7 +39,7 @@ class TrainOptions:
     dtype: Dtype = "float32"
     """Type that ours computes in, as for `byhand train`."""
     peer: tuple[str, ...] = ()
-    """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; mkl, scipy: ours with that BLAS."""
+    """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; ours by float32, scipy."""
     json: Switch = False
     """Print one JSON object."""
 

@@ -58,7 +58,7 @@ def replay(table: np.ndarray, first: int, last: int, times: int, resources: Reso
         raise RuntimeError(f"kernel {kernel} {'was not loaded' if outcome > 0 else 'failed'}")
 
 
-def run_kernel(kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0, 0), /, **operands: int) -> None:
+def run_kernel(kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0), /, **operands: int) -> None:
     """Run one kernel by itself, with a scratch of controls and signals: for measuring and for tests."""
     ready([kernel])
     table = np.zeros((1, WIDTH), np.int64)

@@ -14,7 +14,7 @@ from byhand.runtimes.loops.kernels.linear.activation_rules import alike, emit_ga
 from byhand.runtimes.loops.kernels.linear.activations import GATES, VALUES
 from byhand.runtimes.loops.kernels.linear.packed_weights import packed_weight
 from byhand.runtimes.loops.kernels.products.panel_tile import MOST, panel_tile_of, panels_of
-from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK
+from byhand.runtimes.loops.kernels.products.tiles import BLOCK
 from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.kernel import kernel
