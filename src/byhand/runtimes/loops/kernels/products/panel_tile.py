@@ -5,8 +5,8 @@ Equation    C[i,j] = sum over k of A[i,k] W[k,j],   a few rows i, one to four pa
 A lane is a column, so nothing is summed across lanes, and a panel is read in one stream. Each sum adds its products
 in the order of k, whatever the number of rows and panels: a row does not depend on what is computed beside it.
 
-Weights come from memory, and multiply-adds that wait for them fill the queue in which a processor looks ahead. So each
-panel is prefetched, and at its end the one that the next tile has in its place.
+Weights come from memory, and multiply-adds that wait for them fill the queue in which a processor looks ahead. So
+each panel is prefetched, and at its end the one that the next tile has in its place.
 """
 
 from __future__ import annotations
