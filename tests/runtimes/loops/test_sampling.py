@@ -49,7 +49,7 @@ def drawn(logits: np.ndarray, sampling: Sampling, uniform: float) -> int:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_tokens_are_those_of_the_reference(row):
-    """In float64, since float32 sums of so many probabilities are off by tokens; no share p is a whole number of equal ones."""
+    """In float64: float32 sums of so many probabilities are off by tokens. No p is a whole number of equal ones."""
     rng = np.random.default_rng(11)
     logits = ROWS[row](rng).astype(np.float32)
     for sampling in SETTINGS:
