@@ -74,6 +74,10 @@ def test_bench_generate_against_numpy(capsys):
     assert figures["ms_per_token"] == pytest.approx(2e3 / figures["tokens_per_s"])
     assert figures["peers"]["numpy"]["ratio"] > 0
     assert "100% by 1 thread\n" in said(capsys, "bench", "generate", *arguments[:4], "--threads", "1")
+    read = json.loads(said(capsys, "bench", "generate", *arguments, "--prompt-tokens", "9", "--tokens", "1"))
+    assert read["peers"]["numpy"]["ratio"] > 0
+    assert "1 x 9 + 20 tokens" in said(capsys, "bench", "generate", *arguments[:4], "--prompt-tokens", "9")
+    assert main(["bench", "generate", "--prompt-tokens", "0"]) == 2
     assert main(["bench", "generate", "--tokens", "0"]) == 2
 
 
