@@ -9,6 +9,7 @@ from byhand.errors import ConfigError, install
 from byhand.formats.names import NATIVE
 from byhand.formats.registry import FORMATS
 from byhand.runtimes import loops
+from byhand.runtimes.cores import cores
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Runtime, Shape
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class LoopsRuntime(Runtime):
         return 4 * (size - (regions.gradients + regions.size if trains else regions.workspace))
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the instructions it finds, what multiplies, and where compiled code lies."""
+        """Return the instructions it finds, what multiplies, how fast memory is read, where compiled code lies."""
         from byhand.runtimes.loops.machine.processor import cpu_features
 
         features = {"cpu features": list(cpu_features()) or ["unknown without Numba"]}
@@ -98,7 +99,18 @@ class LoopsRuntime(Runtime):
             return features
         from byhand.runtimes.loops.machine.machine_code import described
 
-        return features | {"blas": _blas(), **_products(), "compiled code": described()}
+        return features | {"blas": _blas(), **_products(), "memory": _of_memory(), "compiled code": described()}
+
+
+def _of_memory() -> str:
+    """Return how fast one thread and all of them read, or why that cannot be measured."""
+    from byhand.runtimes.loops.run.bandwidth import read_bandwidth
+
+    try:
+        one, *every = read_bandwidth(*sorted({1, cores()}))
+    except ConfigError as error:
+        return str(error)
+    return f"read at {one:.0f} GB/s by one thread" + "".join(f", {all:.0f} by {cores()}" for all in every)
 
 
 def _blas() -> str:

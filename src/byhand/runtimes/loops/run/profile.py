@@ -18,6 +18,7 @@ from byhand.runtimes.loops.kernels.products.tiles import TILES
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, buffers_of
+from byhand.runtimes.loops.run.bandwidth import read_bandwidth
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
@@ -44,16 +45,20 @@ def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     decoder = LoopsDecoder(model, streams, request.threads or None, request.weights, fills)
     plan = decoder.filling(fills) if fills else decoder.decoding
     ms = decoder.time_calls(fills, steps) if steps else None
+    row = decoder.time_in_a_row(steps) if steps and not fills else None
+    read = read_bandwidth(decoder.threads)[0] / decoder.threads if steps else None
     what = f"one token, {counted(streams, 'stream')}" if not fills else f"filling {counted(window - 1, 'position')}"
     peak, size = None if ms is None else measured_peak(decoder.blas), decoder.arena.memory.nbytes
-    return _listing(what, plan.shares[0].calls, ms, decoder.threads, size, decoder.blas.name, peak)
+    calls = plan.shares[0].calls
+    return _listing(what, calls, ms, decoder.threads, size, decoder.blas.name, peak, read, row)
 
 
 def _listing(
-    what: str, calls: list[Call], ms: np.ndarray | None, threads: int, size: int, how: str, peak: float | None
-) -> Listing:
-    each = lines(calls, ms, peak)
-    return Listing(what, each, summed(each, peak), ms, peak, threads, size, how)
+    what: str, calls: list[Call], ms: np.ndarray | None, threads: int, size: int, how: str, peak: float | None,
+    read: float | None = None, row: float | None = None,
+) -> Listing:  # fmt: skip
+    each = lines(calls, ms, peak, read)
+    return Listing(what, each, summed(each, peak, read), ms, peak, threads, size, how, read, row)
 
 
 def measured_peak(blas: Blas, tiles: str = "", sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
@@ -78,18 +83,20 @@ def measured_peak(blas: Blas, tiles: str = "", sizes: tuple[int, ...] = (128, 51
     return best
 
 
-def lines(calls: list[Call], ms: np.ndarray | None = None, peak: float | None = None) -> list[Line]:
+def lines(
+    calls: list[Call], ms: np.ndarray | None = None, peak: float | None = None, read: float | None = None
+) -> list[Line]:
     """Return one line for each call, in order."""
     total = None if ms is None else float(ms.sum())
     made = []
     for i, call in enumerate(calls):
         name = call.node.name if call.node else call.place
         line = Line(call.kernel, _equation(call), name, _shapes(call), 1, call.flops, call.bytes)
-        made.append(line if ms is None or total is None else _timed(line, float(ms[i]), total, peak))
+        made.append(line if ms is None or total is None else _timed(line, float(ms[i]), total, peak, read))
     return made
 
 
-def summed(parts: list[Line], peak: float | None = None) -> list[Line]:
+def summed(parts: list[Line], peak: float | None = None, read: float | None = None) -> list[Line]:
     """Return one line for each kernel and shapes, the slowest first (in order of appearance without times)."""
     groups: dict[tuple[str, str, str], list[Line]] = {}
     for line in parts:
@@ -100,15 +107,15 @@ def summed(parts: list[Line], peak: float | None = None) -> list[Line]:
         line = Line(kernel, equation, _span(same), shapes, len(same), sum(x.flops for x in same),
                     sum(x.bytes for x in same))  # fmt: skip
         if same[0].ms is not None:
-            line = _timed(line, sum(x.ms or 0.0 for x in same), total, peak)
+            line = _timed(line, sum(x.ms or 0.0 for x in same), total, peak, read)
         made.append(line)
     return sorted(made, key=lambda line: -(line.ms or 0.0))
 
 
-def _timed(line: Line, ms: float, total: float, peak: float | None) -> Line:
+def _timed(line: Line, ms: float, total: float, peak: float | None, read: float | None) -> Line:
     rate, gb_per_s = (line.flops / ms / 1e6, line.bytes / ms / 1e6) if ms else (0.0, 0.0)
-    peak_share = rate / peak if peak else None
-    return replace(line, ms=ms, gflops=rate, gb_per_s=gb_per_s, share=ms / total, peak_share=peak_share)
+    shares = {"peak_share": rate / peak if peak else None, "read_share": gb_per_s / read if read else None}
+    return replace(line, ms=ms, gflops=rate, gb_per_s=gb_per_s, share=ms / total, **shares)
 
 
 def _equation(call: Call) -> str:

@@ -91,7 +91,7 @@ def row_product_of(format: Format, kind: Panels) -> None:
         low, high = columns_of(part, parts, width)
         base, blocks = address_of(memory), (inner + block - 1) // block
         size = blocks * words_of_block
-        together = max(MOST, BLOCK // size) * LANES
+        together = max(MOST, BLOCK // size // MOST * MOST) * LANES
         start, row = left(memory, words, x, rows, inner, scratch + EDGE)
         for first in range(low, high, together):
             last, b = min(first + together, high), 0
