@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from byhand.budget.choice import AS_GOOD, BESIDES, MARGIN, choose, predicted
 from byhand.budget.expectation import most_passes
 from byhand.budget.probe import Cost
-from byhand.budget.recipe import candidates
+from byhand.budget.recipe import MODEL, MUON_LR, OPTIM, candidates
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
 from byhand.flops import block_weights, step_flops
+from byhand.interop.hugging_face.alike import QWEN3
 from byhand.model import parameter_shapes
 
 RUNS = candidates(TrainConfig(), (), 1 << 20)
@@ -162,6 +163,23 @@ def test_what_is_given_is_kept_whatever_it_is(names, seconds):
     assert config.model.d_model % config.model.n_heads == 0
     if {"d_model", "n_heads", "n_layers", "seq_len", "batch_size", "lr"} <= names:
         assert len(runs) == 1
+
+
+def test_other_programs_load_every_model_of_the_ladder():
+    """Also with weights of int8 and int4, whose blocks are 32 wide."""
+    for run in candidates(TrainConfig(model=MODEL, optim=OPTIM), (), 1 << 20):
+        assert not QWEN3.problems(run.model)
+        parameters = parameter_shapes(run.model)
+        assert all(size % 32 == 0 for shape in parameters.values() for size in shape)
+
+
+def test_matrices_have_a_rate_of_their_own_with_muon_alone():
+    muon, adamw = (
+        candidates(TrainConfig(optim=OptimConfig(optimizer=name)), (), 1 << 20) for name in ("muon", "adamw")
+    )
+    assert {run.optim.muon_lr for run in muon} == {MUON_LR}
+    assert {run.optim.muon_lr for run in adamw} == {OptimConfig.muon_lr}
+    assert len({run.optim.lr for run in adamw}) > 5
 
 
 def test_the_text_and_the_seed_pass_through():
