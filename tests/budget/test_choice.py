@@ -12,11 +12,11 @@ from byhand.budget.expectation import most_passes
 from byhand.budget.probe import Cost
 from byhand.budget.recipe import MODEL, MUON_LR, OPTIM, candidates
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
-from byhand.flops import block_weights, step_flops
+from byhand.flops import block_weights, step_flops, update_flops
 from byhand.interop.hugging_face.alike import QWEN3
 from byhand.model import parameter_shapes
 
-RUNS = candidates(TrainConfig(), (), 1 << 20)
+RUNS = candidates(TrainConfig(model=MODEL, optim=OPTIM), (), 1 << 20)
 LONG = 10**12  # bytes: no run here passes over them once
 
 
@@ -35,7 +35,8 @@ def machine(rate, fixed=3e-4):
 
 
 def flops(config):
-    return step_flops(config.model, config.batch_size * config.grad_accum)
+    update = update_flops(config.model, config.optim)
+    return step_flops(config.model, config.batch_size * config.grad_accum) + update
 
 
 def parameters(config):
@@ -65,7 +66,8 @@ def test_the_choice_fits_the_time_and_the_text(seconds, rate, text_bytes):
     assert choice.seconds <= seconds
     each = choice.config.tokens_per_step
     tokens = choice.config.steps * each
-    limit = max(most_passes(block_weights(choice.config.model), int(text_bytes)) * int(text_bytes), each)
+    most = most_passes(block_weights(choice.config.model), int(text_bytes), choice.config.optim.optimizer)
+    limit = max(most * int(text_bytes), each)
     assert tokens <= limit
     assert choice.passes == pytest.approx(tokens / int(text_bytes))
     one_more = choice.seconds + machine(rate)(choice.config).step + BESIDES
@@ -171,6 +173,16 @@ def test_other_programs_load_every_model_of_the_ladder():
         assert not QWEN3.problems(run.model)
         parameters = parameter_shapes(run.model)
         assert all(size % 32 == 0 for shape in parameters.values() for size in shape)
+
+
+def test_shorter_texts_need_more_decay_unless_it_is_given():
+    texts = (10**4, 10**6, 10**8)
+    decays = [choose(RUNS[2:3], machine(1e11), 60, text).config.optim.weight_decay for text in texts]
+    assert decays == sorted(decays, reverse=True)
+    assert decays[0] == 1.0
+    assert decays[-1] == OptimConfig.weight_decay
+    mine = [replace(RUNS[2], optim=replace(RUNS[2].optim, weight_decay=0.3))]
+    assert choose(mine, machine(1e11), 60, 10**4, {"weight_decay"}).config.optim.weight_decay == 0.3
 
 
 def test_matrices_have_a_rate_of_their_own_with_muon_alone():

@@ -91,14 +91,16 @@ def _fit(
         elif interval:
             each += price / interval
     in_time = int(left / each)
-    in_text = max(1, int(most_passes(weights, text_tokens * worth) * text_tokens / candidate.tokens_per_step))
+    passes = most_passes(weights, text_tokens * worth, candidate.optim.optimizer)
+    in_text = max(1, int(passes * text_tokens / candidate.tokens_per_step))
     steps = min(in_time, in_text)
     if steps < 1:
         return None
     intervals = {n: -(-steps // (count + 1)) if count else 0 for n, count in counts.items() if n not in given}
-    config = finished(candidate, given, steps=steps, **intervals)
+    config = finished(candidate, given, text_tokens, steps=steps, **intervals)
     tokens = steps * config.tokens_per_step
-    loss = expected_loss(weights, tokens * worth, config.model.seq_len * worth, text_tokens * worth)
+    context, text_bytes = config.model.seq_len * worth, text_tokens * worth
+    loss = expected_loss(weights, tokens * worth, context, text_bytes, config.optim.optimizer)
     seconds, passes = once + steps * each, tokens / text_tokens
     return PlannedRun(candidate, config, seconds, passes, loss, steps < in_time, in_text, saving)
 

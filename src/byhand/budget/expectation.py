@@ -3,7 +3,7 @@
 Equation    loss = E + A (1e5 / N)^a + B (1e6 / D)^b (T / 64)^c + K 64 / T   for N weights in blocks, D tokens
             where passes p > 1 over U bytes count less and less: D = U (1 + R (1 - exp((1 - p) / R)))
 Source      Hoffmann et al. 2022, arXiv:2203.15556, eq. 10; Muennighoff et al. 2023, arXiv:2305.16264, eq. 5;
-            the terms of the context T are ours. Fitted to runs on tinyshakespeare (docs/benchmarks.md), all but E:
+            the terms of the context T are ours. Fitted to runs on tinyshakespeare (benchmarks/loss_law.py), all but E:
             runs of minutes cannot tell it from smaller powers. N as in Kaplan et al. 2020, arXiv:2001.08361.
 """
 
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-E, A, ALPHA, B, BETA, C, K, R = 0.983, 0.414, 0.140, 0.541, 0.418, 0.165, 0.0167, 29.7
+E, A, ALPHA, B, BETA, C, K, R = 1.30, 0.206, 0.346, 0.170, 0.703, 0.05, 0.03, 29.7
+OF_ADAMW = 0.2  # of the tokens: as many teach as much with Muon
 TOKENS = -0.16  # runs on tokens of w bytes ended at about w^TOKENS of the loss that is expected of their bytes
 NEAR, FAR = 0.03, 0.5  # the range: shares of the loss, and of the change by translating it
 
@@ -29,23 +30,25 @@ N_GRAMS = (
 )
 
 
-def expected_loss(weights: int, tokens: float, seq_len: float, text_bytes: float) -> float:
+def expected_loss(weights: int, tokens: float, seq_len: float, text_bytes: float, optimizer: str = "muon") -> float:
     """Return the validation loss in nats per byte, on Shakespeare, after training on `text_bytes` of it.
 
-    Tokens and the context count as bytes.
+    Tokens and the context count as bytes. What is no matrix takes AdamW in either case.
     """
     passes = tokens / text_bytes
     fresh = text_bytes * (1 + R * (1 - math.exp((1 - passes) / R))) if passes > 1 else tokens
+    fresh *= 1.0 if optimizer == "muon" else OF_ADAMW
     unlearnt = B * (1e6 / fresh) ** BETA * (seq_len / 64) ** C
     return min(E + A * (1e5 / weights) ** ALPHA + unlearnt + K * 64 / seq_len, math.log(256))
 
 
-def most_passes(weights: int, text_bytes: float) -> float:
+def most_passes(weights: int, text_bytes: float, optimizer: str = "muon") -> float:
     """Return the passes over a text after which more of them make the validation loss rise.
 
-    More weights for each byte memorise the text sooner.
+    More weights for each byte memorise the text sooner, and Muon sooner than AdamW.
     """
-    return 40 * (text_bytes / weights) ** 0.3
+    passes = 17 * (1e6 / weights) ** 0.15 if optimizer == "muon" else 40
+    return passes * (text_bytes / weights) ** 0.3
 
 
 @dataclass(frozen=True)
