@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from byhand.budget.choice import AS_GOOD, BESIDES, MARGIN, choose, predicted
 from byhand.budget.expectation import most_passes
 from byhand.budget.probe import Cost
-from byhand.budget.recipe import MODEL, MUON_LR, OPTIM, candidates
+from byhand.budget.recipe import HIGHEST_DECAY, MODEL, MUON_LR, OPTIM, candidates
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
 from byhand.flops import block_weights, step_flops, update_flops
 from byhand.interop.hugging_face.alike import QWEN3
@@ -175,12 +175,11 @@ def test_other_programs_load_every_model_of_the_ladder():
         assert all(size % 32 == 0 for shape in parameters.values() for size in shape)
 
 
-def test_shorter_texts_need_more_decay_unless_it_is_given():
-    texts = (10**4, 10**6, 10**8)
-    decays = [choose(RUNS[2:3], machine(1e11), 60, text).config.optim.weight_decay for text in texts]
-    assert decays == sorted(decays, reverse=True)
-    assert decays[0] == 1.0
-    assert decays[-1] == OptimConfig.weight_decay
+def test_weights_decay_more_the_nearer_a_run_comes_to_knowing_its_text_by_heart():
+    runs = [choose(RUNS[2:3], machine(1e11), 60, text) for text in (10**4, 2 * 10**5, 10**8)]
+    decays = [run.config.optim.weight_decay for run in runs]
+    assert runs[0].text_ends
+    assert decays[0] == HIGHEST_DECAY > decays[1] > decays[2] == OptimConfig.weight_decay
     mine = [replace(RUNS[2], optim=replace(RUNS[2].optim, weight_decay=0.3))]
     assert choose(mine, machine(1e11), 60, 10**4, {"weight_decay"}).config.optim.weight_decay == 0.3
 

@@ -42,7 +42,7 @@ LR, MUON_LR = 5e-3, 1e-2
 WIDTH_TIMES_LR = 0.5  # without Muon lr falls with width: 5.2e-3 at 96, 3.9e-3 at 128, 1.3e-3 at 384
 HIGHEST_LR = 1e-2
 WARMUP = 0.02  # of the steps
-LOWEST_DECAY, HIGHEST_DECAY = 0.1, 1.0
+LOWEST_DECAY, HIGHEST_DECAY = 0.1, 0.6
 
 
 def candidates(base: TrainConfig, given: Collection[str], longest: int) -> list[TrainConfig]:
@@ -61,24 +61,16 @@ def smallest(base: TrainConfig, longest: int) -> TrainConfig:
     return _candidate(LADDER[0], base, (), longest)
 
 
-def finished(candidate: TrainConfig, given: Collection[str], text_tokens: int, **settings: int) -> TrainConfig:
-    """Return the candidate with its steps and intervals, and the warm-up and weight decay that belong to them."""
+def finished(candidate: TrainConfig, given: Collection[str], most: int, **settings: int) -> TrainConfig:
+    """Return the candidate with its steps and intervals, and the warm-up and weight decay that belong to them.
+
+    most  steps after which it would know the text by heart: the nearer a run comes to them, the more it has to forget
+    """
     made = replace(candidate, **settings)
     chosen: dict[str, Any] = {"warmup_steps": max(1, round(WARMUP * made.steps))}
     if made.optim.optimizer == "muon":
-        chosen["weight_decay"] = weight_decay(made, text_tokens)
+        chosen["weight_decay"] = max(LOWEST_DECAY, round(HIGHEST_DECAY * made.steps / most, 3))
     return replace(made, optim=replace(made.optim, **{n: v for n, v in chosen.items() if n not in given}))
-
-
-def weight_decay(config: TrainConfig, text_tokens: int) -> float:
-    """Return the decay that forgets what one pass over the text before last taught: shorter texts need more.
-
-    Equation    wd = 1 / (lr steps), steps in a pass
-    Source      Wang & Aitchison 2024, arXiv:2405.13698: the best decay forgets over a number of passes, not of steps
-    """
-    in_a_pass = text_tokens / config.tokens_per_step
-    forgets = max(config.optim.muon_lr * in_a_pass, 1 / HIGHEST_DECAY)
-    return round(max(LOWEST_DECAY, 1 / forgets), 3)
 
 
 def _candidate(rung: Rung, base: TrainConfig, given: Collection[str], longest: int) -> TrainConfig:
