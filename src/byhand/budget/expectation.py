@@ -17,7 +17,8 @@ import numpy as np
 
 E, A, ALPHA, B, BETA, C, K, R = 1.25, 0.224, 0.339, 0.138, 0.703, 0.41, 0.0951, 29.7
 OF_ADAMW = 0.2  # of the tokens: as many teach as much with Muon
-TOKENS = -0.16  # runs on tokens of w bytes ended at about w^TOKENS of the loss that is expected of their bytes
+STEEPER = 4.0  # by runs on Python's library and on Chinese pages (docs/benchmarks.md)
+TOKENS = -0.1  # runs on tokens of w bytes ended at about w^TOKENS of the loss that is expected of their bytes
 NEAR, FAR = 0.03, 0.5  # the range: shares of the loss, and of the change by translating it
 
 # The n-grams' losses on Shakespeare's last tenth, with counts from this many bytes before it.
@@ -77,7 +78,7 @@ def translated(loss: float, n_grams: Sequence[float], counted: int) -> float:
 
     n_grams  losses of n-grams on the text, with counts from this many bytes
     A loss between those of two orders on Shakespeare lies between the same two on the text, and beyond them in
-    proportion.
+    proportion; below the last one it falls faster on an easier text, which has longer repetitions.
     """
     size = math.log(min(max(counted, COUNTED[0]), COUNTED[-1]))
     there = [float(np.interp(size, np.log(COUNTED), losses)) for losses in N_GRAMS[: len(n_grams)]]
@@ -87,5 +88,6 @@ def translated(loss: float, n_grams: Sequence[float], counted: int) -> float:
     if loss > there[0]:
         return loss * here[0] / there[0]
     if loss < there[-1]:
-        return loss * here[-1] / there[-1]
+        easier = max(0.0, 1 - here[-1] / there[-1])
+        return here[-1] * (loss / there[-1]) ** (1 + STEEPER * easier)
     return float(np.interp(loss, there[::-1], here[::-1]))
