@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-E, A, ALPHA, B, BETA, C, K, R = 1.25, 0.224, 0.339, 0.138, 0.703, 0.41, 0.0951, 29.7
+E, A, ALPHA, B, BETA, C, K, R = 1.25, 0.22, 0.345, 0.141, 0.694, 0.405, 0.0951, 29.7
 OF_ADAMW = 0.2  # of the tokens: as many teach as much with Muon
 STEEPER = 4.0  # by runs on Python's library and on Chinese pages (docs/benchmarks.md)
 TOKENS = -0.1  # runs on tokens of w bytes ended at about w^TOKENS of the loss that is expected of their bytes
