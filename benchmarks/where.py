@@ -1,10 +1,10 @@
 """How often the first answer of `byhand where` is right, and how long an answer takes.
 
-    python benchmarks/where.py [--half even|odd] [--wrong]
+    python benchmarks/where.py [--half even|odd] [--wrong] [--questions FILE]
 
 The questions of `tests/book/questions.json` were written down before the search was tuned to them. Those at even
-places are for tuning; those at odd places stay unseen (`--wrong` prints none of them). A place in the code counts
-under the command, the guide or the glossary's topic of its name, an equation under the topic that it is.
+places are for tuning; those at odd places stay unseen (`--wrong` prints none of them). `tests/book/finding/judging.py`
+says what counts as right. `--questions` takes a file of others, all at once.
 """
 
 from __future__ import annotations
@@ -18,45 +18,35 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from byhand.book.finding.finding import Finding
 from byhand.book.finding.search import search
 
-QUESTIONS = Path(__file__).resolve().parents[1] / "tests" / "book" / "questions.json"
-
-
-def names(found: Finding) -> set[str]:
-    """Return what a judge calls an answer."""
-    said = {found.name, f"glossary/{found.title.en.lower()}", f"glossary/{found.term.en.lower()}"}
-    return said | {f"byhand {found.name}", f"guides/{found.name}"} if found.kind == "place" else said
-
-
-def right(question: dict[str, list[str]], first: Finding | None) -> bool:
-    """Return whether the first answer is one of those that the question accepts; for what is missing, that it is."""
-    accepted = {name.lower() for name in question["answers"]}
-    if not accepted:
-        return first is None or first.kind == "absent"
-    return first is not None and first.kind != "absent" and bool(accepted & {name.lower() for name in names(first)})
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+sys.path.insert(0, str(TESTS))
+from book.finding.judging import is_right  # noqa: E402  (the tests' own judge)
 
 
 def main() -> None:
     """Print the shares of right answers by language and kind, and the time of a process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=("even", "odd"))
-    parser.add_argument("--wrong", action="store_true", help="print the wrong answers of the even half")
+    parser.add_argument("--wrong", action="store_true", help="print the wrong answers, but for the odd half")
+    parser.add_argument("--questions", type=Path)
     asked = parser.parse_args()
-    questions = json.loads(QUESTIONS.read_text(encoding="utf-8"))
-    for half, number in (("even", 0), ("odd", 1)):
+    path = asked.questions or TESTS / "book/questions.json"
+    questions = json.loads(path.read_text(encoding="utf-8"))
+    halves = {"all": questions} if asked.questions else {"even": questions[0::2], "odd": questions[1::2]}
+    for half in halves:
         if asked.half not in (None, half):
             continue
         good, all_of = Counter[str](), Counter[str]()
-        for question in questions[number::2]:
+        for question in halves[half]:
             found = search(question["ask"])
             first = found[0].finding if found else None
-            is_right = right(question, first)
-            for key in ("all", question["lang"], question["kind"]):
+            good_answer = is_right(question, first)
+            for key in ("all", *(question[key] for key in ("lang", "kind") if key in question)):
                 all_of[key] += 1
-                good[key] += is_right
-            if asked.wrong and half == "even" and not is_right:
+                good[key] += good_answer
+            if asked.wrong and half != "odd" and not good_answer:
                 print(f"{question['ask']!r}: {first and first.name!r}, not {question['answers']}")
         print(f"{half}: " + ", ".join(f"{key} {good[key]}/{all_of[key]}" for key in all_of))
     taken = []

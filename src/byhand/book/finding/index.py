@@ -7,6 +7,7 @@ definitions and no lines, so an edit makes it stale only where a name, a formula
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from functools import lru_cache
 from typing import Any
 
@@ -55,8 +56,6 @@ def content() -> dict[str, Any]:
     """Return what the index holds, as plain values."""
     known = all_findings()
     asked = {name: split(row["asked"]) for name, row in data("questions").items()}
-    for name, said in data("plain").items():
-        asked[name] = (*asked.get(name, ()), *split(said))
     libraries = {name: split(names) for name, names in data("libraries").items()}
     characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": data("regional")}
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
@@ -67,8 +66,10 @@ def content() -> dict[str, Any]:
         "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
         "synonyms": [row.split() for row in data("synonyms")["rows"].strip().split("\n")],
         "characters": characters,
+        "sentences": [],
     }
     index = Index(found)
+    found["sentences"] = _sentences(index, data("sentences"))
     for row in found["phrases"]:  # what the words are is not said again
         _, _, whole, words = row
         tokens = " ".join(index.tokens(words))
@@ -76,8 +77,18 @@ def content() -> dict[str, Any]:
     return found
 
 
+def _sentences(index: Index, sentences: dict[str, dict[str, str]]) -> list[list[str]]:
+    """Return each token of the sentences with the numbers of its answers, once for each sentence that has it."""
+    told: dict[str, list[int]] = defaultdict(list)
+    for name, languages in sentences.items():
+        for sentence in "\n".join(languages.values()).splitlines():
+            for token in index.tokens(" ".join(index.said(sentence))):
+                told[token].append(index.names[name])
+    return [[token, " ".join(map(str, sorted(told[token])))] for token in sorted(told)]
+
+
 def text() -> str:
-    """Return the text of `index.json`: a line for each answer, phrase and formula."""
+    """Return the text of `index.json`: a line for each answer, phrase, formula and token of the sentences."""
     parts = []
     for name, rows in content().items():
         lists = isinstance(rows, list)

@@ -1,8 +1,11 @@
 """Search: from a reader's words, formula or name to the answers, best first.
 
-An answer is as good as the phrases that lead to it: what share of the question's words the best one has, and the
-question of its words, each word weighed by how few answers it leads to; what share all of them together have; and a
-little for the next best. A formula is compared with the formulas of equations and places.
+Words lead to an answer in two ways, each word weighed by how few answers it leads to. Its best phrase counts by what it
+has in common with the question, as a share of both (Dice); and all its phrases and sentences count together, by the share
+of the question's words that they have, a word the more the more of them have it (BM25, whose k1 is 1 and b 0: what has
+more text is asked more). So a name is found by its words, and a question that uses none of them by what others asked.
+A technique that the model lacks is found by its name, by so much of it as is said of nothing that the model has.
+A formula is compared with the formulas of equations and places.
 """
 
 from __future__ import annotations
@@ -27,26 +30,18 @@ from byhand.book.finding.words import HAN, key
 from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
-FOUND = 0.42  # the lowest score that counts as an answer
+FOUND = 0.28  # the lowest score that counts as an answer
 SHORTEST_NAME = 3  # letters of a name among signs
 LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
-OF_THE_QUESTION = 0.55  # the share of a phrase's score that the question's words decide; the phrase's decide the rest
-BEST = 0.72  # how much the best phrase of an answer counts,
-COVERED = 0.43  # the words that any of its phrases has,
-FURTHER = 0.07, 0.035, 0.0175  # and its next phrases
-WHOLE_NAME = 0.4  # how much it tells against a technique that a question has a part of its name only
+BEST = 0.5  # how much the best phrase of an answer counts,
+ALL = 0.75  # and all that leads to it
 LACKING = 1.0  # what the name of a technique counts that is nothing else's
-ONLY_LACKING = 0.35  # how much more words count that only such techniques have
 LONGEST_TERM = 4  # words of such a name
 CHINESE_TERM = range(3, 8)  # its characters
-UNKNOWN = 4.0  # the weight of a word that leads nowhere
-BESIDE = 0.75  # how much words count in a formula
 SIMILAR = 1.2  # how much the likeness of a formula counts
-CALLED = 2.5  # how much more the name of a called function counts than its arguments
 FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
 PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP is not
-CALL = re.compile(r"([A-Za-z_][\w.]*)(?:\(|\s*=(?!=))")
 DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens, which have no fraction bar
 ASPECT = re.compile(
     r"\b(?:shapes?|dimensions?|derivatives?|gradients?|jacobian|backward|respect)\b|的?(?:形状|维度|导数|梯度|求导|偏导)"
@@ -74,11 +69,8 @@ def search(query: str) -> list[Match]:
     _require_entry(given, index)
     best: dict[int, float] = defaultdict(float)
     said = spelt(index, index.said(given))
-    share = BESIDE if FORMULA.search(given) and not HAN.search(given) else 1.0
-    for number, score in (*_by_name(index, given, said), *_by_formula(index, given)):
+    for number, score in (*_by_name(index, given, said), *_by_formula(index, given), *_by_words(index, said)):
         best[number] = max(best[number], score)
-    for number, score in _by_words(index, given, said):
-        best[number] = max(best[number], share * score)
     top = max(best.values(), default=0.0)
     found = [(score, number) for number, score in best.items() if score >= max(FOUND, top - SPREAD)]
     found.sort(key=lambda one: (-one[0], one[1]))
@@ -118,7 +110,7 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
     for letters in _terms(given, said):
         rows = index.by_key.get(letters, ())
         if rows and _all_lack(index, rows):
-            yield rows[0][0], LACKING
+            yield rows[0][0], LACKING * index.lacking(letters)
 
 
 def _all_lack(index: Index, rows: Iterable[list[Any]]) -> bool:
@@ -134,43 +126,21 @@ def _terms(given: str, said: list[str]) -> Iterator[str]:
         yield from (word[at : at + n] for n in CHINESE_TERM for at in range(len(word) - n + 1))
 
 
-def _by_words(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
-    """Words in common with a phrase."""
-    asked = index.tokens(" ".join(said))
-    if not asked:
-        return
-    called = CALL.search(given)
-    names = set(index.tokens(" ".join(index.said(called[1])))) if called else set()
-    weights = {token: _weight(index, token) * (CALLED if token in names else 1) for token in asked}
+def _by_words(index: Index, said: list[str]) -> Iterator[tuple[int, float]]:
+    """Words in common with an answer's best phrase, and with all that leads to it."""
+    weights = {token: index.rarity(token) for token in index.tokens(" ".join(said))}
     whole = sum(weights.values())
-    common, more = defaultdict[int, float](float), defaultdict[int, float](float)
-    covered: dict[int, dict[str, float]] = defaultdict(dict)
+    common, shares, best = (defaultdict[int, float](float) for _ in range(3))
     for token, weight in weights.items():
         for number in index.postings.get(token, ()):
             common[number] += weight
-            more[number] += weight - index.rarity(token)
-            answer, important, *_ = index.rows[number]
-            covered[answer][token] = max(covered[answer].get(token, 0.0), weight * important)
-    likes: dict[int, list[float]] = defaultdict(list)
+        for answer, often in index.told(token).items():
+            shares[answer] += weight * often / (often + 1) / whole
     for number, shared in common.items():
         answer, important, *_ = index.rows[number]
-        own = index.mass(number) + more[number]
-        like = shared / (OF_THE_QUESTION * whole + (1 - OF_THE_QUESTION) * own)
-        if index.is_absent(answer):
-            like *= (shared / own) ** WHOLE_NAME
-        likes[answer].append(important * like)
-    for answer, several in likes.items():
-        best = zip((BEST, *FURTHER), sorted(several, reverse=True), strict=False)
-        shares = COVERED * sum(covered[answer].values())
-        if index.is_absent(answer) and not FORMULA.search(given):
-            shares += ONLY_LACKING * sum(w for token, w in covered[answer].items() if index.is_lacking(token))
-        yield answer, sum(map(prod, best)) + shares / whole
-
-
-def _weight(index: Index, token: str) -> float:
-    if token in index.postings:
-        return index.rarity(token)
-    return UNKNOWN * (0.1 if len(token) <= 2 and not token.isascii() else 1.0)
+        best[answer] = max(best[answer], important * 2 * shared / (whole + index.mass(number)))
+    for answer, share in shares.items():
+        yield answer, BEST * best[answer] + ALL * share
 
 
 def _by_formula(index: Index, query: str) -> Iterator[tuple[int, float]]:

@@ -26,14 +26,14 @@ def spelt(index: Index, words: list[str]) -> list[str]:
             found.append(_chinese(index, word))
             continue
         found += _known(index, word)
-        if after and word + after in index.words:
+        if len(word) > 1 and after and word + after in index.words:
             found.append(word + after)
     return found
 
 
 def _known(index: Index, word: str) -> list[str]:
     """Return a Latin word if it is known, else the nearest, or the two that were written together."""
-    if stem(word) in index.postings or not SHORTEST <= len(word) <= LONGEST or not word.isalpha():
+    if index.knows(stem(word)) or not SHORTEST <= len(word) <= LONGEST or not word.isalpha():
         return [word]
     for at in range(3, len(word) - 2):
         if word[:at] in index.words and word[at:] in index.words:
@@ -72,12 +72,12 @@ def _chinese(index: Index, text: str) -> str:
 
 def _doubtful(index: Index, window: str) -> bool:
     """Return whether a pair of its characters is unknown."""
-    return any(window[i : i + 2] not in index.postings for i in range(len(window) - 1))
+    return any(not index.knows(window[i : i + 2]) for i in range(len(window) - 1))
 
 
 def _wrong(index: Index, text: str, at: int) -> bool:
     """Return whether both pairs that a character is in are unknown."""
-    return all(text[i : i + 2] not in index.postings for i in (at - 1, at) if 0 <= i < len(text) - 1)
+    return all(not index.knows(text[i : i + 2]) for i in (at - 1, at) if 0 <= i < len(text) - 1)
 
 
 @lru_cache(maxsize=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from math import log
@@ -20,7 +20,7 @@ MEANING = 0.7  # the weight of a meaning that several words have
 LONGEST = 5  # characters of a Chinese word that has synonyms
 CAMEL = re.compile(r"[A-Za-z\d]*[a-z\d][A-Z][A-Za-z\d]*")
 HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-SINGLE = 0.3  # the weight of one Chinese character, where that of a pair is 1
+SINGLE = 0.3  # the weight of one letter or Chinese character, and of two that no phrase has side by side
 
 
 class Index:
@@ -34,9 +34,11 @@ class Index:
         self.han = Han(**content["characters"])
         self._formulas: list[list[Any]] = content["formulas"]
         self._synonyms: list[list[str]] = content["synonyms"]
+        self._sentences: dict[str, str] = dict(content["sentences"])
         self._restored: dict[int, Finding] = {}
         self._masses: dict[int, float] = {}
         self._rarity: dict[str, float] = {}
+        self._told: dict[str, Counter[int]] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
 
     def finding(self, number: int) -> Finding:
@@ -75,20 +77,30 @@ class Index:
         """The Latin words of all phrases, as a set in order."""
         return dict.fromkeys(word for row in self.rows for word in row[3].split() if word.isascii())
 
-    def answers_of(self, token: str) -> set[int]:
-        """Return the answers that a token leads to."""
-        return {self.rows[number][0] for number in self.postings.get(token, ())}
+    def knows(self, token: str) -> bool:
+        """Return whether a phrase or a sentence has a token."""
+        return token in self.postings or token in self._sentences
 
-    def is_lacking(self, token: str) -> bool:
-        """Return whether a Latin word leads to techniques that the model lacks, and to nothing else."""
-        return token.isascii() and len(token) > 2 and all(map(self.is_absent, self.answers_of(token)))
+    def told(self, token: str) -> Counter[int]:
+        """Return how many phrases and sentences of each answer have a token."""
+        if token not in self._told:
+            found = Counter(self.rows[number][0] for number in self.postings.get(token, ()))
+            found.update(map(int, self._sentences.get(token, "").split()))
+            self._told[token] = found
+        return self._told[token]
+
+    def lacking(self, word: str) -> float:
+        """Return how many of the phrases and sentences with a word are about techniques that the model lacks: 0 to 1."""
+        told = self.told(stem(word))
+        return sum(told[number] for number in told if self.is_absent(number)) / told.total() if told else 1.0
 
     def rarity(self, token: str) -> float:
         """Return the weight of a token: the fewer answers it leads to, the more it tells."""
         if token not in self._rarity:
-            share = SINGLE if len(token) == 1 and HAN.match(token) else MEANING if token[0] == "=" else 1.0
-            answers = len(self.answers_of(token))
-            self._rarity[token] = share * log((len(self.answers) + 1) / (answers + 0.5))
+            told = len(self.told(token))
+            doubtful = len(token) == 1 or (HAN.match(token) and not told)
+            share = SINGLE if doubtful else MEANING if token[0] == "=" else 1.0
+            self._rarity[token] = share * log((len(self.answers) + 1) / (told + 0.5))
         return self._rarity[token]
 
     def mass(self, number: int) -> float:
