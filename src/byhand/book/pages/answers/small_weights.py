@@ -20,7 +20,7 @@ ANSWERS |= {"block_w": W, "block_x": X, "small_formats": ("float32", "bfloat16",
 ANSWERS |= {"int8_max": np.iinfo(np.int8).max, "int32_max": np.iinfo(np.int32).max}
 
 
-class Block(NamedTuple):
+class ScaledBlock(NamedTuple):
     """The numbers that a block begins with; its others are 0.
 
     quotients  the numbers over the scale; `integers` are these rounded, `numbers` the integers times the scale
@@ -33,14 +33,14 @@ class Block(NamedTuple):
 
 
 @answer
-def block_of(name: str, numbers: tuple[float, ...]) -> Block:
+def block_of(name: str, numbers: tuple[float, ...]) -> ScaledBlock:
     """Return numbers, the first of a block, in a format whose blocks have a scale."""
     kind = FORMATS[name]
     assert kind.pack
     assert kind.unpack
     block = kind.pack(np.pad(np.array([numbers], np.float32), ((0, 0), (0, kind.block - len(numbers)))))
     scale, back = float(block[0, :2].copy().view("<f2")[0]), kind.unpack(block)[0, : len(numbers)].tolist()
-    return Block(scale, [x / scale for x in numbers], [round(number / scale) for number in back], back)
+    return ScaledBlock(scale, [x / scale for x in numbers], [round(number / scale) for number in back], back)
 
 
 @answer

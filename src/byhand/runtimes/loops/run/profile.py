@@ -50,11 +50,11 @@ def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     what = f"one token, {counted(streams, 'stream')}" if not fills else f"filling {counted(window - 1, 'position')}"
     peak, size = None if ms is None else measured_peak(decoder.blas), decoder.arena.memory.nbytes
     calls = plan.shares[0].calls
-    return _listing(what, calls, ms, decoder.threads, size, decoder.blas.name, peak, read, row)
+    return _listing(what, calls, ms, decoder.threads, size, decoder.blas.name, peak, read=read, row=row)
 
 
 def _listing(
-    what: str, calls: list[Call], ms: np.ndarray | None, threads: int, size: int, how: str, peak: float | None,
+    what: str, calls: list[Call], ms: np.ndarray | None, threads: int, size: int, how: str, peak: float | None, *,
     read: float | None = None, row: float | None = None,
 ) -> Listing:  # fmt: skip
     each = lines(calls, ms, peak, read)
