@@ -170,8 +170,8 @@ def _row_of_halves(builder: Any, source: Any, row: Any, i: int) -> Any:
 
 
 def _row_of_pairs(builder: Any, source: Any, row: Any, i: int) -> Any:
-    rows = [place(builder, source, builder.mul(number(2 * i + j), row), size=2) for j in (0, 1)]
-    return pairs_of(builder, *rows, LANES)
+    first, second = (place(builder, source, builder.mul(number(2 * i + j), row), size=2) for j in (0, 1))
+    return pairs_of(builder, first, second, LANES)
 
 
 # (source, its row, target, its row): addresses, and elements from row to row
