@@ -79,7 +79,6 @@ WRONG = [  # (config, settings, what the message says)
     (OptimConfig, {"head_lr": -1.0}, "head_lr is -1.0, but must be at least 0. Leave it out for lr 0.003."),
     (OptimConfig, {"ema": 1.0}, "ema is 1.0, but must be at least 0 and below 1. Use 0.9."),
     (OptimConfig, {"cooldown": 0.0}, "cooldown is 0.0, but must be above 0 and at most 1. Use 0.6."),
-    (OptimConfig, {"cooldown": 0.5}, "cooldown 0.5 is for schedule linear, not cosine. Use --schedule linear."),
     (
         OptimConfig,
         {"lr": 0.0, "optimizer": "muon"},

@@ -145,10 +145,6 @@ class OptimConfig:
             raise ConfigError(f"eps is {self.eps}, but must be positive. Use 1e-8.")
         if not 0 < self.cooldown <= 1:
             raise ConfigError(f"cooldown is {self.cooldown}, but must be above 0 and at most 1. Use 0.6.")
-        if self.cooldown < 1 and self.schedule != "linear":
-            raise ConfigError(
-                f"cooldown {self.cooldown} is for schedule linear, not {self.schedule}. Use --schedule linear."
-            )
         for name in ("embedding_lr", "head_lr", "vector_lr"):
             if (rate := getattr(self, name)) is not None and rate < 0:
                 raise ConfigError(f"{name} is {rate}, but must be at least 0. Leave it out for lr {self.lr:g}.")

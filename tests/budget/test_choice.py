@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from byhand.budget.choice import AS_GOOD, BESIDES, MARGIN, choose, predicted
 from byhand.budget.expectation import most_passes
 from byhand.budget.probe import Cost
-from byhand.budget.recipe import candidates
+from byhand.budget.recipe import HIGHEST_DECAY, MODEL, MUON_LR, OPTIM, candidates
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
-from byhand.flops import block_weights, step_flops
+from byhand.flops import block_weights, step_flops, update_flops
+from byhand.interop.hugging_face.alike import QWEN3
 from byhand.model import parameter_shapes
 
-RUNS = candidates(TrainConfig(), (), 1 << 20)
+RUNS = candidates(TrainConfig(model=MODEL, optim=OPTIM), (), 1 << 20)
 LONG = 10**12  # bytes: no run here passes over them once
 
 
@@ -34,7 +35,8 @@ def machine(rate, fixed=3e-4):
 
 
 def flops(config):
-    return step_flops(config.model, config.batch_size * config.grad_accum)
+    update = update_flops(config.model, config.optim)
+    return step_flops(config.model, config.batch_size * config.grad_accum) + update
 
 
 def parameters(config):
@@ -64,7 +66,8 @@ def test_the_choice_fits_the_time_and_the_text(seconds, rate, text_bytes):
     assert choice.seconds <= seconds
     each = choice.config.tokens_per_step
     tokens = choice.config.steps * each
-    limit = max(most_passes(block_weights(choice.config.model), int(text_bytes)) * int(text_bytes), each)
+    most = most_passes(block_weights(choice.config.model), int(text_bytes), choice.config.optim.optimizer)
+    limit = max(most * int(text_bytes), each)
     assert tokens <= limit
     assert choice.passes == pytest.approx(tokens / int(text_bytes))
     one_more = choice.seconds + machine(rate)(choice.config).step + BESIDES
@@ -162,6 +165,32 @@ def test_what_is_given_is_kept_whatever_it_is(names, seconds):
     assert config.model.d_model % config.model.n_heads == 0
     if {"d_model", "n_heads", "n_layers", "seq_len", "batch_size", "lr"} <= names:
         assert len(runs) == 1
+
+
+def test_other_programs_load_every_model_of_the_ladder():
+    """Also with weights of int8 and int4, whose blocks are 32 wide."""
+    for run in candidates(TrainConfig(model=MODEL, optim=OPTIM), (), 1 << 20):
+        assert not QWEN3.problems(run.model)
+        parameters = parameter_shapes(run.model)
+        assert all(size % 32 == 0 for shape in parameters.values() for size in shape)
+
+
+def test_weights_decay_more_the_nearer_a_run_comes_to_knowing_its_text_by_heart():
+    runs = [choose(RUNS[2:3], machine(1e11), 60, text) for text in (10**4, 2 * 10**5, 10**8)]
+    decays = [run.config.optim.weight_decay for run in runs]
+    assert runs[0].text_ends
+    assert decays[0] == HIGHEST_DECAY > decays[1] > decays[2] == OptimConfig.weight_decay
+    mine = [replace(RUNS[2], optim=replace(RUNS[2].optim, weight_decay=0.3))]
+    assert choose(mine, machine(1e11), 60, 10**4, {"weight_decay"}).config.optim.weight_decay == 0.3
+
+
+def test_matrices_have_a_rate_of_their_own_with_muon_alone():
+    muon, adamw = (
+        candidates(TrainConfig(optim=OptimConfig(optimizer=name)), (), 1 << 20) for name in ("muon", "adamw")
+    )
+    assert {run.optim.muon_lr for run in muon} == {MUON_LR}
+    assert {run.optim.muon_lr for run in adamw} == {OptimConfig.muon_lr}
+    assert len({run.optim.lr for run in adamw}) > 5
 
 
 def test_the_text_and_the_seed_pass_through():

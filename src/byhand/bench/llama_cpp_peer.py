@@ -38,6 +38,7 @@ def text_of(
     model = TinyGPT(replace(shape, architecture=shape.architecture or "gpt2").model(tokens + prompt))
     arrays = {name: p.data for name, p in model.parameters().items()}
     settings = library.CommonParams()
+    settings.verbosity = 0  # its log goes to standard error
     with tempfile.TemporaryDirectory() as folder:
         ((name, content),) = files(model.config, arrays, ByteTokenizer(), FORMATS[TYPES.get(weights, weights)])
         create(Path(folder) / name, content)

@@ -72,7 +72,7 @@ SHAPES = {
 
 PLAIN = "plain"
 OFFERED = (PLAIN, *ARCHITECTURES)
-Blas = Literal["auto", "tiles", "mkl", "scipy"]  # matrix products of the loops runtime; auto: the fastest
+Blas = Literal["auto", "tiles", "scipy"]  # matrix products of the loops runtime; auto: the fastest
 LONGEST = 100  # characters of six numbers
 MOST_TIMED = 64  # threads on a machine with fewer cores: each further one lengthens every barrier
 

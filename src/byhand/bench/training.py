@@ -17,7 +17,7 @@ from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.protocol import Runtime, TrainingSession, to_train
 from byhand.runtimes.registry import Choice, begin
 
-PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy", "mkl", "scipy")
+PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy", "float32", "scipy")
 
 
 def our_step(
@@ -42,7 +42,7 @@ def our_step(
 def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str, Callable[[], float]]:
     """Return the peers' steps by name; `torch` stands for eager and compile, of which the faster counts.
 
-    `numpy` is our own reference, `mkl` and `scipy` our own loops where that library multiplies.
+    `numpy` is our own reference, `float32` our own loops in that type, `scipy` where SciPy's BLAS multiplies.
     """
     require_known(peers, PEERS)
     makers: dict[str, Callable[[], Callable[[], float]]] = {
@@ -50,7 +50,7 @@ def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str
         "torch-compile": lambda: torch_step(shape, compiled=True),
         "torch-bf16": lambda: torch_step(shape, compiled=False, dtype="bfloat16"),
         "numpy": lambda: our_step(shape, "numpy")[0],
-        "mkl": lambda: our_step(shape, "loops", threads, "mkl")[0],
+        "float32": lambda: our_step(shape, "loops", threads)[0],
         "scipy": lambda: our_step(shape, "loops", threads, "scipy")[0],
     }
     names = [n for p in peers for n in (("torch-eager", "torch-compile") if p == "torch" else (p,))]

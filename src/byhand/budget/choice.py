@@ -18,7 +18,7 @@ from byhand.model import parameter_shapes
 MARGIN = 0.03  # of the time: a step's mean is above the median that the probe found
 BESIDES = 1e-4  # seconds of a step outside the runtime: a line of metrics, a check of the text
 EVALUATIONS, EVALUATING = 10, 0.03  # most evaluations of a run, and their largest share of its time
-AS_GOOD = 0.01  # nats: the resolution of the scaling law
+AS_GOOD = 0.005  # nats: two runs that the scaling law does not tell apart
 SAVE_EVERY = 600.0  # seconds
 SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # the cost of a save
 
@@ -91,14 +91,16 @@ def _fit(
         elif interval:
             each += price / interval
     in_time = int(left / each)
-    in_text = max(1, int(most_passes(weights, text_tokens * worth) * text_tokens / candidate.tokens_per_step))
+    passes = most_passes(weights, text_tokens * worth, candidate.optim.optimizer)
+    in_text = max(1, int(passes * text_tokens / candidate.tokens_per_step))
     steps = min(in_time, in_text)
     if steps < 1:
         return None
     intervals = {n: -(-steps // (count + 1)) if count else 0 for n, count in counts.items() if n not in given}
-    config = finished(candidate, given, steps=steps, **intervals)
+    config = finished(candidate, given, in_text, steps=steps, **intervals)
     tokens = steps * config.tokens_per_step
-    loss = expected_loss(weights, tokens * worth, config.model.seq_len * worth, text_tokens * worth)
+    context, text_bytes = config.model.seq_len * worth, text_tokens * worth
+    loss = expected_loss(weights, tokens * worth, context, text_bytes, config.optim.optimizer)
     seconds, passes = once + steps * each, tokens / text_tokens
     return PlannedRun(candidate, config, seconds, passes, loss, steps < in_time, in_text, saving)
 

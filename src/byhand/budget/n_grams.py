@@ -13,8 +13,8 @@ import numpy as np
 from byhand.corpus.text_file import TextFile
 
 ORDERS = 4  # 0 to 3 bytes of context
-SAMPLE, PIECES = 1 << 18, 8  # bytes of a longer text that are counted, in pieces spread evenly
-SCORED = SAMPLE // 8
+SAMPLE, PIECES = 1 << 19, 8  # bytes of a longer text that are counted, in pieces spread evenly
+SCORED = 1 << 15
 
 
 def n_gram_losses(train: np.ndarray | TextFile, val: np.ndarray | TextFile) -> list[float]:

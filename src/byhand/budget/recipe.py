@@ -7,7 +7,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from byhand.architectures import MODERN
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
+
+MODEL = replace(MODERN, activation="swiglu")
+"""The model's choices, as a family has them that other programs load: Qwen3's."""
+OPTIM = OptimConfig(optimizer="muon", schedule="linear", cooldown=0.6, min_lr=0.0)
 
 
 @dataclass(frozen=True)
@@ -22,20 +27,22 @@ class Rung:
 
 LADDER = (  # from two blocks on: a single one stops learning too early
     Rung(2, 32, 64, 12),
-    Rung(2, 48, 64, 12),
-    Rung(2, 64, 64, 12),
-    Rung(3, 64, 64, 12),
-    Rung(3, 96, 64, 16),
-    Rung(4, 128, 64, 16),
+    Rung(2, 64, 128, 8),
+    Rung(3, 64, 128, 8),
+    Rung(3, 96, 128, 16),
+    Rung(4, 128, 128, 16),
     Rung(4, 192, 128, 16),
-    Rung(6, 256, 128, 16),
-    Rung(6, 384, 256, 8),
-    Rung(8, 512, 256, 16),
+    Rung(6, 256, 256, 16),
+    Rung(6, 384, 256, 32),
+    Rung(8, 512, 256, 32),
 )
 HEAD_WIDTH = 32
-WIDTH_TIMES_LR = 0.5  # lr falls with width: 5.2e-3 at 96, 3.9e-3 at 128, 1.3e-3 at 384
+BLOCK = 32  # d_ff of gated MLPs is a multiple: 8/3 of the width, rounded up to whole blocks of int8 and int4 weights
+LR, MUON_LR = 5e-3, 1e-2
+WIDTH_TIMES_LR = 0.5  # without Muon lr falls with width: 5.2e-3 at 96, 3.9e-3 at 128, 1.3e-3 at 384
 HIGHEST_LR = 1e-2
 WARMUP = 0.02  # of the steps
+LOWEST_DECAY, HIGHEST_DECAY = 0.1, 0.6
 
 
 def candidates(base: TrainConfig, given: Collection[str], longest: int) -> list[TrainConfig]:
@@ -50,18 +57,20 @@ def candidates(base: TrainConfig, given: Collection[str], longest: int) -> list[
 
 
 def smallest(base: TrainConfig, longest: int) -> TrainConfig:
-    """Return the smallest run of the ladder on the same text, runtime and type as `base`."""
-    model = ModelConfig(vocab_size=base.model.vocab_size)
-    plain = TrainConfig(model=model, data=base.data, dtype=base.dtype, runtime=base.runtime, threads=base.threads)
-    return _candidate(LADDER[0], plain, (), longest)
+    """Return the smallest run of the ladder with the choices of `base`, whatever size is given."""
+    return _candidate(LADDER[0], base, (), longest)
 
 
-def finished(candidate: TrainConfig, given: Collection[str], **settings: int) -> TrainConfig:
-    """Return the candidate with its steps and intervals, and with the warm-up that belongs to them."""
+def finished(candidate: TrainConfig, given: Collection[str], most: int, **settings: int) -> TrainConfig:
+    """Return the candidate with its steps and intervals, and the warm-up and weight decay that belong to them.
+
+    most  steps after which it would know the text by heart: the nearer a run comes to them, the more it has to forget
+    """
     made = replace(candidate, **settings)
-    if "warmup_steps" in given:
-        return made
-    return replace(made, optim=replace(made.optim, warmup_steps=max(1, round(WARMUP * made.steps))))
+    chosen: dict[str, Any] = {"warmup_steps": max(1, round(WARMUP * made.steps))}
+    if made.optim.optimizer == "muon":
+        chosen["weight_decay"] = max(LOWEST_DECAY, round(HIGHEST_DECAY * made.steps / most, 3))
+    return replace(made, optim=replace(made.optim, **{n: v for n, v in chosen.items() if n not in given}))
 
 
 def _candidate(rung: Rung, base: TrainConfig, given: Collection[str], longest: int) -> TrainConfig:
@@ -74,11 +83,11 @@ def _candidate(rung: Rung, base: TrainConfig, given: Collection[str], longest: i
         "n_heads": n_heads,
         "n_kv_heads": kv_heads(n_heads, base.model),
         "d_head": None,
-        "d_ff": None,
+        "d_ff": -(-width // (3 * BLOCK // 8)) * BLOCK if base.model.gated else None,
         "n_layers": rung.n_layers,
         "seq_len": min(rung.seq_len, longest),
         "batch_size": rung.batch_size,
-        "lr": min(HIGHEST_LR, WIDTH_TIMES_LR / width),
+        **rates(width, base.optim.optimizer),
     }
     chosen = {name: value for name, value in chosen.items() if name not in given}
     return replace(
@@ -87,6 +96,13 @@ def _candidate(rung: Rung, base: TrainConfig, given: Collection[str], longest: i
         optim=replace(base.optim, **_of(OptimConfig, chosen)),
         **_of(TrainConfig, chosen),
     )
+
+
+def rates(width: int, optimizer: str) -> dict[str, float]:
+    """Return the learning rates at a width."""
+    if optimizer == "muon":
+        return {"lr": LR, "muon_lr": MUON_LR}
+    return {"lr": min(HIGHEST_LR, WIDTH_TIMES_LR / width)}
 
 
 def heads(width: int) -> int:

@@ -19,6 +19,7 @@ class Interpreter(Protocol):
 Kind = TypeVar("Kind", bound=Interpreter)
 _interpreter: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)
 _scope: ContextVar[str] = ContextVar("scope", default="")
+_whole_sums: ContextVar[bool] = ContextVar("whole_sums", default=False)
 _usual: list[Interpreter] = []
 
 
@@ -56,3 +57,18 @@ def full_name(name: str) -> str:
     """Return the name under the current scope; an empty name stays empty."""
     prefix = _scope.get()
     return f"{prefix}.{name}" if prefix and name else name
+
+
+def sums_are_whole() -> bool:
+    """Return whether terms keep addends that are zero now and may be none with other numbers."""
+    return _whole_sums.get()
+
+
+@contextmanager
+def whole_sums() -> Iterator[None]:
+    """Keep, inside the `with` block, the addends of gradients that are zero."""
+    token = _whole_sums.set(True)
+    try:
+        yield
+    finally:
+        _whole_sums.reset(token)

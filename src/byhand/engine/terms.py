@@ -16,6 +16,7 @@ from math import prod
 from typing import Any
 
 from byhand.engine.arrays import namespace
+from byhand.engine.context import sums_are_whole
 from byhand.engine.operations import is_array, operate
 from byhand.engine.rows import Joined, Row, joined, mapped, outlines, ranked, values
 
@@ -125,8 +126,8 @@ def cotangent_sum(parts: Iterable["Term | tuple[Term, Term]"]) -> Term:
         if isinstance(parts, Joined):
             return joined(*map(kept, parts.rows))
         if isinstance(parts, Row):
-            return parts.where(cotangent(parts.outline)).mapped(share)
-        return tuple(share(part) for part in parts if cotangent(part))
+            return (parts if sums_are_whole() else parts.where(cotangent(parts.outline))).mapped(share)
+        return tuple(share(part) for part in parts if sums_are_whole() or cotangent(part))
 
     return total(kept(parts))
 

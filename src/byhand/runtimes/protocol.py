@@ -33,7 +33,7 @@ class Request:
     runtime     a registered name, or "auto" for the fastest that can do it
     dtype       of arrays and arithmetic; what is no type of NumPy's: of the inputs of products, the rest is float32
     threads     0: all cores
-    blas        matrix products, for runtimes that have a choice: auto, tiles, mkl, scipy
+    blas        matrix products, for runtimes that have a choice: auto, tiles, scipy
     weights     type of the weights in generation and evaluation
     cache       generation keeps keys and values
     streams     texts that are continued side by side: the decoder's slots
@@ -182,7 +182,8 @@ class Decoder(Protocol):
 class Line:
     """One call, or the sum of all calls of one kind.
 
-    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None without times.
+    ms, gflops, gb_per_s, share (of the step), peak_share (of one core's measured peak) and read_share (of the pace at
+    which a thread reads memory) are None without times; the last one in training too.
     """
 
     kernel: str
@@ -197,6 +198,7 @@ class Line:
     gb_per_s: float | None = None
     share: float | None = None
     peak_share: float | None = None
+    read_share: float | None = None
 
 
 class Listing(NamedTuple):
@@ -204,6 +206,8 @@ class Listing(NamedTuple):
 
     ms    of all calls, if they were timed
     peak  GFLOP/s that one core reaches on products
+    read  GB/s that each thread reads from memory while all do, in generation
+    row   ms of a token among others in a row, where calls are of one token
     """
 
     what: str
@@ -214,6 +218,8 @@ class Listing(NamedTuple):
     threads: int
     arena_bytes: int
     library: str
+    read: float | None = None
+    row: float | None = None
 
 
 class Runtime(ABC):

@@ -150,7 +150,7 @@ def test_a_reason_is_told_once():
 
 def test_a_reason_is_about_what_the_step_makes():
     said = [step.why.en for step in make("matrix-core").steps if step.is_derivative and step.why]
-    assert "O[k,n] is multiplied by e_0[k] in z[n], so ∂O[k,n] = e_0[k] × ∂z[n]." in said
+    assert "In column j of the result, O[k,j] is multiplied by e_0[k], so ∂O[k,j] = e_0[k] × ∂z[j]." in said
     assert not [words for words in said if "∂X" in words or "∂e_0" in words or "bias" in words]
 
 

@@ -30,9 +30,7 @@ def test_a_nudge_measures_the_gradient_of_every_number_that_has_one():
 
 
 def test_slopes_of_the_curves():
-    rows = re.findall(
-        r"\n(\| \$`(?:e\^x|\\ln x)`\$ .*)\n\| change per change (.*)", as_read(PAGE.read_text(encoding="utf-8"))
-    )
+    rows = re.findall(r"\n(\| \$`(?:e\^x|\\ln x)`\$ .*)\n\| rate (.*)", as_read(PAGE.read_text(encoding="utf-8")))
     exponential, logarithm = rows
     assert exponential[0].split("|")[2:] == exponential[1].split("|")[1:]  # e^x is its own rate
     assert logarithm[1] == "| 2 | 1 | 0.5 | 0.25 |"

@@ -1,6 +1,7 @@
 """`byhand bench train`, `byhand plan` and `byhand doctor`: what they print is there and adds up."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -73,6 +74,10 @@ def test_bench_generate_against_numpy(capsys):
     assert figures["ms_per_token"] == pytest.approx(2e3 / figures["tokens_per_s"])
     assert figures["peers"]["numpy"]["ratio"] > 0
     assert "100% by 1 thread\n" in said(capsys, "bench", "generate", *arguments[:4], "--threads", "1")
+    read = json.loads(said(capsys, "bench", "generate", *arguments, "--prompt-tokens", "9", "--tokens", "1"))
+    assert read["peers"]["numpy"]["ratio"] > 0
+    assert "1 x 9 + 20 tokens" in said(capsys, "bench", "generate", *arguments[:4], "--prompt-tokens", "9")
+    assert main(["bench", "generate", "--prompt-tokens", "0"]) == 2
     assert main(["bench", "generate", "--tokens", "0"]) == 2
 
 
@@ -138,6 +143,10 @@ def test_doctor(capsys):
     assert facts["cores"] >= 1
     assert any(package.startswith("numpy ") for package in facts["packages"])
     assert facts["runtime"].startswith("loops" if "blas" in facts else "numpy")
+    if "blas" in facts:
+        one, *every = (float(rate) for rate in re.findall(r"(?:at|,) (\d+)", facts["memory"]))
+        assert 0 < one < 1000
+        assert len(every) == (facts["cores"] > 1)
     assert "cores" in said(capsys, "doctor")
 
 
@@ -151,6 +160,9 @@ def test_a_plan_of_generation_lists_every_weight(capsys, of):
     assert figures["of"] == of
     assert sum(x["share"] for x in figures["calls"]) == pytest.approx(1)
     assert all(x["gb_per_s"] == pytest.approx(x["bytes"] / x["ms"] / 1e6) for x in figures["calls"] if x["ms"])
+    read = figures["read_gb_per_s"]
+    assert all(x["read_share"] == pytest.approx(x["gb_per_s"] / read) for x in figures["calls"])
+    assert (figures["ms_in_a_row"] is not None) == (of == "decode")
     c, layers, vocab = shape.d_model, shape.n_layers, shape.vocab_size
     products = sum(x["flops"] for x in figures["calls"] if x["kernel"] in ("row_product", "gemm", "tiled_gemm"))
     if of == "decode":

@@ -1,16 +1,12 @@
-"""Products of bfloat16 in the plan: rounding, gradients against rounded halves, curves; also without MKL or AMX.
+"""Products of bfloat16 in the plan: rounding, gradients against rounded halves, curves, in every way to multiply."""
 
-Where the library or the processor lacks them, a product written here in plain loops stands in, called by its address
-like the library's own. Tests marked by `real` need the real one.
-"""
-
+import os
+import subprocess
+import sys
 from dataclasses import replace
-from functools import cache
 
-import numba
 import numpy as np
 import pytest
-from numba import types
 
 import byhand as bh
 from byhand.config import TrainConfig
@@ -19,18 +15,19 @@ from byhand.equations import linear
 from byhand.errors import ConfigError
 from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels import cross_entropy
-from byhand.runtimes.loops.kernels.formats.contract import lack, number_of
-from byhand.runtimes.loops.machine.blas import find_blas
+from byhand.runtimes.loops.kernels.formats.contract import COPIES, PRODUCTS, number_of, products_in
+from byhand.runtimes.loops.machine import processor
+from byhand.runtimes.loops.machine.processor import amx_granted, cpu_features
 from byhand.runtimes.loops.run import training
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.registry import choose
+from cli.process import PATIENCE
+from runtimes.loops import processors
 from runtimes.loops.arrays import gradients_of
 
 BFLOAT16 = FORMATS["bfloat16"]
-LACK = lack(BFLOAT16, find_blas())
-real = pytest.mark.skipif(bool(LACK), reason=LACK)
 CONFIG = bh.ModelConfig(vocab_size=23, seq_len=12, d_model=16, n_layers=2, n_heads=2)
 
 
@@ -46,49 +43,22 @@ def rounded(x):
     return np.where(up | (tie & ~even), high, low).astype(np.float32).reshape(np.shape(x))
 
 
-POINTERS = (types.CPointer(types.uint8),) * 2 + (types.CPointer(types.int32),) * 3
-MATRIX = types.CPointer(types.uint16), types.CPointer(types.int32)
+@pytest.fixture(params=PRODUCTS[BFLOAT16], ids=lambda way: way.kernel or "emulated")
+def way(request, monkeypatch):
+    """Let sessions multiply in each way that this machine can, whichever is the fastest."""
+    can = {
+        "tiled_gemm_amx": amx_granted(),
+        "tiled_gemm_pairs": {"avx512f", "avx512bf16"} <= {*cpu_features()},
+        "": True,
+    }
+    if not can[request.param.kernel]:
+        pytest.skip(f"this machine has no {request.param.how}")
+    monkeypatch.setattr(training, "products_in", lambda format: request.param)
+    return request.param
 
 
-SIGNATURE = types.void(
-    *POINTERS, types.CPointer(types.float32), *MATRIX, *MATRIX, types.CPointer(types.float32),
-    types.CPointer(types.uint32), types.CPointer(types.int32),
-)  # fmt: skip
-
-
-def plain_product(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
-    """C = op(A) op(B) + beta C, column-major, in float32 bit patterns."""
-    place = np.zeros(1, np.uint32)
-    number = place.view(np.float32)
-    for i in range(m[0]):
-        for j in range(n[0]):
-            total = np.float32(0)
-            for s in range(k[0]):
-                place[0] = np.uint32(a[s + i * lda[0]] if ta[0] == ord("T") else a[i + s * lda[0]]) << 16
-                left = number[0]
-                place[0] = np.uint32(b[j + s * ldb[0]] if tb[0] == ord("T") else b[s + j * ldb[0]]) << 16
-                total += left * number[0]
-            place[0] = c[i + j * ldc[0]]
-            number[0] = alpha[0] * total + (beta[0] * number[0] if beta[0] != 0 else np.float32(0))
-            c[i + j * ldc[0]] = place[0]
-
-
-@cache
-def compiled_product():
-    """Compile it where a test needs it: collecting the tests compiles nothing."""
-    return numba.cfunc(SIGNATURE)(plain_product)
-
-
-@pytest.fixture
-def stand_in(monkeypatch):
-    """Let plans call the product above where the machine has none."""
-    if LACK:
-        monkeypatch.setattr(training, "lack", lambda format, blas: "")
-        blas = replace(find_blas(), product={"gemm_bf16bf16f32_": compiled_product().address}.__getitem__)
-        monkeypatch.setattr(training, "find_blas", lambda name: blas)
-
-
-def test_rounding_is_to_nearest_even():
+@pytest.mark.parametrize("kind", COPIES, ids=lambda kind: kind.format.name)
+def test_rounding_is_to_nearest_even(kind):
     rng = np.random.default_rng(0)
     x = (rng.standard_normal(4001) * 10.0 ** rng.integers(-40, 38, 4001)).astype(np.float32)
     ties = np.array([0x3F808000, 0x3F818000, 0xC0008000, 0x00008000, 0x3F807FFF, 0x3F808001], np.uint32)
@@ -96,17 +66,22 @@ def test_rounding_is_to_nearest_even():
     x = np.concatenate([x, ties.view(np.float32), special[:2]])
     memory = np.zeros(2 * x.size, np.float32)
     memory[: x.size] = x
-    run_kernel("rounded", memory, x=0, copy=x.size, format=number_of(BFLOAT16), n=x.size)
-    got = memory.view(np.uint16)[2 * x.size : 3 * x.size].astype(np.uint32) << 16
-    np.testing.assert_array_equal(got.view(np.float32), rounded(x))
+    run_kernel("rounded", memory, x=0, copy=x.size, format=number_of(kind), n=x.size)
+    np.testing.assert_array_equal(floats(kind, memory[x.size :], x.size), rounded(x))
 
 
-def test_what_is_not_finite_stays_visible():
+def floats(kind, words, count):
+    """Return the numbers of a copy."""
+    return kind.format.floats(words.view(np.uint8)[: kind.format.bytes(count)])
+
+
+@pytest.mark.parametrize("kind", COPIES, ids=lambda kind: kind.format.name)
+def test_what_is_not_finite_stays_visible(kind):
     nan = np.array([0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32)
     memory = np.zeros(16, np.float32)
     memory[:5], memory[5:7] = nan, [np.inf, -np.inf]
-    run_kernel("rounded", memory, x=0, copy=8, format=number_of(BFLOAT16), n=7)
-    got = (memory.view(np.uint16)[16:23].astype(np.uint32) << 16).view(np.float32)
+    run_kernel("rounded", memory, x=0, copy=8, format=number_of(kind), n=7)
+    got = floats(kind, memory[8:], 7)
     assert np.isnan(got[:5]).all()
     np.testing.assert_array_equal(got[5:], [np.inf, -np.inf])
 
@@ -137,7 +112,7 @@ def rounding_halves(monkeypatch):
                  *({"activation": name, "mlp_bias": False} for name in with_role("gate"))]
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [None, 10], ids=["all logits", "some rows' logits"])
-def test_gradients_are_those_of_rounded_halves(settings, rows, stand_in, monkeypatch):
+def test_gradients_are_those_of_rounded_halves(settings, rows, way, monkeypatch):
     if rows:
         monkeypatch.setattr(cross_entropy, "VOCABULARY", 10)
         monkeypatch.setattr(cross_entropy, "CHUNK", rows)
@@ -164,7 +139,7 @@ def test_gradients_are_those_of_rounded_halves(settings, rows, stand_in, monkeyp
     assert far > 1.5 * near, "nothing was rounded"
 
 
-def test_losses_stay_close_over_two_hundred_steps(stand_in):
+def test_losses_stay_close_over_two_hundred_steps(way):
     rng = np.random.default_rng(5)
     text = np.cumsum(rng.integers(0, 3, 400)) % 23
     curves = []
@@ -184,20 +159,87 @@ def test_losses_stay_close_over_two_hundred_steps(stand_in):
     assert np.abs(exact[-20:].mean() - ours[-20:].mean()) < 0.02
 
 
-def test_where_it_is_not_offered_one_line_says_what_to_do(monkeypatch):
-    config, blas = TrainConfig(dtype="bfloat16"), find_blas()  # found once for the process: before it is patched
-    with pytest.raises(ConfigError, match=r"mkl.*--dtype float32"):
-        choose(to_train(replace(config, runtime="numpy")))
-    monkeypatch.setattr("byhand.runtimes.loops.kernels.formats.contract.cpu_features", lambda: ("avx2",))
-    with pytest.raises(ConfigError, match=r"this processor.*--dtype float32"):
-        choose(to_train(config))
-    monkeypatch.setattr("byhand.runtimes.loops.kernels.formats.contract.cpu_features", lambda: ("amx-bf16",))
-    assert "has no product of bfloat16" in lack(BFLOAT16, replace(blas, product=lambda symbol: 0))
+def test_the_same_seed_and_threads_give_the_same_bits(way):
+    rng = np.random.default_rng(7)
+    tokens, targets = (rng.integers(0, 23, (6, 12)) for _ in range(2))
+    for threads in (1, 2, 3):
+        found = []
+        for _ in range(2):
+            session = LoopsSession(bh.TinyGPT(CONFIG, seed=4), bh.AdamW(), threads=threads, dtype="bfloat16")
+            losses = [session.step([(tokens, targets)], 1.0).loss for _ in range(5)]
+            found.append((losses, {name: p.data.tobytes() for name, p in session.model.parameters().items()}))
+        assert found[0] == found[1]
 
 
-@real
+def test_a_batch_of_fewer_rows_than_threads_gives_the_same_loss(way):
+    rng = np.random.default_rng(8)
+    batch = tuple(rng.integers(0, 23, (1, 12)) for _ in range(2))
+    losses = [
+        LoopsSession(bh.TinyGPT(CONFIG, seed=4), bh.AdamW(), threads=n, dtype="bfloat16").step([batch]).loss
+        for n in (1, 3)
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Forget what the system granted, before and after."""
+    amx_granted.cache_clear()
+    monkeypatch.setattr(
+        processor, "cpu_features", lambda: ("avx512f", "avx512bw", "avx512bf16", "amx-tile", "amx-bf16")
+    )
+    monkeypatch.setattr(processor, "target", lambda: ("sapphirerapids", ""))
+    monkeypatch.setattr(processor.sys, "platform", "linux")
+    yield
+    amx_granted.cache_clear()
+
+
+def test_a_system_that_refuses_tiles_is_asked_once(asked, monkeypatch):
+    questions = []
+    monkeypatch.setattr(processor, "ask_for_tiles", lambda: questions.append(1) or -1)
+    ways = [products_in(BFLOAT16) for _ in range(2)]
+    assert len(questions) == 1
+    assert {way.kernel for way in ways} == {""}
+    session = LoopsSession(bh.TinyGPT(CONFIG, seed=4), bh.AdamW(), threads=2, dtype="bfloat16")
+    assert "multiplied as float32" in session.description
+    assert session.provenance()["blas"] == session.blas.name
+
+
+def test_one_that_grants_them_gets_tiles_and_says_so(asked, monkeypatch):
+    monkeypatch.setattr(processor, "ask_for_tiles", lambda: 0)
+    way = products_in(BFLOAT16)
+    assert (way.kernel, way.how) == ("tiled_gemm_amx", "AMX tiles")
+    session = LoopsSession(bh.TinyGPT(CONFIG, seed=4), bh.AdamW(), threads=2, dtype="bfloat16")
+    assert session.description.endswith("bfloat16: AMX tiles")
+    assert session.provenance()["blas"].startswith("AMX tiles; ")
+
+
+def test_pairs_are_multiplied_where_that_is_faster(asked, monkeypatch):
+    monkeypatch.setattr(processor, "ask_for_tiles", lambda: -1)
+    monkeypatch.setattr(processor, "target", lambda: ("znver4", ""))
+    assert products_in(BFLOAT16).kernel == "tiled_gemm_pairs"
+
+
+def test_where_it_is_not_offered_one_line_says_what_to_do():
+    with pytest.raises(ConfigError, match=r"byhand\[fast\].*--dtype float32"):
+        choose(to_train(TrainConfig(dtype="bfloat16", runtime="numpy")))
+
+
+@pytest.mark.skipif("BYHAND_TEST_WIDTH" in os.environ, reason="this is the run of a smaller processor")
+@pytest.mark.parametrize("name", ["avx2", pytest.param("sse2", marks=pytest.mark.slow)])
+@pytest.mark.skipif(not processors.X86, reason="it cannot be taken for a smaller one")
+def test_smaller_processors_multiply_rounded_numbers(name):
+    """Some of the tests above in a process that takes this processor for one without products of bfloat16."""
+    environment = os.environ | processors.SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
+    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-W", "error"]
+    command += ["-k", "rounding or finite or same_bits or same_loss"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert "6 passed, 4 skipped" in done.stdout, done.stdout[-1000:]
+
+
 @pytest.mark.slow
-def test_the_librarys_product_keeps_the_curve_over_two_thousand_steps():
+def test_the_curve_is_kept_over_two_thousand_steps():
     config = bh.ModelConfig(vocab_size=256, seq_len=64, d_model=128, n_layers=4, n_heads=4)
     text = np.frombuffer("".join(map(str, range(60_000))).encode(), np.uint8)
     ends = []

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from byhand.errors import ConfigError
+from byhand.formats.registry import FLOAT32, FORMATS
 from byhand.runtimes.loops.kernels.attention.causal_self_attention import QUERIES
 from byhand.runtimes.loops.kernels.attention.chain import EVERY
 from byhand.runtimes.loops.kernels.attention.score_tiles import scratch_of_attention, stride_of
-from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK, DEPTH, scratch_of
+from byhand.runtimes.loops.kernels.products.tiles import BLOCK, TILES
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.blas import find_blas
+from byhand.runtimes.loops.machine.processor import amx_granted, cpu_features
 from byhand.runtimes.loops.run.replay import run_kernel
 from cli.process import PATIENCE
 from runtimes.loops import processors
@@ -44,19 +46,32 @@ class Memory:
         assert np.isnan(self.numbers[end:]).all(), "written beyond the scratch"
 
 
-def check_product(rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
+PAIRS = {"avx512f", "avx512bf16"} <= {*cpu_features()}
+KINDS = [
+    "tiled_gemm",
+    pytest.param("tiled_gemm_pairs", marks=pytest.mark.skipif(not PAIRS, reason="no AVX512-BF16 here")),
+    pytest.param("tiled_gemm_amx", marks=pytest.mark.skipif(not amx_granted(), reason="no AMX here")),
+]
+
+
+def check_product(kernel, rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
     """Rows are longer than they need be, and what lies between them must stay as it is."""
+    kind = TILES[kernel]
+    format = FLOAT32 if kind.words == kind.numbers else FORMATS["bfloat16"]
     a, b = (
-        rng.normal(size=(k if ta else m, (m if ta else k) + 3)),
-        rng.normal(size=(n if tb else k, (k if tb else n) + 2)),
+        rng.normal(size=(k if ta else m, (m if ta else k) + 4)),
+        rng.normal(size=(n if tb else k, (k if tb else n) + 3)),
     )
     c, s, plus = rng.normal(size=(m, n + 5)), rng.normal(size=(m, n + 5)), rng.normal(size=n)
     a, b, c, s, plus = (x.astype(np.float32) for x in (a, b, c, s, plus))
-    memory = Memory(a.size + b.size + c.size + s.size + n + 10 * GAP + scratch_of(m, n, k, ta, tb))
-    at_a, at_b, at_c, at_s, at_plus = map(memory.put, (a, b, c, s, plus))
+    a, b = format.rounded(a), format.rounded(b)
+    stored = [as_stored(format, x) for x in (a, b)]
+    scratch = kind.scratch(m, n, k, ta, tb)
+    memory = Memory(sum(x.size for x in (*stored, c, s, plus)) + 10 * GAP + scratch)
+    at_a, at_b, at_c, at_s, at_plus = map(memory.put, (*stored, c, s, plus))
     room = memory.end
     run_kernel(
-        "tiled_gemm", memory.numbers, c=at_c, start=at_s if start else 0, bias=at_plus if bias else 0, a=at_a, b=at_b,
+        kernel, memory.numbers, c=at_c, start=at_s if start else 0, bias=at_plus if bias else 0, a=at_a, b=at_b,
         m=m, n=n, k=k, lda=a.shape[1], ldb=b.shape[1], ldc=c.shape[1], ta=int(ta), tb=int(tb), adds=int(adds),
         scratch=room,
     )  # fmt: skip
@@ -68,32 +83,44 @@ def check_product(rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
     found = memory.array(at_c, c.shape)
     assert (np.abs(found[:, :n] - expected) < 1e-6 * size).all()
     np.testing.assert_array_equal(found[:, n:], c[:, n:])
-    np.testing.assert_array_equal(memory.array(at_a, a.shape), a)
-    np.testing.assert_array_equal(memory.array(at_b, b.shape), b)
-    memory.assert_untouched_from(room + scratch_of(m, n, k, ta, tb))
+    for place, array in zip((at_a, at_b), stored, strict=True):
+        np.testing.assert_array_equal(memory.array(place, array.shape).view(np.uint32), array.view(np.uint32))
+    memory.assert_untouched_from(room + scratch)
 
 
+def as_stored(format, x):
+    """Return an array as words of memory; NaN, not 0, completes the last one."""
+    packed = format.packed(x)
+    nan = format.packed(np.full(2, np.nan, np.float32))
+    return np.concatenate([packed, nan[: -packed.size % 4]]).view(np.float32)
+
+
+@pytest.mark.parametrize("kernel", KINDS)
 @pytest.mark.parametrize("seed", range(150))
-def test_products_of_any_shape(seed):
+def test_products_of_any_shape(kernel, seed):
     rng = np.random.default_rng(seed)
     m, n, k = (int(rng.integers(1, 100)) for _ in range(3))
+    if seed % 3 == 0:  # whole tiles, which are read and written in place
+        m, n, k = (32 * int(rng.integers(1, 4)) for _ in range(3))
     ta, tb, adds, start, bias = rng.integers(0, 2, 5).astype(bool)
-    check_product(rng, m, n, k, ta, tb, adds, start and not adds, bias and not ta)
+    check_product(kernel, rng, m, n, k, ta, tb, adds, start and not adds, bias and not ta)
 
 
+@pytest.mark.parametrize("kernel", KINDS)
 @pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
 @pytest.mark.parametrize("adds", [False, True])
 @pytest.mark.parametrize(
     "shape",
     [
-        (9, 50, DEPTH + 5),  # summed in two passes
+        (9, 50, 5),  # behind what one pass sums: summed in two
         (40, 1000, 600),  # several blocks of B, the last one narrow
-        (BLOCK // 500 + 3, 21, 500),  # so tall that the transposed product is computed instead
+        (BLOCK // 500 + 3, 21, 500),  # so tall that in float32 the transposed product is computed instead
     ],
     ids=str,
 )
-def test_large_products(shape, ta, tb, adds):
-    check_product(np.random.default_rng(1), *shape, ta, tb, adds)
+def test_large_products(kernel, shape, ta, tb, adds):
+    m, n, k = shape
+    check_product(kernel, np.random.default_rng(1), m, n, k + TILES[kernel].depth * (k == 5), ta, tb, adds)
 
 
 def reference_attention(qkv, d_out, heads, times, causal, window):
@@ -187,5 +214,5 @@ def test_what_multiplies_is_said_and_chosen():
     assert tiles.tiles
     assert not library.tiles
     assert tiles.name.startswith("register tiles, with ")
-    with pytest.raises(ConfigError, match="auto, tiles, mkl or scipy"):
+    with pytest.raises(ConfigError, match="auto, tiles or scipy"):
         find_blas("best")

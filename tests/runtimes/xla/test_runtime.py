@@ -27,7 +27,7 @@ TRAIN = Request("train", ModelConfig())
     [
         ({"dtype": "float64"}, "does not compute in float64"),
         ({"threads": 2}, "--threads 2 is not for the xla runtime"),
-        ({"blas": "mkl"}, "--blas mkl is not for the xla runtime"),
+        ({"blas": "scipy"}, "--blas scipy is not for the xla runtime"),
         ({"use": "generate", "cache": False}, "with causal models and a KV cache"),
         ({"listed": True}, "no plan to list"),
         ({"mesh": "data=x"}, "mesh is 'data=x'"),

@@ -40,9 +40,9 @@ entry = Entry(
         "让模型知道每个词元所在的位置。",
     ),
     why=Words(
-        "Without positions, the same token has the same vector everywhere. Adding, rather than appending, keeps the "
-        "width C.",
-        "不加位置，同一个词元在任何位置的向量都相同。用加法而不是拼接，宽度 C 不变。",
+        "Without positions, the same token has the same vector everywhere. Adding, rather than appending, keeps "
+        "the number of columns, C.",
+        "不加位置，同一个词元在任何位置的向量都相同。用加法而不是拼接，列数 C 就不变。",
     ),
     why_back=Words(
         "A sum passes the gradient unchanged to both terms. The whole batch shares a position's row, so the row's "

@@ -90,7 +90,8 @@ entry = Entry(
     why_back=Words(
         "The weights of a row always sum to 1, so one can gain only what the others lose. That is why the weighted "
         "mean of ∂P is subtracted. A masked score changes no weight.",
-        "一行权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂P 的加权平均。",
+        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数"
+        "不改变任何权重。",
     ),
     on_paper=(
         r"P_{t,s} = \begin{cases} \frac{e^{S_{t,s} - m_t}}{\sum_{j \le t} e^{S_{t,j} - m_t}} & s \le t \\ "

@@ -45,9 +45,9 @@ entry = Entry(
         "这样无论残差流中的数多大，下一层接收到的数尺度都相同。各列全相等时，eps 保证根号内仍大于 0。",
     ),
     why_back=Words(
-        "Adding one number to all of x, or multiplying all of x by one, does not change the result. The two averages "
-        "that are subtracted see to that.",
-        "把 x 整体加上一个数或乘以一个数，结果都不变；公式中减去的两个平均值正是为此。",
+        "Adding a number to a whole row of x, or multiplying the row by a positive one, does not change its result. "
+        "The two averages that are subtracted see to that.",
+        "把 x 的一行整体加上一个数，或乘以一个正数，结果都不变；公式中减去的两个平均值正是为此。",
     ),
     on_paper=(
         r"y_{t,i} = g_i\, \hat{x}_{t,i} + b_i, \quad "

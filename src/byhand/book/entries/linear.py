@@ -42,21 +42,21 @@ entry = Entry(
         "x": Words(
             "x[t,i] is multiplied by W[i,j] in every result j of its row, so ∂x[t,i] adds up ∂y[t,j] × W[i,j] "
             "over j.",
-            "x[t,i] 参与第 t 行的每个结果 j，每次都乘以 W[i,j]，所以 ∂x[t,i] 是 ∂y[t,j] × W[i,j] 对 j 求和。",
+            "x[t,i] 参与第 t 行的每个结果 j，每次都乘以 W[i,j]；把各列 j 的 ∂y[t,j] × W[i,j] 加起来，就是 ∂x[t,i]。",
         ),
         "weight": Words(
             "Every row t uses the same W[i,j], times x[t,i], so ∂W[i,j] adds up x[t,i] × ∂y[t,j] over the rows.",
-            "每一行 t 都用同一个 W[i,j] 去乘 x[t,i]，所以 ∂W[i,j] 是 x[t,i] × ∂y[t,j] 对各行求和。",
+            "每一行 t 都用同一个 W[i,j] 去乘 x[t,i]；把各行的 x[t,i] × ∂y[t,j] 加起来，就是 ∂W[i,j]。",
         ),
         "bias": Words(
             "Every row adds the same b[j], so ∂b[j] adds up ∂y[t,j] over the rows.",
-            "每一行都加上同一个 b[j]，所以 ∂b[j] 是 ∂y[t,j] 对各行求和。",
+            "每一行都加上同一个 b[j]；把各行的 ∂y[t,j] 加起来，就是 ∂b[j]。",
         ),
     },
     why_back_of_row={
         "x": Words(
             "x[i] is multiplied by W[i,j] in every result j, so ∂x[i] adds up ∂y[j] × W[i,j] over j.",
-            "x[i] 在每个结果 j 中都与 W[i,j] 相乘，所以 ∂x[i] 是 ∂y[j] × W[i,j] 对 j 求和。",
+            "x[i] 在每个结果 j 中都与 W[i,j] 相乘；把各个 j 的 ∂y[j] × W[i,j] 加起来，就是 ∂x[i]。",
         ),
         "weight": Words(
             "W[i,j] is multiplied by x[i] in y[j], so ∂W[i,j] = x[i] × ∂y[j].",

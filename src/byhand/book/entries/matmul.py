@@ -42,24 +42,24 @@ entry = Entry(
         "a": Words(
             "A[m,k] is multiplied by B[k,n] in every Y[m,n] of its row, so ∂A[m,k] adds up ∂Y[m,n] × B[k,n] over n: "
             "a row of ∂Y times a row of B, which is a column of B transposed.",
-            "A[m,k] 在所在行的每个 Y[m,n] 中都与 B[k,n] 相乘，所以 ∂A[m,k] 是 ∂Y[m,n] × B[k,n] 对 n 求和：∂Y 的一行"
-            "乘以 B 的一行，也就是 B 转置后的一列。",
+            "A[m,k] 在所在行的每个 Y[m,n] 中都与 B[k,n] 相乘；把各列 n 的 ∂Y[m,n] × B[k,n] 加起来，就是"
+            "∂A[m,k]：∂Y 的一行与 B 的一行做点积，而 B 的一行就是 B 转置后的一列。",
         ),
         "b": Words(
             "B[k,n] is multiplied by A[m,k] in every Y[m,n] of its column, so ∂B[k,n] adds up A[m,k] × ∂Y[m,n] over "
             "m: a column of A, which is a row of A transposed, times a column of ∂Y.",
-            "B[k,n] 在所在列的每个 Y[m,n] 中都与 A[m,k] 相乘，所以 ∂B[k,n] 是 A[m,k] × ∂Y[m,n] 对 m 求和：A 的一列，"
-            "也就是 A 转置后的一行，乘以 ∂Y 的一列。",
+            "B[k,n] 在所在列的每个 Y[m,n] 中都与 A[m,k] 相乘；把各行 m 的 A[m,k] × ∂Y[m,n] 加起来，就是"
+            "∂B[k,n]：A 的一列与 ∂Y 的一列做点积，而 A 的一列就是 A 转置后的一行。",
         ),
     },
     why_back_of_row={
         "a": Words(
             "A[k] is multiplied by B[k,n] in every Y[n], so ∂A[k] adds up ∂Y[n] × B[k,n] over n.",
-            "A[k] 在每个 Y[n] 中都与 B[k,n] 相乘，所以 ∂A[k] 是 ∂Y[n] × B[k,n] 对 n 求和。",
+            "A[k] 在每个 Y[n] 中都与 B[k,n] 相乘；把各列 n 的 ∂Y[n] × B[k,n] 加起来，就是 ∂A[k]。",
         ),
         "b": Words(
-            "B[k,n] is multiplied by A[k] in Y[n], so ∂B[k,n] = A[k] × ∂Y[n].",
-            "在 Y[n] 中，B[k,n] 与 A[k] 相乘，所以 ∂B[k,n] = A[k] × ∂Y[n]。",
+            "In column j of the result, B[k,j] is multiplied by A[k], so ∂B[k,j] = A[k] × ∂Y[j].",
+            "在结果的第 j 列中，B[k,j] 与 A[k] 相乘，所以 ∂B[k,j] = A[k] × ∂Y[j]。",
         ),
     },
     on_paper=(r"Y = A B", r"\partial A = \partial Y\, B^{\top}, \quad \partial B = A^{\top} \partial Y"),

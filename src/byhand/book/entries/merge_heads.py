@@ -17,8 +17,8 @@ entry = Entry(
     ),
     note_zh="位置 0 取每个头的第一行。数在内存中的次序改变了，所以只靠重塑做不到。",
     goal=Words(
-        "Put the columns of all heads side by side again.",
-        "把各个头的列重新并排放在一起。",
+        "Put the columns of all heads side by side again; those of a single head are so already.",
+        "把各个头的列重新并排放在一起；只有一个头时，本来就是这样。",
     ),
     why=Words(
         "No number changes, only its index: the next layer reads one row of C columns for each token.",
@@ -26,7 +26,7 @@ entry = Entry(
     ),
     why_back=Words(
         "The numbers were only rearranged, so their gradients are put back in their old places.",
-        "前向只挪动了位置，反向就把梯度挪回去。",
+        "前向只是把数换了位置，反向就把梯度放回原处。",
     ),
     on_paper=(r"Y_{t,hD+d} = X^{(h)}_{t,d}", r"\partial X^{(h)}_{t,d} = \partial Y_{t,hD+d}"),
     one_head=(r"Y = X", r"\partial X = \partial Y"),

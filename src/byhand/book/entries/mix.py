@@ -34,7 +34,7 @@ entry = Entry(
     why_back=Words(
         "Y[t] holds P[t,s] × V[s]: the gradient of P is ∂Y times V, that of V is P times ∂Y, two matrix products "
         "again.",
-        "Y[t] 里有 P[t,s] × V[s]：P 的梯度是 ∂Y 乘以 V，V 的梯度是 P 乘以 ∂Y，两者都是矩阵乘法。",
+        "Y[t] 里有 P[t,s] × V[s]：P 的梯度是 ∂Y 乘以 V，V 的梯度是 P 乘以 ∂Y，两者都由矩阵乘法得到。",
     ),
     place=("attention", 9),
     asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",

@@ -22,12 +22,12 @@ entry = Entry(
     ),
     why=Words(
         "The sublayer learns only a correction, and later layers can still read its input.",
-        "子层只需学习一个修正量，后面的层仍能读到它的输入。",
+        "子层只需学习一个修正量，后面的层仍能读到子层的输入。",
     ),
     why_back=Words(
-        "The rate of a sum is 1 for both terms, so the stream passes the gradient back unchanged, however deep the "
-        "model is.",
-        "加法对两个加数的变化率都是 1，所以残差流把梯度原样传回，模型再深也一样。",
+        "The rate of a sum is 1 for both terms, so the stream passes the gradient back unchanged, however many "
+        "blocks there are.",
+        "加法对两个加数的变化率都是 1，所以残差流把梯度原样传回，块再多也一样。",
     ),
     place=("stream", 2),
     asked="x = x + attn(x), shortcut connection, identity path, vanishing gradients, 捷径连接, 恒等映射, 梯度消失",

@@ -61,7 +61,7 @@ entry = Entry(
     why_back=Words(
         "The weights always sum to 1, so one can gain only what the others lose. That is why the weighted mean of "
         "∂p is subtracted.",
-        "权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂p 的加权平均。",
+        "权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂p 的加权平均。",
     ),
     on_paper=(
         r"p_{t,i} = \frac{e^{x_{t,i} - m_t}}{\sum_j e^{x_{t,j} - m_t}}, \quad m_t = \max_j x_{t,j}",

@@ -34,7 +34,7 @@ entry = Entry(
     ),
     why_back=Words(
         "The numbers were only rearranged, so their gradients are put back in their old places.",
-        "前向只挪动了位置，反向就把梯度挪回去。",
+        "前向只是把数换了位置，反向就把梯度放回原处。",
     ),
     on_paper=(
         r"Q^{(h)}_{t,d} = X_{t,hD+d}, \quad K^{(h)}_{t,d} = X_{t,C+hD+d}, \quad V^{(h)}_{t,d} = X_{t,2C+hD+d}",

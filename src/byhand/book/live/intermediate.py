@@ -35,8 +35,11 @@ def intermediate(application: Application, data: np.ndarray) -> list[Term] | Non
     found = []
     for k, value in enumerate(data.ravel().tolist()):
         index = tuple(map(int, np.unravel_index(k * apart, result.shape))) if result.shape else ()
-        parts = (p for p in below(application.term(index)) if p.parts and abs(p.value - value) <= SAME * abs(value))
-        part = next(parts, None) or (None if value else number(0))  # 0 is what a mask leaves
+        parts = [p for p in below(application.term(index)) if p.parts and abs(p.value - value) <= SAME * abs(value)]
+        parts.sort(
+            key=lambda part: not part.label
+        )  # log(sum) is a row's loss only if its target has the largest logit
+        part = parts[0] if parts else None if value else number(0)  # 0 is what a mask leaves
         if part is None:
             return None
         found.append(part)

@@ -16,6 +16,7 @@ from byhand.book.live.collecting import Collector
 from byhand.book.live.graph import LessonGraph, Switch
 from byhand.book.live.settings import SWITCHES
 from byhand.book.numbers import closed_form
+from byhand.engine.context import whole_sums
 
 NEAR = 1e-3  # how far numbers in general position are from the lesson's, so that a ReLU lets the same ones through
 _WALKED: dict[tuple[str, str], Collector] = {}
@@ -48,7 +49,9 @@ def _in_general_position(name: str, start: Given) -> Collector:
     """Return what is collected of a lesson with these settings: the same for all numbers, so it is walked once."""
     key = name, repr(sorted(start.items()))
     if key not in _WALKED:
-        _WALKED[key] = Collector(worked(name, in_general_position, start))
+        lesson = worked(name, in_general_position, start)
+        with whole_sums():  # what a ReLU lets through here or not may change
+            _WALKED[key] = Collector(lesson)
     return _WALKED[key]
 
 

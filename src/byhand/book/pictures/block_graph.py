@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 import numpy as np
 
+from byhand.book.lessons.forward_steps import letter_in
+from byhand.book.lessons.letters import label
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.blocks import block_of, stream_of
 from byhand.book.pictures.canvas import BLUE, RUST
@@ -20,7 +23,7 @@ from byhand.tracing.tracer import Application
 ELEMENT = (0, 2, 0)  # of the stream, whose gradient is added up
 FORKS = Words(
     "Where the stream forks (dot), its gradient is a sum: one part comes through the +, one through the branch.",
-    "残差流在分叉处（圆点）的梯度是两项之和：一项来自 +，一项来自分支。",
+    "残差流在圆点处的梯度是两项之和：一项来自 +，一项来自分支。",
 )
 SIZES = (None, 46, 46)  # pixels: an equation, the sizes of its value and gradient
 
@@ -40,11 +43,22 @@ def parts(stream: Tensor) -> list[float]:
 
 def added(stream: Tensor) -> str:
     """Write the addition of gradients at a place where the stream forks."""
-    trace = pass_of("paper-gpt").trace
-    place = element_name(trace.name(stream).removeprefix(BLOCK), ELEMENT[1:])  # as the lesson has it
-    found = parts(stream)
-    terms = (f"({decimal(part, 3)})" if part < 0 else decimal(part, 3) for part in found)
-    return f"∂{place} = {' + '.join(terms)} = {decimal(sum(found), 3)}"
+    place = element_name(lettered(pass_of("paper-gpt").trace.name(stream)), ELEMENT[1:])
+    terms, result = next(filter(None, (_rounded(parts(stream), digits) for digits in count(3))))
+    return f"∂{place} = {' + '.join(terms)} = {result}"
+
+
+def _rounded(terms: Sequence[float], digits: int) -> tuple[list[str], str] | None:
+    """Return terms and their sum with so many digits, unless what is printed gives another sum."""
+    written, result = [decimal(term, digits) for term in terms], decimal(sum(terms), digits)
+    again = sum(float(term.replace("−", "-")) for term in written)
+    bracketed = [f"({term})" if term.startswith("−") else term for term in written]
+    return (bracketed, result) if decimal(again, digits) == result else None
+
+
+def lettered(name: str) -> str:
+    """Return the letter of an array, as the lesson's steps have it."""
+    return label(letter_in(pass_of("paper-gpt").trace, name))
 
 
 @scene("One block: sizes of values / of their gradients", "一个块中各个值的大小 / 其梯度的大小")
@@ -54,7 +68,7 @@ def block_graph() -> Column:
     forks = iter(stream_of(block))
     said = Words("root mean square of", "均方根"), Words("value", "值"), Words("grad", "梯度")
     head = Across([Caption(words, at="middle" if i else "end") for i, words in enumerate(said)], gap=2, widths=SIZES)
-    first = Across([heading("x"), *_numbers(["x"])], gap=2, widths=SIZES, says="")
+    first = Across([heading(lettered("x")), *_numbers(["x"])], gap=2, widths=SIZES, says="")
     lines: list[Figure] = [head, _beside(Space(wide=10, name="x"), first, "x")]
     links, trunk, above, split = [], "x", "", ""
     for application in block:
@@ -72,7 +86,7 @@ def block_graph() -> Column:
             links += [Link(name, sign.name, "left", "right"), Link(trunk, sign.name, colour=BLUE, thick=3)]
             trunk, above = sign.name, ""
         elif any(t.name.endswith(".2") for t in application.inputs):  # the values, made by the split
-            links.append(Link(split, name, "left", "left", words="v"))
+            links.append(Link(split, name, "left", "left", words=lettered(f"{BLOCK}attn.v")))
         elif len(names) > 1:
             split = name
     links.append(Link(trunk, "end", colour=BLUE, thick=3))
@@ -82,7 +96,7 @@ def block_graph() -> Column:
 
 def _beside(stream: Figure, element: Figure, *names: str) -> Across:
     """Return what stands on the stream and beside it; the alternative text has the sizes of the named arrays."""
-    said = SEMICOLON.en.join(f"{name.removeprefix(BLOCK)} {' / '.join(sizes(name))}" for name in names)
+    said = SEMICOLON.en.join(f"{lettered(name)} {' / '.join(sizes(name))}" for name in names)
     return Across([stream, Space(), element], gap=2, widths=(24, 72, None), says=said or None)
 
 
@@ -98,9 +112,8 @@ def _numbers(names: Sequence[str]) -> list[Figure]:
 
 def _equation(application: Application, names: Sequence[str]) -> Across:
     """Return an application with the sizes of its results."""
-    short = [name.rpartition(".")[2] for name in names]
-    joins = application.equation.name == "residual"
-    words = f"{names[0].removeprefix(BLOCK) if joins else ', '.join(short)} = {application.equation.name}"
+    letters = list(map(lettered, names))
+    words = f"{', '.join(letters)} = {application.equation.name}"
     box = Box(words, round_by=11, name=names[0], high=24 * len(names) - 2)
-    letters = [Column(list(map(heading, short)), gap=8)] if len(names) > 1 else []
-    return Across([box, *letters, *_numbers(names)], gap=2, widths=(*SIZES[:1], *[12] * len(letters), *SIZES[1:]))
+    each = [Column(list(map(heading, letters)), gap=8)] if len(names) > 1 else []
+    return Across([box, *each, *_numbers(names)], gap=2, widths=(*SIZES[:1], *[12] * len(each), *SIZES[1:]))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
+from byhand.book.lessons.letters import called
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL
 from byhand.book.pictures.passes import in_line, pass_of, rows_of
 from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Link, Sign, Space
 from byhand.book.words.language import Words
 
+ARROW = Words("∂Q ↑ X W_Q: back through the step Q = X W_Q", "∂Q ↑ X W_Q：往回穿过 Q = X W_Q 这一步")
 DIGITS = 5  # the steps beside these pictures print 0.66145
 FORMULAS = {
     **{name: f"X W_{name}" for name in "QKV"}, "S": "Q Kᵀ / √D", "P": "softmax(S)", "O": "P V", "z": "e_0 O",
@@ -31,10 +33,11 @@ def graph(back: bool) -> Column:
     chosen = Column([_text("e_0"), node("z")], gap=18)
     cost = Across([Space(), _text("targets", "end"), node("loss")], widths=(40, None, 172), gap=20)
     if back:
-        signs = [Sign(Words("∂S is short for d loss / d S", "∂S 即损失对 S 的导数"), RUST)]
+        signs = [Sign(Words("∂S: how much L changes per change of S", "∂S：L 对 S 的变化率"), RUST)]
     else:
         signs = [Sign(Words("values", "值"), BLUE), Sign(Words("learned weights", "可学习的权重"), GREEN)]
     parts = [node("X"), middle, Across([Space(), chosen], widths=(264, None), gap=0), cost, Key(signs, at="start")]
+    parts += [Caption(ARROW)] if back else []
     return Column(parts, gap=22, links=_links(back))
 
 
@@ -55,21 +58,22 @@ def _array(name: str, back: bool) -> Figure:
     if back and name == "X":
         return Box(Words("X: no gradient", "X：无需梯度"), dashed=True, wide=108, high=36, name=name, says="")
     array = (gradients.by_name if back else gradients.trace.values)[name]
-    label, made = f"∂{name}" if back else name, gradients.trace.made.get(name)
+    own, made = f"∂{name}" if back else name, gradients.trace.made.get(name)
     fill = RUST if back else GREEN if name.startswith("W") else BLUE
     cells = Cells(rows_of(array, DIGITS), fill, cell=(58, 18), size=SMALL)
     wide = WIDER.get(name, 108)
+    label = called(own)
     head = Caption(label, bold=True)
     if made:
         equation = f"{label} {'↑' if back else '='} {FORMULAS[name]}"
         head = Box(equation, round_by=11, wide=wide, name=f"{name} =")
-    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array, DIGITS)}", shows=label)
+    return Column([head, cells], gap=2, name=name, says=f"{label} = {in_line(array, DIGITS)}", shows=own)
 
 
 def _text(name: str, at: str = "middle") -> Caption:
     """Return an input that is written as text."""
     value = pass_of("matrix-core").trace.tensor(name).data
-    return Caption(f"{name} = [{', '.join(rows_of(value)[0])}]", name=name, at=at, says="", shows=name)
+    return Caption(f"{called(name)} = [{', '.join(rows_of(value)[0])}]", name=name, at=at, says="", shows=name)
 
 
 @scene("The 2 × 2 core from X to the loss: values", "2 × 2 矩阵核心：从 X 到损失的各个值")

@@ -16,9 +16,9 @@ from byhand.book.pictures.scene.words import parts
 from byhand.book.words.language import Said, Words, say
 
 INSIDE = (
-    ("LayerNorm", Words("bring to one scale", "统一尺度")),
-    (Words("attention", "注意力"), Words("look at earlier words", "回看前面的词")),
-    (Words("MLP", "前馈网络"), Words("work on each word alone", "逐个处理词")),
+    (Words("LayerNorm", "层归一化"), "", Words("bring to one scale", "统一尺度")),
+    (Words("attention", "注意力"), GREEN, Words("look at earlier words", "回看前面的词")),
+    (Words("MLP", "前馈网络"), GREEN, Words("work on each word alone", "逐个处理词")),
 )
 
 
@@ -89,10 +89,7 @@ def _four(elements: Sequence[Figure], title: Said = "", join: str = " ") -> Acro
 
 def _blocks() -> Across:
     """Return the three parts of a block; only attention leads from each word to later ones."""
-    lines = [
-        Across([_word(name, "" if name == "LayerNorm" else GREEN, line=GREEN), Caption(does)], widths=(76, None))
-        for name, does in INSIDE
-    ]
+    lines = [Across([_word(name, fill, line=GREEN), Caption(does)], widths=(76, None)) for name, fill, does in INSIDE]
     box = Column(lines, line=GREEN, pad=6)
     words = heading(Words("blocks, in a row", "多个块，依次相接"))
     says = Words("blocks (LayerNorm, attention, MLP)", "若干个块（层归一化、注意力、前馈网络）")

@@ -76,8 +76,8 @@ WAYS = (  # their names, and the places of the numbers after each step, for each
 def adamw_steps() -> Column:
     """The two weights of the lesson `adamw`, whose gradients differ in size, under AdamW and plain descent."""
     remark = Words(
-        "The first step of AdamW is lr = 0.1 and the decay, whatever the size of the gradient.",
-        "AdamW 的第一步恒为学习率 0.1 加上权重衰减，与梯度大小无关。",
+        "The first step of AdamW is α = 0.1 and the decay, whatever the size of the gradient.",
+        "AdamW 的第一步恒为 α = 0.1 加上权重衰减，与梯度大小无关。",
     )
     signs = [Sign(name, colour, "dashed" if colour == RUST else "line") for name, colour, _ in WAYS]
     return Column([Across([_panel(0), _panel(1)], gap=0), Key(signs, at="start"), Caption(remark)])

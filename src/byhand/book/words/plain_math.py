@@ -19,7 +19,11 @@ SIGNS = {
     "lfloor": "⌊", "rfloor": "⌋",
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
-IN_LATEX = {r"\text{otherwise}": r"\text{其余情形}", r"\text{ is kept}": r"\text{ 被保留}"}
+IN_LATEX = {
+    r"\text{otherwise}": r"\text{其余情形}",
+    r"\text{ is kept}": r"\text{ 被保留}",
+    r"\text{ with }": r"\text{ 满足 }",
+}
 CHINESE = {
     " if ": "，当 ",
     " 其余情形": "，其余情形",

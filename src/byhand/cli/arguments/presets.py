@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from byhand.architectures import GPT2, LLAMA, MODERN, QWEN3
+from byhand.budget import recipe
 from byhand.cli.arguments.settings import AUTO, overridden
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
@@ -58,6 +59,7 @@ PRESETS = {
         steps=2000,
     ),
 }
+RECIPE = Settings(model=recipe.MODEL, optim=recipe.OPTIM)  # of --minutes, without a preset; the sizes are chosen
 PUBLISHED = {"gpt2", "llama", "qwen3"}
 SHAPE = {"seq_len", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"}
 SIZES = SHAPE | {"batch_size", "lr", "warmup_steps"}  # fit each other

@@ -39,14 +39,14 @@ class TrainOptions:
     dtype: Dtype = "float32"
     """Type that ours computes in, as for `byhand train`."""
     peer: tuple[str, ...] = ()
-    """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; mkl, scipy: ours with that BLAS."""
+    """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; ours by float32, scipy."""
     json: Switch = False
     """Print one JSON object."""
 
 
 @dataclass(frozen=True)
 class GenerateOptions:
-    """Time generation from one token on: greedy, with a KV cache, the context as long as the text."""
+    """Time generation: greedy, with a KV cache, the context as long as the text."""
 
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V (B and T are not used)."""
@@ -54,6 +54,8 @@ class GenerateOptions:
     """plain: the model's default settings; or the architecture of a preset."""
     tokens: int = 1000
     """Tokens drawn in each stream."""
+    prompt_tokens: int = 1
+    """Tokens of each prompt, which count as those drawn do: with --tokens 1 reading it is timed."""
     batch: int = 1
     """Streams side by side."""
     threads: int = 0
@@ -89,7 +91,11 @@ def _train(options: TrainOptions) -> int:
 
 
 def _generate(options: GenerateOptions) -> int:
-    for name, value in (("tokens", options.tokens), ("batch", options.batch)):
+    for name, value in (
+        ("tokens", options.tokens),
+        ("prompt_tokens", options.prompt_tokens),
+        ("batch", options.batch),
+    ):
         if not 1 <= value <= MOST_DRAWN:
             raise ConfigError(f"{name} is {value}, but must be from 1 to {MOST_DRAWN:,}.")
     require_threads(options.threads)
@@ -100,9 +106,11 @@ def _generate(options: GenerateOptions) -> int:
         options.threads,
         options.weights,
         options.peer,
+        options.prompt_tokens,
     )
+    read = f"{options.prompt_tokens} + " if options.prompt_tokens > 1 else ""
     line = (
-        f"{options.shape}, {options.batch} x {options.tokens} tokens: {figures['tokens_per_s']:,.0f} tokens/s "
+        f"{options.shape}, {options.batch} x {read}{options.tokens} tokens: {figures['tokens_per_s']:,.0f} tokens/s "
         f"(best {figures['tokens_per_s_best']:,.0f}), {figures['ms_per_token']:.4f} ms a token; "
         + ", ".join(f"{share:.0%} by {counted(int(n), 'thread')}" for n, share in figures["share_by_threads"].items())
     )

@@ -17,7 +17,7 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose, runtimes
 from byhand.version import __version__
 
-PACKAGES = ("numpy", "scipy", "numba", "mkl", "matplotlib", "torch")
+PACKAGES = ("numpy", "scipy", "numba", "matplotlib", "torch")
 
 
 @dataclass(frozen=True)

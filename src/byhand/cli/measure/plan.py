@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
-
 from byhand.bench.shapes import Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import read
 from byhand.cli.measure import plan_mesh
@@ -53,11 +51,10 @@ def main(arguments: list[str]) -> int:
     table = plan.calls if options.every_call else plan.kinds
     if options.json:
         facts = {"of": options.of, "shape": options.shape, "shares": plan.threads, "arena_bytes": plan.arena_bytes,
-                 "peak_gflops": plan.peak}  # fmt: skip
+                 "peak_gflops": plan.peak, "read_gb_per_s": plan.read, "ms_in_a_row": plan.row}  # fmt: skip
         show_json(facts | {"calls": [asdict(line) for line in table]})
     else:
-        _print(table, f"{plan.what}, {options.shape}: {plan.threads} side by side, {len(plan.calls)} calls in each; "
-                      f"arena {plan.arena_bytes / 1e6:.1f} MB; {plan.library}", plan.ms, plan.peak)  # fmt: skip
+        _print(table, options.shape, plan)
     if options.plot:
         _draw(table, options.plot, f"{plan.what}, {options.shape}")
     return 0
@@ -77,19 +74,25 @@ def _listed(options: Options, shape: Shape) -> Listing:
     return runtime.listing(options.of, model, optimizer, request, (shape.batch, shape.seq_len), options.steps)
 
 
-def _print(table: list[Line], title: str, ms: np.ndarray | None, peak: float | None) -> None:
-    show(title)
-    if ms is not None and peak is not None:
-        show(f"{ms.sum():.3f} ms for the first of them; one core's measured peak is {peak:.0f} GFLOP/s")
+def _print(table: list[Line], shape: str, plan: Listing) -> None:
+    show(f"{plan.what}, {shape}: {plan.threads} side by side, {len(plan.calls)} calls in each; "
+         f"arena {plan.arena_bytes / 1e6:.1f} MB; {plan.library}")  # fmt: skip
+    if plan.ms is not None and plan.peak is not None:
+        row = f"; {plan.row:.3f} ms a token of several in a row" if plan.row else ""
+        read = f", and it reads {plan.read:.1f} GB/s of memory" if plan.read else ""
+        show(f"{plan.ms.sum():.3f} ms for the first of them{row}; "
+             f"one core's measured peak is {plan.peak:.0f} GFLOP/s{read}")  # fmt: skip
     w = max(18, *(2 + len(x.kernel) for x in table))
     show(f"{'kernel':<{w}}{'equation':<18}{'shapes':<28}{'calls':>6}{'MFLOP':>10}{'MB':>9}", end="")
-    show(f"{'ms':>10}{'GFLOP/s':>9}{'GB/s':>7}{'step':>7}{'peak':>6}" if ms is not None else "")
+    reads = f"{'read':>6}" if plan.read else ""
+    show(f"{'ms':>10}{'GFLOP/s':>9}{'GB/s':>7}{'step':>7}{'peak':>6}{reads}" if plan.ms is not None else "")
     for x in table:
         show(f"{x.kernel:<{w}}{x.equation:<18}{x.shapes:<28}{x.calls:>6}{x.flops / 1e6:>10.2f}{x.bytes / 1e6:>9.2f}",
               end="")  # fmt: skip
         timed = x.ms is not None and x.gflops is not None and x.gb_per_s is not None and x.share is not None
         show(f"{x.ms:>10.4f}{x.gflops:>9.1f}{x.gb_per_s:>7.1f}{x.share:>7.1%}{x.peak_share or 0:>6.0%}" if timed
-              else "")  # fmt: skip
+              else "", end="")  # fmt: skip
+        show("" if x.read_share is None else f"{x.read_share:>6.0%}")
 
 
 def _draw(table: list[Line], path: Path, title: str) -> None:

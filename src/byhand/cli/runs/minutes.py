@@ -114,15 +114,17 @@ def _probed(
 
 
 def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> None:
-    """Report the measurement, the choice and the prediction, in three lines."""
+    """Report the measurement, the choice and the prediction, in three lines; choices are the values of flags."""
     config, m = choice.config, choice.config.model
+    choices = f"{m.positions} positions, {m.norm} norm, {m.activation}, {config.optim.optimizer}"
     end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds - elapsed()))
     why = "; more would only learn so short a text by heart" if choice.text_ends else ""
     say(
         f"measured: {config.tokens_per_step / cost.step:,.0f} tokens/s with {counted(m.n_layers, 'layer')}, "
         f"{counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}, batch {config.batch_size}; "
         f"{elapsed():.1f} s gone",
-        f"chosen: {config.steps:,} steps, {choice.passes:.2g} passes over the training part of the text{why}",
+        f"chosen: {choices}; {config.steps:,} steps, {choice.passes:.2g} passes over the training part of the "
+        f"text{why}",
         f"expected: done at {end}, {duration(seconds)} after the start, with validation loss {expected.loss:.2f} "
         f"({expected.low:.2f} to {expected.high:.2f}), by runs on Shakespeare and the n-grams of this text",
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from byhand.budget.recipe import candidates
 from byhand.cli.arguments.parsing import Given, read
-from byhand.cli.arguments.presets import PUBLISHED, Settings, fixed_by, preset, with_toml
+from byhand.cli.arguments.presets import PUBLISHED, RECIPE, Settings, fixed_by, preset, with_toml
 from byhand.cli.arguments.settings import AUTO, flag
 from byhand.cli.runs.minutes import Promise, planned, require_sense
 from byhand.cli.runs.together import joined
@@ -50,9 +50,9 @@ class Options:
     config: Path | None = None
     """A TOML file with any of these settings."""
     minutes: float | None = None
-    """Time for the whole command, which picks shape, recipe and steps by a short probe. Settings that flags,
-    --config or --preset give stay. If the machine becomes slower or faster, the run gets fewer or more steps, and its
-    schedule with them."""
+    """Time for the whole command, which picks shape, recipe and steps by a short probe: without --preset a modern
+    small model (rotary positions, RMSNorm, SwiGLU) that Muon trains. Settings that flags, --config or --preset give
+    stay. If the machine becomes slower or faster, the run gets fewer or more steps, and its schedule with them."""
     out: Path | None = None
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None
@@ -159,7 +159,8 @@ def _opened_text(
 
 def _base(values: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
     """Return the settings that flags override, and those that flags or --config give."""
-    config, in_file = preset(values.get("preset", "nano")), dict[str, Any]()
+    of_recipe = "minutes" in values and "preset" not in values
+    config, in_file = RECIPE if of_recipe else preset(values.get("preset", "nano")), dict[str, Any]()
     if "config" in values:
         config, in_file = with_toml(config, values["config"])
     return config, in_file | values

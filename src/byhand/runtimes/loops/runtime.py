@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from byhand.errors import ConfigError, install
 from byhand.formats.names import NATIVE
-from byhand.formats.registry import FORMATS, Format
+from byhand.formats.registry import FORMATS
 from byhand.runtimes import loops
+from byhand.runtimes.cores import cores
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Runtime, Shape
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.machine.blas import Blas
     from byhand.runtimes.loops.run.training import LoopsSession
 
 LEAST_OPERATIONS = 3e10  # from here on loading pays: about two seconds of NumPy
@@ -29,9 +29,7 @@ class LoopsRuntime(Runtime):
         """Return why it cannot do this; "" if it can, as far as one sees without recording the model."""
         if missing := loops.missing():
             if request.dtype not in NATIVE:
-                return (
-                    f"{request.dtype} needs the loops runtime and MKL. Use {install('fast,mkl')}, or --dtype float32."
-                )
+                return f"{request.dtype} needs the loops runtime. Use {install('fast')}, or --dtype float32."
             needs = " and ".join(missing)
             if request.listed:
                 return f"a plan needs {needs}. Use {install('fast')}."
@@ -46,9 +44,7 @@ class LoopsRuntime(Runtime):
             return ""
         if request.use == "evaluate" and request.weights != "float32":
             return f"the loops runtime evaluates with float32 weights, not {request.weights}. Use --runtime numpy."
-        if request.dtype not in NATIVE:
-            return _lack(FORMATS[request.dtype], request.blas)
-        if request.dtype != "float32":
+        if request.dtype in NATIVE and request.dtype != "float32":
             return f"the loops runtime computes in float32, not {request.dtype}. Use --runtime numpy."
         if request.runtime == "auto" and request.operations < LEAST_OPERATIONS:
             return "loading the loops runtime takes longer than computing this. Ask for it by name to load it."
@@ -77,6 +73,7 @@ class LoopsRuntime(Runtime):
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return the plan's workspace, and the gradients of all shares but one."""
+        from byhand.runtimes.loops.kernels.formats.contract import products_in
         from byhand.runtimes.loops.lower.training import Lowering
         from byhand.runtimes.loops.machine.blas import one_core_each, takes_tiles
         from byhand.runtimes.loops.program.regions import Regions
@@ -89,38 +86,45 @@ class LoopsRuntime(Runtime):
         model = outlined(request.model)
         trains = request.use == "train"
         regions = Regions(model.parameters(), threads, trains)
-        how = Lowering(trains, FORMATS[request.dtype], None, tiles)
+        how = Lowering(trains, products_in(FORMATS[request.dtype]), None, tiles)
         size = arena_size(model.loss_of, shape, regions, model.parameters(), how)
         return 4 * (size - (regions.gradients + regions.size if trains else regions.workspace))
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the instructions it finds, what multiplies, and where compiled code lies."""
+        """Return the instructions it finds, what multiplies, how fast memory is read, where compiled code lies."""
         from byhand.runtimes.loops.machine.processor import cpu_features
 
         features = {"cpu features": list(cpu_features()) or ["unknown without Numba"]}
         if loops.missing():
             return features
-        from byhand.runtimes.loops.kernels.formats.contract import OPERANDS
         from byhand.runtimes.loops.machine.machine_code import described
 
-        return features | {
-            "blas": _of_blas("auto", lambda blas: blas.name),
-            **{kind.name: _lack(kind, "auto") or f"yes, --dtype {kind.name}" for kind in OPERANDS},
-            "compiled code": described(),
-        }
+        return features | {"blas": _blas(), **_products(), "memory": _of_memory(), "compiled code": described()}
 
 
-def _of_blas(blas: str, ask: Callable[[Blas], str]) -> str:
-    """Return what a function says of the BLAS, or why it cannot be used."""
+def _of_memory() -> str:
+    """Return how fast one thread and all of them read, or why that cannot be measured."""
+    from byhand.runtimes.loops.run.bandwidth import read_bandwidth
+
+    try:
+        one, *every = read_bandwidth(*sorted({1, cores()}))
+    except ConfigError as error:
+        return str(error)
+    return f"read at {one:.0f} GB/s by one thread" + "".join(f", {all:.0f} by {cores()}" for all in every)
+
+
+def _blas() -> str:
+    """Return the name of the BLAS, or why it cannot be used."""
     from byhand.runtimes.loops.machine.blas import find_blas
 
     try:
-        return ask(find_blas(blas))
+        return find_blas().name
     except ConfigError as error:
         return str(error)
 
 
-def _lack(kind: Format, blas: str) -> str:
-    from byhand.runtimes.loops.kernels.formats.contract import lack
+def _products() -> dict[str, str]:
+    """Return what multiplies numbers narrower than float32, by their format."""
+    from byhand.runtimes.loops.kernels.formats.contract import PRODUCTS, products_in
 
-    return _of_blas(blas, lambda found: lack(kind, found))
+    return {kind.name: products_in(kind).how for kind in PRODUCTS if not kind.native}

@@ -22,7 +22,7 @@ class NumpyRuntime(Runtime):
         if request.mesh or request.hosts > 1 or request.recompute != "nothing":
             return ONE_PROCESSOR
         if request.dtype not in NATIVE:
-            return f"the numpy runtime has no {request.dtype}. Use {install('fast,mkl')}, or --dtype float32."
+            return f"the numpy runtime has no {request.dtype}. Use {install('fast')}, or --dtype float32."
         if request.blas != "auto":
             return f"--blas {request.blas} is not NumPy's to choose. Use --blas auto."
         if request.listed:

@@ -22,7 +22,7 @@ from byhand.errors import ByhandError, suggestion
 Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
 TITLES = {
     "nudges": Words(
-        "Nudges: what a gradient is, from one number to a graph", "微调一个数：梯度是什么，从一个数到一张图"
+        "Nudges: what a gradient is, from one number to a graph", "微扰一个数：梯度是什么，从一个数到一张图"
     ),
     "paper-gpt": Words(
         "A GPT on paper: four words to loss, every gradient, one update",

@@ -35,7 +35,7 @@ START: dict[str, Any] = {
 }  # fmt: skip
 GRAPH = ("a", "b", "c", "d", "r", "L")
 ONE_WAY = ("counted only one of the two ways", "只算了两条路中的一条")
-OTHER = ("took the number that was nudged instead of the other factor", "取了被微调的数，而不是另一个因子")
+OTHER = ("took the number that was nudged instead of the other factor", "取了被微扰的数，而不是另一个因子")
 
 
 def lesson(array: Maker) -> Content:
@@ -44,7 +44,7 @@ def lesson(array: Maker) -> Content:
     intro = Words(
         "A gradient is change per change. Nudge a number, watch L, and divide. Every rule of the backward pass comes "
         "from this.",
-        "梯度就是变化率：把一个数微调一点，看 L 变多少，再相除。反向传播的每条规则都由此而来。",
+        "梯度就是变化率：把一个数改动一点点（微扰），看 L 变多少，再相除。反向传播的每条规则都由此而来。",
     )
     steps = (*_rules(n), *_graph_steps(n, graph(array)), *_matrix_steps(array, n["nudge"]))
     return intro, steps, tuple((name, grid(numbers)) for name, numbers in n.items())
@@ -103,7 +103,7 @@ def _rules(n: dict[str, Any]) -> Iterator[Step]:
     """Yield a rule each: one number, a product, a sum, a number used twice, a square."""
     a, b, h, t = n["a"], n["b"], n["nudge"], number_text
     up, high = a + h, b + h
-    undivided = Mistake("forgot to divide by the nudge", "忘了除以微调量", float(3 * h))
+    undivided = Mistake("forgot to divide by the nudge", "忘了除以微扰量", float(3 * h))
     one = (
         _number("L", f"3 × {t(a)}", 3 * a),
         _number(_nudged("a", up), f"3 × {t(up)}", 3 * up),
@@ -220,7 +220,7 @@ def _matrix_steps(array: Maker, h: Any) -> Iterator[Step]:
     text = " + ".join(f"{rows[k][0]} × {factor(dy[k, 1])}" for k in range(2))
     weight = _number("∂W[0,1]", text, sum(ways), *(Mistake(*ONE_WAY, float(way)) for way in ways))
     whole = np.sum(dy * later), np.sum(dy * trace.result.data)
-    found = _slope(Words("∂W[0,1], nudged", "微调得到的 ∂W[0,1]"), *whole, h)
+    found = _slope(Words("∂W[0,1], nudged", "微扰得到的 ∂W[0,1]"), *whole, h)
     numbers = (
         loss("L", trace.result.data),
         new(0),

@@ -27,17 +27,22 @@ NEAR = 3  # steps back to which a reader looks for an array that is not printed 
 GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
 GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
 ONE, ZERO = Words("always 1", "总是 1"), Words("0 at the start", "起初为 0")
+BEFORE = Words("of the update before", "上一次更新的")
 KEPT, NEW = Words("saved by step {n}", "第 {n} 步保留"), Words("with the new weights", "由新权重算出")
 LISTED = Words(", ", " 、 ")  # between formulas
 SAME = Words("Result: {results}; the numbers stay as they are.", "结果： {results} ，数都不变。")
 ROWS = Words(
-    "In the tables the first row of a result is written out in full; where a result has more than four numbers, the "
-    "other rows leave out factors of 1 (of −1 they keep the sign), products with 0 and biases of 0. A gradient of 0 "
-    "is left out everywhere. Numbers are worked out with all digits and printed with six; a row shows more where six "
-    "would not give the last digit of its value. For a value of 0 a calculator may leave a rest such as 3e−8.",
-    "表中，每个结果的第一行写全；结果多于四个数时，其余各行略去因数 1（因数 −1 只留负号）、与 0 相乘的项和等于 0 的"
-    "偏置。等于 0 的梯度一律不写。各数按全部位数计算，写出六位；六位不足以得出这一行的末位时，算式里会多写几位。"
-    "值为 0 的地方，计算器可能留下 3e−8 这样的尾数。",
+    "In the tables the first line of each result is written out in full. In results of more than four numbers "
+    "the other lines leave out factors of 1 (of −1 they keep the sign), products with 0 and, from page 2 on, "
+    "biases of 0. Lines that would only copy a number, perhaps with the other sign, or give 0, may be missing. "
+    "In the matrix products of the backward pass, terms with a gradient of 0 are left out of the first line too. "
+    "Numbers are worked out with all digits and printed with six, without zeros at the end; a line shows more "
+    "where six would not give the last digit of its value. For a value of 0 a calculator may leave a rest such "
+    "as 3e−8, which is 3 · 10⁻⁸ or 0.00000003.",
+    "表中，每个结果的第一行写全。结果多于四个数时，其余各行略去因数 1（因数 −1 只留负号）、与 0 相乘的项，以及"
+    "等于 0 的偏置（从第 2 页起才有）。只是照抄一个数（或只变号）、或得 0 的行，可能不列出。反向传播的矩阵乘法"
+    "中，梯度等于 0 的项在第一行里也略去。各数按全部位数计算，写出六位，末尾的零不写；六位不足以得出这一行的末"
+    "位时，算式里会多写几位。值为 0 的地方，计算器可能留下 3e−8 这样的尾数，即 3 · 10⁻⁸，也就是 0.00000003。",
 )
 BLOCK = re.compile(r"<!-- generated: lesson (\S+)(?: ([\d,-]+))?(?: (\w+))? -->")
 
@@ -46,8 +51,8 @@ BLOCK = re.compile(r"<!-- generated: lesson (\S+)(?: ([\d,-]+))?(?: (\w+))? -->"
 def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") -> str:
     """The steps of a worked example, such as `2-5` or `4,7`; in the form `brief` only their results.
 
-    The form `few` folds no numbers. Any other is a capital letter before their numbers, where a page works two
-    examples: `N` makes N2 to N5. A reason, and an array made just before, stand once on a page.
+    The form `few` counts the numbers that are folded otherwise. Any other is a capital letter before their numbers,
+    where a page works two examples: `N` makes N2 to N5. A reason, and an array made just before, stand once.
     """
     whole = examples.make(name).steps
     shown = _Shown(lang, form if form.isupper() else "", page)
@@ -191,8 +196,9 @@ class _Shown:
             return KEPT.said(self.lang, n=f"{self.letter}{own[-1]}")
         if array.letter.startswith(PARTIAL) and not array.data.ndim:
             return ONE.said(self.lang)
-        begins = "t-1" in array.letter and not np.any(array.data)
-        return (ZERO if begins else NEW if array.name.startswith("after.") else GIVEN).said(self.lang)
+        if "t-1" in array.letter:
+            return (BEFORE if np.any(array.data) else ZERO).said(self.lang)
+        return (NEW if array.name.startswith("after.") else GIVEN).said(self.lang)
 
 
 def _only_copies(step: Step) -> bool:

@@ -17,7 +17,7 @@ FEW = 3  # other numbers that are not worth folding away
 
 
 def worked_rows(step: Step, lang: str, few: bool) -> Iterator[str]:
-    """Yield a few elements with their arithmetic and, unless these are enough (`few`), the others folded away."""
+    """Yield a few elements with their arithmetic and the others folded away, or with `few` only their count."""
     worth = [n for n in step.numbers if list(worked(n))]
     best = step.numbers if len(step.numbers) <= ALL else first_and_telling(step)
     chosen = [n for n in worth if n in best]
@@ -26,7 +26,9 @@ def worked_rows(step: Step, lang: str, few: bool) -> Iterator[str]:
         chosen, rest = [n for n in worth if n in chosen or n in rest], []
     if chosen:
         yield rows_of(chosen, lang)
-    if rest and not few:
+    if rest and few:
+        yield Words(f"The other {len(rest)} numbers go the same way.", f"其余 {len(rest)} 个数算法相同。").said(lang)
+    elif rest:
         others = Words(f"The other {len(rest)} numbers", f"其余 {len(rest)} 个数")
         those = Words(
             f"The other {len(rest)} numbers that take arithmetic (all the rest are copied or 0)",

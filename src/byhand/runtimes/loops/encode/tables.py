@@ -1,6 +1,6 @@
 """Tables: a program's calls as rows of integers, a kernel's number and its operands.
 
-Places become offsets in the arena, formats their numbers; operands that a program leaves open (the number of
+Places become offsets in the arena, kinds of copies their numbers; operands that a program leaves open (the number of
 the share, whether it adds to gradients) are filled in.
 """
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from byhand.formats.registry import Format
 from byhand.runtimes.loops import kernels
 from byhand.runtimes.loops.kernels.formats.contract import number_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import ADDS, LOSS_SLOT, OWN_SIGNAL, PART, PARTS, At, Call, Place, buffer_at
 from byhand.runtimes.loops.program.controls import loss_slot, own_signal
+from byhand.runtimes.loops.program.products import Copy
 
 kernels.load()
 NAMES = tuple(sorted(KERNELS))
@@ -59,7 +59,7 @@ class RowEncoder:
             operand = call.operands[name]
             if isinstance(operand, str):
                 operand = late[operand]
-            elif isinstance(operand, Format):
+            elif isinstance(operand, Copy):
                 operand = number_of(operand)
             numbers.append(self.offset(operand) if isinstance(operand, Place) else int(operand))
         return numbers + [0] * (WIDTH - len(numbers))

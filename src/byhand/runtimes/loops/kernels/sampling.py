@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from byhand.runtimes.loops.kernels.largest_logits import room_of, smallest_kept
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
@@ -26,10 +27,11 @@ from byhand.runtimes.loops.program.controls import (
 
 F = np.float32
 LOWEST = F(np.finfo(F).min)
+_room_of = compiled(room_of)
 
 
 @kernel
-def sample(memory, words, controls, signals, logits, allowed, occurred, tokens, position, steps, drawn, order, rows,
+def sample(memory, words, controls, signals, logits, allowed, occurred, tokens, position, steps, drawn, room, rows,
            longest, vocab, part, parts):  # fmt: skip
     """Draw the next token of each of this thread's streams, as its settings say.
 
@@ -40,7 +42,7 @@ def sample(memory, words, controls, signals, logits, allowed, occurred, tokens, 
     allowed   booleans (rows, V)
     occurred  booleans (rows, V), of streams with a penalty: which tokens the text has
     steps     how many this run has made
-    order     scratch for two permutations of the vocabulary and a row of logits
+    room      scratch: `room_of` words and a row of logits
     longest   most steps of a run
     """
     step = words[steps]
@@ -63,8 +65,7 @@ def sample(memory, words, controls, signals, logits, allowed, occurred, tokens, 
             words[tokens + b] = 0
             words[drawn + step * rows + b] = -1
             continue
-        orders = vector(words, order, vocab), vector(words, order + vocab, vocab)
-        as_given = vector(memory, order + 2 * vocab, vocab)
+        as_given = vector(memory, room + _room_of(vocab), vocab)
         if controls[own + SCORED] != 0.0:
             for i in range(vocab):
                 as_given[i] = z[i]
@@ -72,8 +73,8 @@ def sample(memory, words, controls, signals, logits, allowed, occurred, tokens, 
         if controls[own + PENALTY] != 1.0:
             most = _penalise(z, vector(memory, occurred + b * vocab, vocab), F(controls[own + PENALTY]))
         token = _drawn(
-            z, most, controls[own + TEMPERATURE], int(controls[own + TOP_K]), controls[own + TOP_P],
-            F(controls[own + MIN_P]), controls[numbers], *orders,
+            memory, words, z, most, controls[own + TEMPERATURE], int(controls[own + TOP_K]), controls[own + TOP_P],
+            F(controls[own + MIN_P]), controls[numbers], room,
         )  # fmt: skip
         if controls[own + PENALTY] != 1.0:
             vector(memory, occurred + b * vocab, vocab)[token] = F(1)
@@ -102,7 +103,7 @@ def _penalise(z, occurred, penalty):
 
 
 @compiled
-def _drawn(z, most, temperature, top_k, top_p, log_min_p, uniform, order, scratch):
+def _drawn(memory, words, z, most, temperature, top_k, top_p, log_min_p, uniform, room):
     """Return one id drawn from logits, the largest of which is `most`; the logits are used up."""
     vocab = z.shape[0]
     if temperature == 0.0:
@@ -114,25 +115,10 @@ def _drawn(z, most, temperature, top_k, top_p, log_min_p, uniform, order, scratc
         z[i] /= F(temperature)
     m = most / F(temperature)
     least = max(m + log_min_p, LOWEST)  # not -inf, as what is banned has no probability
-    total = 0.0
     if 0 < top_k < vocab or top_p < 1.0:
-        _sort(z, order, scratch)
-        count = top_k if 0 < top_k < vocab else vocab
-        likely = 0  # of the sorted logits, by min-p
-        while likely < count and z[order[likely]] >= least:
-            likely += 1
-        for i in range(vocab):
-            z[order[i]] = exp(z[order[i]] - m) if i < count and z[order[i]] > F(-np.inf) else F(0)
-            total += z[order[i]]
-        before = 0.0
-        for i in range(vocab):
-            mass = z[order[i]] / total
-            if i > 0 and (before >= top_p or i >= likely):
-                z[order[i]] = F(0)
-            before += mass
-    else:
-        for i in range(vocab):
-            z[i] = exp(z[i] - m) if z[i] >= least else F(0)
+        least = max(least, smallest_kept(memory, words, z, m, top_k, top_p, room))
+    for i in range(vocab):
+        z[i] = exp(z[i] - m) if z[i] >= least else F(0)
     total = 0.0
     for i in range(vocab):
         total += z[i]
@@ -144,26 +130,3 @@ def _drawn(z, most, temperature, top_k, top_p, log_min_p, uniform, order, scratc
             if total > below:
                 break
     return last
-
-
-@compiled
-def _sort(z, order, scratch):
-    """order = the ids from the largest logit to the smallest, of equals the smaller id first: a merge sort."""
-    n = z.shape[0]
-    for i in range(n):
-        order[i] = i
-    width = 1
-    while width < n:
-        for low in range(0, n, 2 * width):
-            middle, high = min(low + width, n), min(low + 2 * width, n)
-            i, j = low, middle
-            for k in range(low, high):
-                if j >= high or (i < middle and z[order[i]] >= z[order[j]]):
-                    scratch[k] = order[i]
-                    i += 1
-                else:
-                    scratch[k] = order[j]
-                    j += 1
-        for k in range(n):
-            order[k] = scratch[k]
-        width *= 2

@@ -11,10 +11,10 @@ import numpy as np
 from byhand.engine.graph.record import record
 from byhand.engine.node import Variable
 from byhand.errors import ConfigError
-from byhand.formats.registry import FLOAT32, Format
 from byhand.runtimes.loops.lower.fusion import emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.pattern.rules import Group, Rule
 from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.products import UNROUNDED, Products
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Lowering:
     """Options of lowering.
 
     backward  with gradients, else the loss alone
-    products  the format to which the inputs of linear layers' products are rounded
+    products  how the inputs of linear layers' products are rounded, and what multiplies them
     rules     of fusion; those of training if not given
     tiles     register tiles, not BLAS, multiply float32
     """
 
     backward: bool
-    products: Format = FLOAT32
+    products: Products = UNROUNDED
     rules: tuple[Rule, ...] | None = None
     tiles: bool = False
 

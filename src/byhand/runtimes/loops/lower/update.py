@@ -17,7 +17,7 @@ import numpy as np
 from byhand.equations.muon import STEPS
 from byhand.equations.orthogonalise import orthogonalise
 from byhand.runtimes.loops.kernels.products.product import Shape, product_operands
-from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
+from byhand.runtimes.loops.kernels.products.tiles import TILES
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, Operand, barrier
 from byhand.runtimes.loops.program.controls import CONTROLS, end, loss_slot
@@ -164,7 +164,13 @@ def _places(matrix: Matrix, tiles: bool) -> list[int]:
     """Return where, from the scratch on, X, the next X, A, A A and the scratch of products begin; and the end."""
     m, n = matrix.rows, matrix.columns
     short = min(m, n)
-    sizes = [m * n, m * n, short * short, short * short, max(scratch_of(*p) for p in _shapes(m, n)) if tiles else 0]
+    sizes = [
+        m * n,
+        m * n,
+        short * short,
+        short * short,
+        max(TILES["tiled_gemm"].scratch(*p) for p in _shapes(m, n)) if tiles else 0,
+    ]
     return list(accumulate(map(padded, sizes), initial=0))
 
 

@@ -17,6 +17,7 @@ from byhand.engine.graph.record import Graph, key
 from byhand.errors import ConfigError
 from byhand.formats.registry import FLOAT32, Format
 from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, PythonStep, barrier, buffers_of
+from byhand.runtimes.loops.program.products import UNROUNDED, Products
 
 
 class Preparation(NamedTuple):
@@ -36,13 +37,13 @@ class Preparation(NamedTuple):
 class Builder:
     """Calls and buffers so far, and the questions that rules ask.
 
-    products  the format to which `operand` rounds what it hands to a product; sums stay float32
+    products  how `operand` rounds what it hands to a product, and what multiplies it; sums stay float32
     tiles     products of float32 are made by register tiles, not by BLAS
     """
 
     graph: Graph
     parameters: Mapping[str, Variable]
-    products: Format = FLOAT32
+    products: Products = UNROUNDED
     tiles: bool = False
     calls: list[Call] = field(default_factory=list)
     constants: dict[Any, tuple[Buffer, Any]] = field(default_factory=dict)  # the same in every step, and their values
@@ -159,7 +160,7 @@ class Builder:
         A call that writes a `copy` for products gets their format.
         """
         if "copy" in operands:
-            operands["format"] = self.products if operands["copy"] else FLOAT32
+            operands["format"] = self.products.copy if operands["copy"] and self.products.copy else 0
         call = Call(
             kernel, node, flops or 0, operands, buffers_of(operands), touched=touched, apportioned=flops is None
         )
@@ -192,7 +193,7 @@ class Builder:
 
         If the buffer's numbers change, `version` distinguishes the copies.
         """
-        if self.products.native:
+        if self.products.copy is None:
             return buffer
         if (id(buffer), version) not in self._copies:
             self.emit("rounded", node, 0, x=buffer, copy=self.copy(buffer, version), n=buffer.size)
@@ -200,16 +201,21 @@ class Builder:
 
     def copy(self, buffer: Buffer, version: int = 0) -> Buffer | int:
         """Return the buffer of the rounded copy that the call which writes the buffer also writes; 0 for none."""
-        if self.products.native:
+        if self.products.copy is None:
             return 0
-        kind = self.products.name
+        kind = self.products.copy.format.name
         made = Buffer(f"{buffer.name}:{kind}", buffer.shape, "value", kind)
         return self._copies.setdefault((id(buffer), version), made)
 
     @property
     def begins_inside(self) -> bool:
         """Return whether a product can initialise its accumulators with a bias and a stream."""
-        return self.tiles and self.products.native
+        return self.tiles or self.products.kernel != ""
+
+    @property
+    def product_kernel(self) -> str:
+        """Return the kernel of products."""
+        return self.products.kernel or ("tiled_gemm" if self.tiles else "gemm")
 
     def shared_scratch(self, size: int) -> Buffer:
         """Return the scratch that all calls of a thread share, of at least `size` float32."""

@@ -1,4 +1,4 @@
-"""Calls: one kernel call of a plan and its operands: buffers, places inside them, formats, numbers known late."""
+"""Calls: one kernel call of a plan and its operands: buffers, places in them, kinds of copies, numbers known late."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from byhand.engine import Node
-from byhand.formats.registry import FORMATS, Format
+from byhand.formats.registry import FORMATS
+from byhand.runtimes.loops.program.products import Copy
 
 
 @dataclass(eq=False)
@@ -78,7 +79,7 @@ PART, PARTS = "part", "parts"  # which share this is, and how many there are
 OWN_SIGNAL = "own signal"  # where this share counts the barriers that it has passed
 
 Place = Buffer | At
-Operand = Place | Format | str | int
+Operand = Place | Copy | str | int
 
 
 @dataclass(frozen=True)

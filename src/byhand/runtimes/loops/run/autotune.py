@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-TRIAL = 8  # units of work
-PATIENCE = 50  # a slower way is tried again after so many times the cost of a trial: about 2% of the time
+from math import ceil, inf
+
+TRIAL, ENOUGH = 8, 0.004  # units of work that tell how fast a way is, or seconds of them
+PATIENCE = 50  # a slower way is tried again after so many times what a trial loses: about 2% of the time
+ALIKE = 0.1  # of a trial it counts as lost at least
 
 
 class Autotuner:
@@ -15,6 +18,11 @@ class Autotuner:
         self._due = [0.0] * ways
         self._clock = 0.0
 
+    @property
+    def fastest(self) -> int:
+        """The way that is the fastest as far as is known: for work that is no trial."""
+        return min(range(len(self._seconds)), key=lambda way: self._seconds[way] or inf)
+
     def choose(self) -> int:
         """Return the way for the next piece of work: one whose trial is due, else the fastest."""
         best = min(range(len(self._seconds)), key=self._seconds.__getitem__)
@@ -22,9 +30,15 @@ class Autotuner:
         return waiting[0] if waiting and self._seconds[best] else best
 
     def units(self, way: int, wanted: int) -> int:
-        """Return how much to do in this way: little if another is expected to be faster, or it was never tried."""
-        trial = not self._seconds[way] or self._seconds[way] > min(self._seconds)
-        return min(TRIAL, wanted) if trial else wanted
+        """Return how much to do in this way: little if another is expected to be faster, or it was never tried.
+
+        Where a unit is long, one or two tell enough; so what a slower way loses is little, and it is tried often.
+        """
+        usual = self._seconds[way]
+        if usual and usual <= min(self._seconds):
+            return wanted
+        unit = usual or self._seconds[self.fastest]
+        return min(TRIAL, wanted, ceil(ENOUGH / unit) if unit else TRIAL)
 
     def note(self, way: int, units: int, seconds: float) -> None:
         """Remember how long a piece of work took.
@@ -34,7 +48,8 @@ class Autotuner:
         """
         usual, before, unit = self._seconds[way], self._last[way], seconds / units
         self._last[way] = unit
-        if units >= TRIAL or not usual < unit < 2 * usual:
+        if units >= TRIAL or seconds >= ENOUGH or not usual < unit < 2 * usual:
             self._seconds[way] = min(unit, before or unit)
         self._clock += seconds
-        self._due[way] = self._clock + PATIENCE * min(units, TRIAL) * seconds / units
+        lost = max(unit - self._seconds[self.fastest], ALIKE * unit) * min(units, TRIAL)
+        self._due[way] = self._clock + PATIENCE * lost

@@ -185,17 +185,35 @@ class LoopsDecoder(Slots):
 
         For 0 it is the calls of one token in the middle of the window. The other threads run as always.
         """
-        half = self.model.config.seq_len // 2
-        for slot in range(self.slots):
-            self.admit(slot, Stream([0] * (half + 1), 1, Sampling(temperature=0)))
+        self._admit_everywhere()
         plan = self.filling(fills) if fills else self.decoding
 
         def run() -> None:
-            self._positions[:] = half
+            self._positions[:] = self._half
             self._place()
             self._replay(plan, alone=False)
 
         return self._runner.time_calls(run, rounds)
+
+    def time_in_a_row(self, rounds: int) -> float:
+        """Return the median ms of a token in the middle of the window, several of them a call as in generating."""
+        self._admit_everywhere()
+        most, ms = min(FIRST_RUN, self.model.config.seq_len - self._half), []
+        for _ in range(rounds):
+            self._positions[:] = self._half
+            begun = perf_counter()
+            made = len(self._run(0, most))
+            ms.append(1e3 * (perf_counter() - begun) / made)
+        return float(np.median(ms))
+
+    @property
+    def _half(self) -> int:
+        return self.model.config.seq_len // 2
+
+    def _admit_everywhere(self) -> None:
+        """Give every slot a stream that has filled half of the window."""
+        for slot in range(self.slots):
+            self.admit(slot, Stream([0] * (self._half + 1), 1, Sampling(temperature=0)))
 
     def _replay(self, plan: GenerationPlan, alone: bool, times: int = 1) -> None:
         """Run a plan, that many times over or until the threads agree to stop; with steps in Python always alone."""
@@ -249,7 +267,7 @@ class LoopsDecoder(Slots):
                     share.array(share.inputs[name]).reshape(-1)[:] = values
             self.filled += more
             plan.write_constants()
-            self._replay(plan, self._ways[self.autotuner.choose()] == ALONE)
+            self._replay(plan, self._ways[self.autotuner.fastest] == ALONE)
         self.decoding.shares[0].array(self._inputs["tokens"])[slot, 0] = context[-1]
         self._positions[slot] = length
         self.decoding.write_constants()

@@ -22,6 +22,7 @@ from byhand.errors import ConfigError
 from byhand.formats.registry import Format
 from byhand.layers.cache import KVCache
 from byhand.runtimes.loops.encode.tables import RowEncoder
+from byhand.runtimes.loops.kernels.largest_logits import room_of
 from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.pattern.rules import Group, Stage
@@ -83,8 +84,8 @@ def decoding(
     builder.emit(
         "sample", None, 0, logits=logits, allowed=inputs["allowed"], occurred=inputs["occurred"],
         tokens=inputs["tokens"], position=inputs["position"], steps=inputs["steps"], drawn=inputs["drawn"],
-        order=Buffer("order", (3, vocab), "own", "int32"), rows=streams, longest=inputs["drawn"].shape[0],
-        vocab=vocab, part=PART, parts=PARTS,
+        room=Buffer("room", (room_of(vocab) + vocab,), "own", "int32"), rows=streams,
+        longest=inputs["drawn"].shape[0], vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip
     builder.barrier()
     calls = [[c for call in builder.calls for c in _decoding_calls(call, part, parts)] for part in range(parts)]

@@ -14,10 +14,11 @@ import numpy as np
 
 from byhand.quantities import counted
 from byhand.runtimes.loops.kernels.products.product import product_operands
-from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
+from byhand.runtimes.loops.kernels.products.tiles import TILES
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, buffers_of
+from byhand.runtimes.loops.run.bandwidth import read_bandwidth
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
@@ -32,7 +33,9 @@ def training_step(session: LoopsSession, shape: Shape, steps: int) -> Listing:
         rng, vocab = np.random.default_rng(0), session.model.config.vocab_size
         batch = rng.integers(0, vocab, shape), rng.integers(0, vocab, shape)
         ms = session.runner.time_calls(lambda: session.step([batch], 1.0), steps)
-    return _listing("training step", plan.calls, ms, len(plan.shares), session.arena.memory.nbytes, session.blas)
+    peak = None if ms is None else measured_peak(session.blas, session.products.kernel)
+    size = session.arena.memory.nbytes
+    return _listing("training step", plan.calls, ms, len(plan.shares), size, session.multiplies, peak)
 
 
 def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
@@ -42,48 +45,58 @@ def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     decoder = LoopsDecoder(model, streams, request.threads or None, request.weights, fills)
     plan = decoder.filling(fills) if fills else decoder.decoding
     ms = decoder.time_calls(fills, steps) if steps else None
+    row = decoder.time_in_a_row(steps) if steps and not fills else None
+    read = read_bandwidth(decoder.threads)[0] / decoder.threads if steps else None
     what = f"one token, {counted(streams, 'stream')}" if not fills else f"filling {counted(window - 1, 'position')}"
-    return _listing(what, plan.shares[0].calls, ms, decoder.threads, decoder.arena.memory.nbytes, decoder.blas)
+    peak, size = None if ms is None else measured_peak(decoder.blas), decoder.arena.memory.nbytes
+    calls = plan.shares[0].calls
+    return _listing(what, calls, ms, decoder.threads, size, decoder.blas.name, peak, read, row)
 
 
 def _listing(
-    what: str, calls: list[Call], ms: np.ndarray | None, threads: int, arena_bytes: int, blas: Blas
-) -> Listing:
-    peak = None if ms is None else measured_peak(blas)
-    each = lines(calls, ms, peak)
-    return Listing(what, each, summed(each, peak), ms, peak, threads, arena_bytes, blas.name)
+    what: str, calls: list[Call], ms: np.ndarray | None, threads: int, size: int, how: str, peak: float | None,
+    read: float | None = None, row: float | None = None,
+) -> Listing:  # fmt: skip
+    each = lines(calls, ms, peak, read)
+    return Listing(what, each, summed(each, peak, read), ms, peak, threads, size, how, read, row)
 
 
-def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
-    """Return the GFLOP/s that one core reaches on the best of some square products, with what plans multiply with."""
+def measured_peak(blas: Blas, tiles: str = "", sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
+    """Return the GFLOP/s that one core reaches on the best of some square products.
+
+    tiles  the kernel, if not what multiplies float32
+    """
     blas.set_threads(1)
-    best = 0.0
+    best, kernel = 0.0, tiles or ("tiled_gemm" if blas.tiles else "gemm")
     for n in sizes:
         a, b, c, scratch = range(0, 4 * n * n, n * n)
-        memory = np.ones(scratch + (scratch_of(n, n, n, False, False) if blas.tiles else 0), np.float32)
-        product: dict[str, Any] = product_operands(a, b, c, (n, n, n, False, False))
+        operands: dict[str, Any] = product_operands(a, b, c, (n, n, n, False, False))
+        size = 0
+        if kernel in TILES:
+            operands |= {"start": 0, "bias": 0, "scratch": scratch}
+            size = TILES[kernel].scratch(n, n, n, False, False)
+        memory = np.ones(scratch + size, np.float32)
         for _ in range(6):
             begun = perf_counter()
-            if blas.tiles:
-                run_kernel("tiled_gemm", memory, (0, 0, 0), start=0, bias=0, scratch=scratch, **product)
-            else:
-                run_kernel("gemm", memory, (blas.sgemm, 0, 0), **product)
+            run_kernel(kernel, memory, (blas.sgemm, 0), **operands)
             best = max(best, 2e-9 * n**3 / (perf_counter() - begun))
     return best
 
 
-def lines(calls: list[Call], ms: np.ndarray | None = None, peak: float | None = None) -> list[Line]:
+def lines(
+    calls: list[Call], ms: np.ndarray | None = None, peak: float | None = None, read: float | None = None
+) -> list[Line]:
     """Return one line for each call, in order."""
     total = None if ms is None else float(ms.sum())
     made = []
     for i, call in enumerate(calls):
         name = call.node.name if call.node else call.place
         line = Line(call.kernel, _equation(call), name, _shapes(call), 1, call.flops, call.bytes)
-        made.append(line if ms is None or total is None else _timed(line, float(ms[i]), total, peak))
+        made.append(line if ms is None or total is None else _timed(line, float(ms[i]), total, peak, read))
     return made
 
 
-def summed(parts: list[Line], peak: float | None = None) -> list[Line]:
+def summed(parts: list[Line], peak: float | None = None, read: float | None = None) -> list[Line]:
     """Return one line for each kernel and shapes, the slowest first (in order of appearance without times)."""
     groups: dict[tuple[str, str, str], list[Line]] = {}
     for line in parts:
@@ -94,15 +107,15 @@ def summed(parts: list[Line], peak: float | None = None) -> list[Line]:
         line = Line(kernel, equation, _span(same), shapes, len(same), sum(x.flops for x in same),
                     sum(x.bytes for x in same))  # fmt: skip
         if same[0].ms is not None:
-            line = _timed(line, sum(x.ms or 0.0 for x in same), total, peak)
+            line = _timed(line, sum(x.ms or 0.0 for x in same), total, peak, read)
         made.append(line)
     return sorted(made, key=lambda line: -(line.ms or 0.0))
 
 
-def _timed(line: Line, ms: float, total: float, peak: float | None) -> Line:
+def _timed(line: Line, ms: float, total: float, peak: float | None, read: float | None) -> Line:
     rate, gb_per_s = (line.flops / ms / 1e6, line.bytes / ms / 1e6) if ms else (0.0, 0.0)
-    peak_share = rate / peak if peak else None
-    return replace(line, ms=ms, gflops=rate, gb_per_s=gb_per_s, share=ms / total, peak_share=peak_share)
+    shares = {"peak_share": rate / peak if peak else None, "read_share": gb_per_s / read if read else None}
+    return replace(line, ms=ms, gflops=rate, gb_per_s=gb_per_s, share=ms / total, **shares)
 
 
 def _equation(call: Call) -> str:

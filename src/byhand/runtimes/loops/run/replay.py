@@ -58,12 +58,15 @@ def replay(table: np.ndarray, first: int, last: int, times: int, resources: Reso
         raise RuntimeError(f"kernel {kernel} {'was not loaded' if outcome > 0 else 'failed'}")
 
 
-def run_kernel(kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0, 0), /, **operands: int) -> None:
-    """Run one kernel by itself, with a scratch of controls and signals: for measuring and for tests."""
+def run_kernel(
+    kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0), controls: np.ndarray | None = None, /,
+    **operands: int,
+) -> None:  # fmt: skip
+    """Run one kernel by itself, with scratch for signals, and for controls if none are given: to measure, to test."""
     ready([kernel])
     table = np.zeros((1, WIDTH), np.int64)
     fields = KERNELS[kernel].operands
     table[0, : 1 + len(fields)] = OPCODES[kernel], *(operands.pop(field) for field in fields)
     assert not operands, f"{kernel} has no {', '.join(operands)}"
-    scratch = np.zeros(32), np.zeros(32, np.int64), np.array(blas, np.int64)
+    scratch = np.zeros(32) if controls is None else controls, np.zeros(32, np.int64), np.array(blas, np.int64)
     replay(table, 0, 1, 1, Resources(memory, memory.view(np.int32), *scratch))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.encode.tables import WIDTH
-from byhand.runtimes.loops.kernels.formats.contract import OPERANDS
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.program.calls import Call, Part
@@ -34,8 +33,7 @@ class Runner:
         self.controls = np.zeros(controls)
         self.signals = np.zeros(own_signal(threads), np.int64)
         self.times: list[int] | None = None
-        products = (blas.product(kind.gemm) for kind in OPERANDS.values())
-        self._native = np.array([blas.sgemm, yield_address(), *products], np.int64)
+        self._native = np.array([blas.sgemm, yield_address()], np.int64)
         self._found: Resources | None = None
         self._team = ThreadTeam(threads)
         weakref.finalize(self, self._team.close)

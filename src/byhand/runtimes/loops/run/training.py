@@ -16,7 +16,7 @@ from byhand.errors import ConfigError
 from byhand.formats.registry import FORMATS
 from byhand.optim import decay_at
 from byhand.quantities import counted
-from byhand.runtimes.loops.kernels.formats.contract import lack
+from byhand.runtimes.loops.kernels.formats.contract import products_in
 from byhand.runtimes.loops.lower.training import Lowering
 from byhand.runtimes.loops.lower.update import UpdateSettings, by_kernels
 from byhand.runtimes.loops.machine.blas import find_blas, one_core_each
@@ -37,7 +37,7 @@ class LoopsSession(LocalSession):
     model      float32; its arrays move into the arena
     optimizer  without one the session has only `loss`
     threads    shares of the batch, all cores if not given
-    blas       matrix products: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
+    blas       matrix products: "auto", "tiles" or "scipy" (see `blas.py`)
     dtype      of the inputs of the linear layers' products; storage and sums are float32
     rules      of fusion; those of training if not given
     """
@@ -57,9 +57,8 @@ class LoopsSession(LocalSession):
         self.optimizer = optimizer
         self.threads = team_size(threads)
         self.blas = find_blas(blas)
-        self.products = FORMATS[dtype]
-        if why := lack(self.products, self.blas):
-            raise ConfigError(why)
+        self._dtype = dtype
+        self.products = products_in(FORMATS[dtype])  # may ask the system, for all threads that start from now on
         self.rules = rules
         self.arena = Arena(model.parameters(), self.threads, optimizer is not None, optimizer)
         self._settings, self._by_kernels = UpdateSettings(self.arena.regions), by_kernels(self.arena.regions)
@@ -181,11 +180,17 @@ class LoopsSession(LocalSession):
     @property
     def description(self) -> str:
         """How it computes."""
-        return f"the graph compiled, {counted(self.threads, 'thread')}"
+        how = f"; {self._dtype}: {self.products.how}" if self.products.how else ""
+        return f"the graph compiled, {counted(self.threads, 'thread')}{how}"
 
     def provenance(self) -> dict[str, Any]:
         """Return the runtime's name, its threads and what multiplies."""
-        return {"runtime": "loops", "threads": self.threads, "blas": self.blas.name}
+        return {"runtime": "loops", "threads": self.threads, "blas": self.multiplies}
+
+    @property
+    def multiplies(self) -> str:
+        """What multiplies."""
+        return f"{self.products.how}; {self.blas.name}" if self.products.kernel else self.blas.name
 
     def _loss(self) -> float:
         return sum(self.runner.controls[controls.CONTROLS : controls.end(self.threads) : 2].tolist())

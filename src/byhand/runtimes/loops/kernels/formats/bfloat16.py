@@ -8,10 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from byhand.formats.registry import FORMATS
-from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, PANELS, Operands, Panels, of_vectors
+from byhand.formats.registry import FLOAT32, FORMATS
+from byhand.runtimes.loops.kernels.formats.contract import (
+    COPIES,
+    PANELS,
+    PRODUCTS,
+    Copy,
+    Panels,
+    Products,
+    of_vectors,
+)
 from byhand.runtimes.loops.kernels.vector.vector_moves import INTEGERS, LANES, VECTOR, constant, load
 from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.processor import amx_granted, multiplies_pairs
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix_of
 
 HALF, UPPER, NONE = np.int32(16), np.int32(-0x10000), np.int32(0)
@@ -23,6 +32,12 @@ def rounded(bits):
     """Return a float32's bits rounded to the nearest bfloat16's, ties to even; NaN stays NaN."""
     nearest = np.uint16((bits + U(0x7FFF) + ((bits >> U(16)) & U(1))) >> U(16))
     return NAN if bits & U(0x7FFFFFFF) > U(0x7F800000) else nearest
+
+
+@compiled
+def rounded_in_place(bits):
+    """Return the bits of the float32 that is the nearest bfloat16."""
+    return U(rounded(bits)) << U(16)
 
 
 @compiled
@@ -49,6 +64,10 @@ def vectors(builder: Any, address: Any) -> list[Any]:
 
 BFLOAT16 = FORMATS["bfloat16"]
 PANELS[BFLOAT16] = Panels(block=2, words=LANES, number_at=number_at, put=put, multiply=of_vectors(vectors))
-OPERANDS[BFLOAT16] = Operands(
-    matrix_of("uint16"), rounded, "gemm_bf16bf16f32_", {"amx-bf16": "AMX", "avx512bf16": "AVX512-BF16"}
-)
+NARROW, WIDE = Copy(BFLOAT16, matrix_of("uint16"), rounded), Copy(FLOAT32, matrix_of("uint32"), rounded_in_place)
+COPIES += [NARROW, WIDE]
+PRODUCTS[BFLOAT16] = [
+    Products("AMX tiles", NARROW, "tiled_gemm_amx", amx_granted),
+    Products("AVX512-BF16 tiles", NARROW, "tiled_gemm_pairs", multiplies_pairs),
+    Products("numbers rounded to it and multiplied as float32, at its speed: no AMX here", WIDE),
+]

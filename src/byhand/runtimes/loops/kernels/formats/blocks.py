@@ -24,7 +24,6 @@ from byhand.runtimes.loops.kernels.vector.integers import (
     get_scale,
     halves_up,
     nearest_integer,
-    product,
     put_scale,
     quotient,
 )
@@ -153,17 +152,15 @@ def put_bytes(words, source, down, count, at, lane):
     for i in range(count):
         most = max(most, words[source + i * down] & SIZE)
     d = quotient(float_of_bits(most), MANY)
-    scale = inverse(d)
+    twice = F(2) * inverse(d)  # the size of 2 x / d, cut off, tells halves: one more, halved, is rounded
     for j in range(BLOCK // 4):
         word = ZERO
         for i in range(4):
             q = ZERO
             if 4 * j + i < count:
-                x = product(float_of_bits(words[source + (4 * j + i) * down]), scale)
-                size = abs(x)
-                below = np.floor(size)
-                q = N(below + np.floor(F(2) * (size - below)))
-                q = q if x > F(0) else -q
+                bits = words[source + (4 * j + i) * down]
+                q = (N(float_of_bits(bits & SIZE) * twice) + N(1)) >> N(1)
+                q = (q ^ bits >> N(31)) - (bits >> N(31))  # with the sign; a branch would be taken at random
             word |= ((q + N(128)) & N(255)) << N(8 * i)
         words[at + j * LANES + lane] = word
     put_scale(address_of(words) + 4 * (at + 8 * LANES), lane, as_scale(d))

@@ -1,22 +1,20 @@
 """What loops need of a number format: to multiply with weights that are kept in it, or operands that are.
 
-Kernels are templates over these records: `linear/row_product.py` over PANELS, `products/` over OPERANDS.
+Kernels are templates over these records: `linear/row_product.py` over PANELS, `products/rounding.py` over COPIES.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from byhand.errors import install
-from byhand.formats.registry import Format
+from byhand.formats.registry import FLOAT32, Format
 from byhand.runtimes.loops.kernels.vector.vector_moves import broadcast, multiply_add, number, place
-from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.native import compiled
-from byhand.runtimes.loops.machine.processor import cpu_features
+from byhand.runtimes.loops.program.products import UNROUNDED, Copy, Products
 
 
 def padded_to(block: int) -> Any:
@@ -85,29 +83,14 @@ def of_vectors(vectors: Callable[..., list[Any]]) -> Callable[..., None]:
     return multiply
 
 
-@dataclass(frozen=True)
-class Operands:
-    """Operands of products whose sums are float32.
-
-    matrix    a view of memory (`machine/views.py`) with such elements
-    rounded   a float32's bits -> the bits of the nearest number
-    gemm      what a BLAS calls the product, with SGEMM's arguments
-    features  the processor's, of which one makes it fast, each with its usual name
-    """
-
-    matrix: Any
-    rounded: Any
-    gemm: str
-    features: Mapping[str, str]
-
-
 PANELS: dict[Format, Panels] = {}
-OPERANDS: dict[Format, Operands] = {}
+PRODUCTS: dict[Format, list[Products]] = {FLOAT32: [UNROUNDED]}  # the fastest first, the last one everywhere
+COPIES: list[Copy] = []
 
 
-def number_of(format: Format) -> int:
-    """Return the number by which kernels know a format of operands; 0: products read float32 where it lies."""
-    return 0 if format.native else 1 + list(OPERANDS).index(format)
+def number_of(copy: Copy) -> int:
+    """Return the number by which kernels know a kind of copy; 0 stands for none."""
+    return 1 + COPIES.index(copy)
 
 
 def kernel_of(template: str, format: Format) -> str:
@@ -115,14 +98,6 @@ def kernel_of(template: str, format: Format) -> str:
     return template if format.native else f"{template}_{format.name}"
 
 
-def lack(format: Format, blas: Blas) -> str:
-    """Return a line that says why this machine has no fast products of a format; "" if it has."""
-    if format.native:
-        return ""
-    kind = OPERANDS[format]
-    if not kind.features.keys() & set(cpu_features()):
-        needs = " or ".join(kind.features.values())
-        return f"this processor has no products of {format.name} ({needs}). Use --dtype float32."
-    if not blas.product(kind.gemm):
-        return f"{blas.library} has no product of {format.name}. Use {install('mkl')}, or --dtype float32."
-    return ""
+def products_in(format: Format) -> Products:
+    """Return the fastest way of this process to multiply operands of a format."""
+    return next(way for way in PRODUCTS[format] if way.here())

@@ -14,7 +14,7 @@ from byhand.runtimes.loops.kernels.linear.activation_rules import alike, emit_ga
 from byhand.runtimes.loops.kernels.linear.activations import GATES, VALUES
 from byhand.runtimes.loops.kernels.linear.packed_weights import packed_weight
 from byhand.runtimes.loops.kernels.products.panel_tile import MOST, panel_tile_of, panels_of
-from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK
+from byhand.runtimes.loops.kernels.products.tiles import BLOCK
 from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.kernel import kernel
@@ -91,7 +91,7 @@ def row_product_of(format: Format, kind: Panels) -> None:
         low, high = columns_of(part, parts, width)
         base, blocks = address_of(memory), (inner + block - 1) // block
         size = blocks * words_of_block
-        together = max(MOST, BLOCK // size) * LANES
+        together = max(MOST, BLOCK // size // MOST * MOST) * LANES
         start, row = left(memory, words, x, rows, inner, scratch + EDGE)
         for first in range(low, high, together):
             last, b = min(first + together, high), 0

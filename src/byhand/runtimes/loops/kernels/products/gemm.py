@@ -1,4 +1,4 @@
-"""Kernels of matrix products by a BLAS, called by its address: of float32, and of each narrower format."""
+"""Kernel of matrix products by a BLAS, called by its address."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from byhand.formats.registry import FLOAT32, Format
-from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, kernel_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import cgutils, compiled, instruction
 from byhand.runtimes.loops.machine.views import address_of
@@ -49,15 +47,7 @@ def sgemm(address, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
     )  # fmt: skip
 
 
-def gemm_of(format: Format, place: int) -> None:
-    """Make the kernel for operands of a format, whose product has its address at this place."""
-
-    @kernel(name=kernel_of("gemm", format), rows="m", moves={"a": "lda", "c": "ldc"})
-    def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
-        """C = op(A) op(B), added to C if `adds`; C and all sums are float32."""
-        sgemm(blas[place], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds)
-
-
-gemm_of(FLOAT32, 0)
-for place, format in enumerate(OPERANDS, 2):
-    gemm_of(format, place)
+@kernel(rows="m", moves={"a": "lda", "c": "ldc"})
+def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
+    """C = op(A) op(B), added to C if `adds`."""
+    sgemm(blas[0], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds)

@@ -27,9 +27,9 @@ DISTANCE = 24  # rows: how far ahead packing prefetches
 
 
 @compiled
-def vectors_of_panel(left):
-    """Return the vectors of the next panel, of those that are left: three, but of four not three and one."""
-    return 2 if left == 4 else min(left, VECTORS)
+def vectors_of_panel(left, most):
+    """Return the vectors of the next panel, of those that are left: three at most, but of four not three and one."""
+    return 2 if left == 4 else min(left, most)
 
 
 @compiled
@@ -77,7 +77,7 @@ def pack_columns(base, b, row, transposed, first, inner, width, out, whole):
     """
     column = 0
     while column < width:
-        vectors = vectors_of_panel((width - column + LANES - 1) // LANES)
+        vectors = vectors_of_panel((width - column + LANES - 1) // LANES, VECTORS)
         there = min(vectors * LANES, width - column)
         if whole or transposed or there < vectors * LANES:
             at = b + (column * row if transposed else column)

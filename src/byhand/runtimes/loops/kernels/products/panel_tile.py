@@ -4,6 +4,9 @@ Equation    C[i,j] = sum over k of A[i,k] W[k,j],   a few rows i, one to four pa
 
 A lane is a column, so nothing is summed across lanes, and a panel is read in one stream. Each sum adds its products
 in the order of k, whatever the number of rows and panels: a row does not depend on what is computed beside it.
+
+Weights come from memory, and multiply-adds that wait for them fill the queue in which a processor looks ahead. So
+each panel is prefetched, and at its end the one that the next tile has in its place.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ from typing import Any
 from llvmlite import ir
 
 from byhand.runtimes.loops.kernels.formats.contract import Panels
-from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS, VECTOR, number, place, store
+from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS, VECTOR, number, place, prefetch, store
 from byhand.runtimes.loops.machine.native import cgutils, instruction
 
 REGISTERS = 3 * ROWS  # of vectors, for sums
 MOST = 4  # panels
+AHEAD = 512  # words: a panel is prefetched so far behind those that are multiplied
+LINE = 16  # words of a cache line
 
 
 HEIGHTS = [1 << i for i in range(ROWS.bit_length())]  # rows that a tile may have
@@ -44,6 +49,12 @@ def _micro_kernel(module: Any, name: str, kind: Panels, rows: int, panels: int) 
         begin, met = (builder.mul(loop.index, number(n)) for n in (kind.words, kind.left_words))
         lefts = [place(builder, a, met, builder.mul(number(i), row_a)) for i in range(rows)]
         rights = [place(builder, w, begin, builder.mul(number(v), panel)) for v in range(panels)]
+        ahead = builder.add(begin, number(AHEAD))
+        next_tile = builder.add(ahead, builder.mul(number(panels - 1), panel))
+        ahead = builder.select(builder.icmp_signed("<", ahead, panel), ahead, next_tile)
+        for v in range(panels):
+            for line in range(0, kind.words, LINE):
+                prefetch(builder, place(builder, w, ahead, builder.mul(number(v), panel), number(line)), 1)
         kind.multiply(builder, sums, lefts, rights)
     for i, row in enumerate(sums):
         for v, slot in enumerate(row):

@@ -1,11 +1,9 @@
-"""The call of a matrix product: register tiles, or a BLAS, for the operands' format."""
+"""The call of a matrix product: register tiles of the operands' kind, or a BLAS."""
 
 from __future__ import annotations
 
 from byhand.engine import Node
-from byhand.formats.registry import FORMATS
-from byhand.runtimes.loops.kernels.formats.contract import kernel_of
-from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
+from byhand.runtimes.loops.kernels.products.tiles import TILES
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Operand, Place, buffer_at
 
@@ -27,16 +25,14 @@ def emit_product(
 ) -> None:  # fmt: skip
     """Append the call for C = start + bias + op(A) op(B) (+ C, if `adds`): so many rows, sums over `inner`.
 
-    A and B both come from `Builder.operand`, or neither; ta and tb: stored transposed. A start or a bias needs
+    A and B come from `Builder.operand`; ta and tb: stored transposed. A start or a bias needs
     `Builder.begins_inside`.
     """
     width = buffer_at(c).width
     operands = product_operands(a, b, c, (rows, width, inner, ta, tb), adds)
-    kernel = kernel_of("gemm", FORMATS[buffer_at(a).dtype])
-    touched = None
+    kernel, touched = builder.product_kernel, None
     if builder.begins_inside:
-        kernel = "tiled_gemm"
         touched = 4 * (rows * inner + inner * width + rows * width * (2 if start else 1))
-        scratch = builder.shared_scratch(scratch_of(rows, width, inner, ta, tb))
+        scratch = builder.shared_scratch(TILES[kernel].scratch(rows, width, inner, ta, tb))
         operands |= {"start": start, "bias": bias, "scratch": scratch}
     builder.emit(kernel, node, 2 * rows * width * inner, touched, **operands)

@@ -1,15 +1,19 @@
-"""Register tile: the micro-kernel of products. Its sums stay in registers over the whole inner length.
+"""Register tile: the micro-kernel of products, a template over what a lane multiplies.
+
+Its sums stay in registers over the whole inner length.
 
 Equation    C[i,j] = start[i,j] + bias[j] + sum over k of A[i,k] B[k,j],   i < ROWS, j < 1, 2 or 3 vectors
 
-For each k it reads ROWS numbers of A, which may lie anywhere, and one to three vectors of B, side by side, and makes
-ROWS times as many multiply-adds: a processor reads two vectors a cycle and multiplies two, so registers, not memory,
-set the pace. Products and attention are loops over such tiles. It is the one kernel here that is
-written as vector code of LLVM, not as a loop: no compiler keeps the sums of a plain one in registers.
+For each k it reads ROWS words of A, which may lie anywhere, and one to three vectors of B, side by side, and makes
+ROWS times as many multiply-adds. A word is a float32, or a pair of narrower numbers of the sum. A processor reads two
+vectors a cycle and multiplies two, so registers, not memory, set the pace. Products and attention are loops
+over such tiles. It is written as vector code of LLVM, not as a loop: no compiler keeps the sums of a plain one in
+registers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -31,15 +35,16 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
 )
 from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled, instruction
 
+Multiply = Callable[[Any, Any, Any, Any], Any]
 AHEAD = 8  # rows of B: how far ahead a tile prefetches
 
 
-def _micro_kernel(module: Any, vectors: int) -> Any:
+def _micro_kernel(module: Any, of: str, add_product: Multiply, vectors: int) -> Any:
     """Return the function of a tile of so many vectors, written into the module when it is first asked for.
 
     Never inlined: there the compiler would allocate its registers anew each time.
     """
-    name = f"byhand_register_tile_{vectors}"
+    name = f"byhand_register_tile{of}_{vectors}"
     if name in module.globals:
         return module.globals[name]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 15), name)
@@ -77,7 +82,7 @@ def _micro_kernel(module: Any, vectors: int) -> Any:
         for i, row in enumerate(sums):
             left_value = broadcast(builder, place(builder, left, builder.mul(number(i), row_a)))
             for slot, value in zip(row, rights, strict=True):
-                builder.store(multiply_add(builder, left_value, value, builder.load(slot)), slot)
+                builder.store(add_product(builder, left_value, value, builder.load(slot)), slot)
     for i, row in enumerate(sums):
         for slot, column in zip(row, columns, strict=True):
             store(builder, builder.load(slot), place(builder, c, builder.mul(number(i), row_c), column))
@@ -85,42 +90,46 @@ def _micro_kernel(module: Any, vectors: int) -> Any:
     return function
 
 
-@instruction("void", *["int64"] * 16)
-def register_tile(builder, vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead,
-                  next_ahead, pack_a, pack_b):  # fmt: skip
-    """C = start + bias + A B for ROWS rows and so many vectors; `start` and `bias` may be 0: nothing.
+def register_tile_of(of: str, add_product: Multiply) -> Any:
+    """Make the tile of words that add_product(builder, x, y, z) multiplies lane by lane and adds to z."""
 
-    All but `vectors`, `inner` and the strides (elements from row to row, and from one k to the next) are addresses.
-    ahead           where to prefetch a cache line for each k, for the next tiles
-    pack_a, pack_b  where to pack the numbers read for the tiles that read them again, or 0; A's rows are then
-                    contiguous
-    """
-    operands = c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a, pack_b
-    for count in range(1, VECTORS + 1):
-        with builder.if_then(builder.icmp_signed("==", vectors, number(count))):
-            builder.call(_micro_kernel(builder.module, count), operands)
+    @instruction("void", *["int64"] * 16)
+    def register_tile(builder, vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead,
+                      next_ahead, pack_a, pack_b):  # fmt: skip
+        """C = start + bias + A B for ROWS rows and so many vectors; `start` and `bias` may be 0: nothing.
+
+        All but `vectors`, `inner` and the strides (words from row to row, and from one k to the next) are addresses.
+        ahead           where to prefetch a cache line for each k, for the next tiles
+        pack_a, pack_b  where to pack the numbers read for the tiles that read them again, or 0; A's rows are then
+                        contiguous
+        """
+        operands = (
+            c,
+            row_c,
+            start,
+            row_start,
+            bias,
+            a,
+            row_a,
+            next_a,
+            b,
+            next_b,
+            inner,
+            ahead,
+            next_ahead,
+            pack_a,
+            pack_b,
+        )
+        for count in range(1, VECTORS + 1):
+            with builder.if_then(builder.icmp_signed("==", vectors, number(count))):
+                builder.call(_micro_kernel(builder.module, of, add_product, count), operands)
+
+    return register_tile
 
 
 @compiled
-def put_tile(base, vectors, rows, width, c, row_c, start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead,
-             pack_a, pack_b, edge):  # fmt: skip
-    """A register tile at offsets from `base`. Where C has fewer rows or columns, the scratch `edge` holds it first.
-
-    a, b and the strides as above; start (rows as far apart as C's) and bias may be 0.
-    """
-    wide = vectors * LANES
-    pack_a, pack_b = base + 4 * pack_a if pack_a else ZERO, base + 4 * pack_b if pack_b else ZERO
-    plus = base + 4 * bias if bias else ZERO
-    if rows == ROWS and width == wide:
-        register_tile(
-            vectors, base + 4 * c, row_c, base + 4 * start if start else ZERO, row_c, plus, base + 4 * a,
-            row_a, next_a, base + 4 * b, next_b, inner, base + 4 * ahead, next_ahead, pack_a, pack_b,
-        )  # fmt: skip
-        return
-    register_tile(
-        vectors, base + 4 * edge, wide, ZERO, ZERO, ZERO, base + 4 * a, row_a, next_a, base + 4 * b, next_b, inner,
-        base + 4 * ahead, next_ahead, pack_a, pack_b,
-    )  # fmt: skip
+def put_edge(base, edge, wide, rows, width, c, row_c, start, bias):
+    """C = start + bias + the part of a tile, `wide` numbers a row, that C has."""
     for r in range(rows):
         for j in range(width):
             value = get(base + 4 * (edge + r * wide + j))
@@ -131,12 +140,44 @@ def put_tile(base, vectors, rows, width, c, row_c, start, bias, a, row_a, next_a
             put(base + 4 * (c + r * row_c + j), value)
 
 
+def put_tile_of(register_tile: Any) -> Any:
+    """Make what writes such a tile of C, or a part of one."""
+
+    @compiled
+    def put_tile(base, vectors, rows, width, c, row_c, start, bias, a, row_a, next_a, b, next_b, inner, ahead,
+                 next_ahead, pack_a, pack_b, edge):  # fmt: skip
+        """A register tile at offsets from `base`. Where C has fewer rows or columns, `edge` holds it first.
+
+        a, b and the strides as above; start (rows as far apart as C's) and bias may be 0.
+        """
+        wide = vectors * LANES
+        pack_a, pack_b = base + 4 * pack_a if pack_a else ZERO, base + 4 * pack_b if pack_b else ZERO
+        plus = base + 4 * bias if bias else ZERO
+        if rows == ROWS and width == wide:
+            register_tile(
+                vectors, base + 4 * c, row_c, base + 4 * start if start else ZERO, row_c, plus, base + 4 * a,
+                row_a, next_a, base + 4 * b, next_b, inner, base + 4 * ahead, next_ahead, pack_a, pack_b,
+            )  # fmt: skip
+            return
+        register_tile(
+            vectors, base + 4 * edge, wide, ZERO, ZERO, ZERO, base + 4 * a, row_a, next_a, base + 4 * b, next_b,
+            inner, base + 4 * ahead, next_ahead, pack_a, pack_b,
+        )  # fmt: skip
+        put_edge(base, edge, wide, rows, width, c, row_c, start, bias)
+
+    return put_tile
+
+
+register_tile = register_tile_of("", multiply_add)
+put_tile = put_tile_of(register_tile)
+
+
 @compiled
 def put_tiles(base, rows, width, c, row_c, adds, a, row_a, next_a, b, deep, skip, inner, edge):
     """ROWS rows of C (+)= A B, all columns; B is packed, `deep` long, and its rows from `skip` on count."""
     column = 0
     while column < width:
-        vectors = vectors_of_panel((width - column + LANES - 1) // LANES)
+        vectors = vectors_of_panel((width - column + LANES - 1) // LANES, VECTORS)
         wide = vectors * LANES
         at, right = c + column, b + column * deep + skip * wide
         there = min(wide, width - column)

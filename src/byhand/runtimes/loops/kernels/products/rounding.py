@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, Operands, number_of
+from byhand.runtimes.loops.kernels.formats.contract import COPIES, Copy, number_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import matrix_of_bits
@@ -13,8 +13,8 @@ def no_copy(memory, x, copy, format, source, row, rows, width):
     """Leave none."""
 
 
-def then(before: Any, number: int, kind: Operands) -> Any:
-    """Make the function that does what `before` does, or leaves a copy in one more format."""
+def then(before: Any, number: int, kind: Copy) -> Any:
+    """Make the function that does what `before` does, or leaves one more kind of copy."""
     matrix, rounded = kind.matrix, kind.rounded
 
     @compiled
@@ -29,11 +29,11 @@ def then(before: Any, number: int, kind: Operands) -> Any:
     return copied
 
 
-# Rounds row `source` of x (rows, width) into row `row` of its copy, if the format is one. Kernels call it for a row
-# that they have just written, while it is in the L1 cache.
+# Rounds row `source` of x (rows, width) into row `row` of its copy, if the format is that of one. Kernels call it for
+# a row that they have just written, while it is in the L1 cache.
 copy_row = no_copy
-for format, kind in OPERANDS.items():
-    copy_row = then(copy_row, number_of(format), kind)
+for kind in COPIES:
+    copy_row = then(copy_row, number_of(kind), kind)
 
 
 @kernel

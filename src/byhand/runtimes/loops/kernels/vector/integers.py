@@ -62,12 +62,6 @@ def quotient(builder, x, y):
     return builder.fdiv(x, _fenced(builder, y))
 
 
-@instruction("float32", "float32", "float32")
-def product(builder, x, y):
-    """Return x y, rounded once."""
-    return _fenced(builder, builder.fmul(x, y))
-
-
 @instruction("int32", "float32", "float32")
 def nearest_integer(builder, x, y):
     """Return the integer nearest to the rounded product x y, ties to even."""

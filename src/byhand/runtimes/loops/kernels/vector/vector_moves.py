@@ -46,18 +46,25 @@ def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
     return builder.call(function, [x, y, z])
 
 
-def place(builder: Any, base: Any, *offsets: Any) -> Any:
-    """Return the address `base` moved by offsets in float32 elements."""
+def place(builder: Any, base: Any, *offsets: Any, size: int = 4) -> Any:
+    """Return the address `base` moved by offsets in elements of so many bytes, float32's if not given."""
     for offset in offsets:
-        base = builder.add(base, builder.mul(offset, number(4)))
+        base = builder.add(base, builder.mul(offset, number(size)))
     return base
 
 
-def load(builder: Any, address: Any, kind: Any = VECTOR) -> Any:
-    """Return the vector at the address, which need not be aligned."""
+def load(builder: Any, address: Any, kind: Any = VECTOR, align: int = 4) -> Any:
+    """Return the vector at the address, which need not be aligned more than its elements are."""
     value = builder.load(builder.inttoptr(address, kind.as_pointer()))
-    value.align = 4
+    value.align = align
     return value
+
+
+def pairs_of(builder: Any, first: Any, second: Any, lanes: int) -> Any:
+    """Return words of two numbers of 16 bits each: one of the row at the first address, one of the second row."""
+    halves, words = (ir.VectorType(ir.IntType(bits), lanes) for bits in (16, 32))
+    low, high = (builder.zext(load(builder, row, halves, 2), words) for row in (first, second))
+    return builder.or_(low, builder.shl(high, ir.Constant(words, [16] * lanes)))
 
 
 def store(builder: Any, value: Any, address: Any) -> None:
@@ -98,16 +105,39 @@ def put(builder: Any, address: Any, value: Any) -> None:
     builder.store(value, builder.inttoptr(address, ir.FloatType().as_pointer()))
 
 
+@instruction("int32", "int64")
+def get_half(builder: Any, address: Any) -> Any:
+    """Return the 16 bits at an address."""
+    found = builder.load(builder.inttoptr(address, ir.IntType(16).as_pointer()))
+    return builder.zext(found, ir.IntType(32))
+
+
+@instruction("void", "int64", "int32")
+def put_bits(builder: Any, address: Any, bits: Any) -> None:
+    """Store a word at an address."""
+    builder.store(bits, builder.inttoptr(address, ir.IntType(32).as_pointer()))
+
+
+def put_pairs_of(lanes: int) -> Any:
+    """Make the move (first, second, target) of two rows of so many numbers of 16 bits to one row of pairs."""
+
+    @instruction("void", "int64", "int64", "int64")
+    def put_pairs(builder: Any, first: Any, second: Any, target: Any) -> None:
+        store(builder, pairs_of(builder, first, second, lanes), target)
+
+    return put_pairs
+
+
 @instruction("void", "int64")
 def prefetch_line(builder: Any, address: Any) -> None:
     """Prefetch a line into the L2 cache; any address will do."""
     prefetch(builder, address, 2)
 
 
-def _transpose(count: int) -> Any:
-    """Make the transposition of `count` rows of LANES numbers.
+def _transpose(count: int, row_of: Any) -> Any:
+    """Make the transposition of `count` rows of LANES words, of which row_of(builder, source, row, i) is number i.
 
-    Each round interleaves the first half of the rows with the second; after log2(count) rounds the numbers of a
+    Each round interleaves the first half of the rows with the second; after log2(count) rounds the words of a
     column are contiguous.
     """
 
@@ -116,7 +146,7 @@ def _transpose(count: int) -> Any:
         lanes = ir.VectorType(ir.IntType(32), LANES)
         between = [i // 2 + LANES * (i % 2) for i in range(LANES)]
         masks = [ir.Constant(lanes, [i + shift for i in between]) for shift in (0, LANES // 2)]
-        rows = [load(builder, place(builder, source, builder.mul(number(i), row_source))) for i in range(count)]
+        rows = [row_of(builder, source, row_source, i) for i in range(count)]
         for _ in range(count.bit_length() - 1):
             half = count // 2
             rows = [builder.shuffle_vector(rows[i // 2], rows[i // 2 + half], masks[i % 2]) for i in range(count)]
@@ -131,6 +161,22 @@ def _transpose(count: int) -> Any:
     return transpose
 
 
+def _row(builder: Any, source: Any, row: Any, i: int) -> Any:
+    return load(builder, place(builder, source, builder.mul(number(i), row)))
+
+
+def _row_of_halves(builder: Any, source: Any, row: Any, i: int) -> Any:
+    return load(builder, place(builder, source, builder.mul(number(i), row), size=2), align=2)
+
+
+def _row_of_pairs(builder: Any, source: Any, row: Any, i: int) -> Any:
+    rows = [place(builder, source, builder.mul(number(2 * i + j), row), size=2) for j in (0, 1)]
+    return pairs_of(builder, *rows, LANES)
+
+
 # (source, its row, target, its row): addresses, and elements from row to row
-transpose_square = _transpose(LANES)  # LANES rows of LANES numbers
-transpose_tile = _transpose(ROWS)  # ROWS rows of LANES numbers, which become LANES rows of ROWS
+transpose_square = _transpose(LANES, _row)  # LANES rows of LANES numbers
+transpose_tile = _transpose(ROWS, _row)  # ROWS rows of LANES numbers, which become LANES rows of ROWS
+# The same of numbers of 16 bits, to words of two that follow each other
+transpose_pairs = _transpose(LANES, _row_of_halves)  # in a row
+transpose_columns = _transpose(LANES, _row_of_pairs)  # in a column: 2 LANES rows of LANES numbers
