@@ -89,7 +89,7 @@ def test_every_definition_is_found_as_its_syntax_tree_has_it():
 
 
 def test_every_setting_command_guide_lesson_and_topic_is_an_answer():
-    asked = {name for table in ("questions", "formulas") for name in others.data(table)}
+    asked = {name for table in ("questions", "formulas", "sentences") for name in others.data(table)}
     assert asked <= stored().names.keys(), "a table names an answer that there is not"
     assert {f"--{name.replace('_', '-')}" for name in others.data("settings")} == flags().keys()
     assert flags().keys() >= {setting.flag for setting in settings(TrainConfig).values()}

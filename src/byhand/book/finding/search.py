@@ -1,11 +1,11 @@
 """Search: from a reader's words, formula or name to the answers, best first.
 
-Words lead to an answer in two ways, each word weighed by how few answers it leads to. Its best phrase counts by what it
-has in common with the question, as a share of both (Dice); and all its phrases and sentences count together, by the share
-of the question's words that they have, a word the more the more of them have it (BM25, whose k1 is 1 and b 0: what has
-more text is asked more). So a name is found by its words, and a question that uses none of them by what others asked.
-A technique that the model lacks is found by its name, by so much of it as is said of nothing that the model has.
-A formula is compared with the formulas of equations and places.
+Words lead to an answer in two ways, each word weighed by how few answers it leads to. The best phrase of an answer
+counts by what it shares with the question (Dice's coefficient). And all phrases and sentences of an answer count
+together, by the share of the question's words that they have; a word counts more the more of them have it (BM25 with
+k1 = 1 and b = 0: the length of a text is no fault, since what is asked more has more text). So a topic is found by
+its words, and by a question that uses none of them. The name of a technique that the model lacks counts by how much
+of what is said with it is about such techniques. A formula is compared with the formulas of equations and places.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import prod
 from typing import Any
 
 from byhand.book.finding import formula
@@ -36,8 +35,7 @@ LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
 BEST = 0.5  # how much the best phrase of an answer counts,
 ALL = 0.75  # and all that leads to it
-LACKING = 1.0  # what the name of a technique counts that is nothing else's
-LONGEST_TERM = 4  # words of such a name
+LONGEST_TERM = 4  # words of the name of a technique that the model lacks
 CHINESE_TERM = range(3, 8)  # its characters
 SIMILAR = 1.2  # how much the likeness of a formula counts
 FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
@@ -110,7 +108,7 @@ def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, f
     for letters in _terms(given, said):
         rows = index.by_key.get(letters, ())
         if rows and _all_lack(index, rows):
-            yield rows[0][0], LACKING * index.lacking(letters)
+            yield rows[0][0], index.lacking(letters)
 
 
 def _all_lack(index: Index, rows: Iterable[list[Any]]) -> bool:

@@ -16,11 +16,10 @@ from byhand.book.finding.words import HAN, Han, of_word, parts, stem
 from byhand.book.words.language import Words
 
 INDEX = Path(__file__).with_name("index.json")
-MEANING = 0.7  # the weight of a meaning that several words have
 LONGEST = 5  # characters of a Chinese word that has synonyms
 CAMEL = re.compile(r"[A-Za-z\d]*[a-z\d][A-Z][A-Za-z\d]*")
 HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-SINGLE = 0.3  # the weight of one letter or Chinese character, and of two that no phrase has side by side
+LITTLE = 0.5  # the weight of one letter or character, of a meaning, and of two characters that no phrase has together
 
 
 class Index:
@@ -90,7 +89,7 @@ class Index:
         return self._told[token]
 
     def lacking(self, word: str) -> float:
-        """Return how many of the phrases and sentences with a word are about techniques that the model lacks: 0 to 1."""
+        """Return what share of the phrases and sentences with a word is about techniques that the model lacks."""
         told = self.told(stem(word))
         return sum(told[number] for number in told if self.is_absent(number)) / told.total() if told else 1.0
 
@@ -98,8 +97,8 @@ class Index:
         """Return the weight of a token: the fewer answers it leads to, the more it tells."""
         if token not in self._rarity:
             told = len(self.told(token))
-            doubtful = len(token) == 1 or (HAN.match(token) and not told)
-            share = SINGLE if doubtful else MEANING if token[0] == "=" else 1.0
+            is_little = len(token) == 1 or token[0] == "=" or (HAN.match(token) and not told)
+            share = LITTLE if is_little else 1.0
             self._rarity[token] = share * log((len(self.answers) + 1) / (told + 0.5))
         return self._rarity[token]
 
