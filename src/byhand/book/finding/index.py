@@ -81,6 +81,8 @@ def _sentences(index: Index, sentences: dict[str, dict[str, str]]) -> list[list[
     """Return each token of the sentences with the numbers of its answers, once for each sentence that has it."""
     told: dict[str, list[int]] = defaultdict(list)
     for name, languages in sentences.items():
+        if name not in index.names:  # a guide whose page is not in this checkout
+            continue
         for sentence in "\n".join(languages.values()).splitlines():
             for token in index.tokens(" ".join(index.said(sentence))):
                 told[token].append(index.names[name])
