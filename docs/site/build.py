@@ -41,7 +41,7 @@ SCRIPTS = (
     "changes",
     "settings",
     "start",
-)  # in this order
+)  # in this order, as one file: a page has all of them or none
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^)\s]+)\)")
@@ -88,6 +88,8 @@ class Site:
             if code:
                 return code
             _copy_mathjax(self.out / folder / "_static")
+            parts = ((SITE / "live" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+            (self.out / folder / "_static" / "live.js").write_text("\n".join(parts), encoding="utf-8")
         for file in sorted(self.sources):
             self.write_source(file)
         (self.out / "index.html").write_text(CHOICE, encoding="utf-8")
@@ -134,8 +136,8 @@ class Site:
         if answering == text:
             return text
         static = _relative(Path(self.pages[page].parts[0], "_static"), self.pages[page])
-        scripts = "".join(f'<script defer src="{static}/live/{name}.js"></script>\n' for name in SCRIPTS)
-        return f'{answering}\n<link rel="stylesheet" href="{static}/live.css">\n{scripts}'
+        loaded = f'<link rel="stylesheet" href="{static}/live.css">\n<script defer src="{static}/live.js"></script>'
+        return f"{answering}\n{loaded}\n"
 
     def link(self, page: Path, shown: str, target: str) -> str:
         """Return a link of a page as it has to read on the site."""

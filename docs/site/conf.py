@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
@@ -24,6 +25,10 @@ html_search_language = "pairs"
 mathjax_path = "mathjax/tex-svg.js"
 suppress_warnings = ["myst.header", "toc.not_included"]
 
+TOGETHER = re.compile(
+    r'[（“(]*<span class="math notranslate nohighlight">[^<]*</span>[，。、；：）”,.;:)]*'  # a formula and its comma
+    r'|(?<=<span class="pre">)-[-\w]{1,24}(?=</span>)'  # --flag
+)
 CHINESE = "\u3400-\u9fff"
 
 
@@ -52,6 +57,13 @@ var splitQuery = (query) =>
         return terms
 
 
+def kept_together(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Let no line begin with the comma behind a formula, or end within a flag: browsers break there."""
+    if "body" in context:
+        context["body"] = TOGETHER.sub(r'<span class="together">\g<0></span>', context["body"])
+
+
 def setup(app: Sphinx) -> None:
-    """Make the search language known."""
+    """Make the search language known, and what stays on one line."""
     app.add_search_language(SearchPairs)
+    app.connect("html-page-context", kept_together)

@@ -170,13 +170,54 @@ def test_a_telephone_shows_it_without_scrolling_sideways(browser, site, page, la
         assert bar["height"] < 200
 
 
-def test_print_has_the_pages_own_formulas(browser, site):
-    read(browser, site)
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_print_has_the_pages_own_formulas(browser, site, page):
+    read(browser, site, page)
     browser.devtools("Emulation.setEmulatedMedia", media="print", features=[])
     visible = "return [...document.querySelectorAll(arguments[0])].some((e) => e.getClientRects().length)"
-    assert not browser.run(visible, ".live-lines, .live-bar")
-    assert browser.run(visible, ".live-math > :not(.live-lines)")
+    assert not browser.run(visible, ".live-lines, .live-bar, .skip-to-content")
+    assert page.name == "bpe" or browser.run(visible, ".live-math > :not(.live-lines)")  # bpe has words, no matrices
+    assert browser.run(visible, "details:not([open]) > :not(summary)")
+    tallest = "return Math.max(0, ...[...document.querySelectorAll('mjx-container')].map((e) => e.offsetHeight))"
+    assert browser.run(tallest) < 900  # a sheet
     browser.devtools("Emulation.setEmulatedMedia", media="", features=[])
+
+
+@pytest.mark.parametrize("damage", ['"programs":', 'data-spots="[', 'data-step="5"', '"arrays":', '"lesson":'])
+def test_with_damaged_data_the_page_is_whole_and_still(browser, site, damage):
+    page = site / "en/guides/matrix-core.html"
+    whole = page.read_text(encoding="utf-8")
+    assert damage in whole
+    page.write_text(whole.replace(damage, damage[:-1] + "0" + damage[-1]), encoding="utf-8")
+    try:
+        read(browser, site)
+    finally:
+        page.write_text(whole, encoding="utf-8")
+    visible = "return [...document.querySelectorAll(arguments[0])].filter((e) => e.getClientRects().length).length"
+    assert browser.run(visible, ".live-math > :not(.live-lines)") > 50
+    assert browser.run(visible, ".live-lines, .live-bar, .live-setting, .live-spot, [tabindex='0'].live-row") == 0
+    assert browser.complaints()
+
+
+def test_the_matrices_of_a_screen_reader_have_names(browser, site):
+    read(browser, site)
+    said = "return [...document.querySelectorAll('[role=grid]')].map((e) => e.ariaLabel ?? "
+    names = browser.run(said + "document.getElementById(e.getAttribute('aria-labelledby'))?.textContent ?? '')")
+    assert all(names)
+    assert not {"read", "made"} & set(names)
+
+
+def test_a_number_with_the_focus_is_not_below_the_bar(browser, site):
+    read(browser, site, "guides/training-and-generation", width=360, prefers_reduced_motion="reduce")
+    covered = """
+        const own = document.activeElement.getBoundingClientRect();
+        done([own.bottom, document.querySelector(".live-bar").getBoundingClientRect().top]);
+    """
+    for step in range(1, 6):
+        cell = f"document.querySelector('.live-step[data-step=\"{step}\"] table.live-made td')"
+        browser.run(f"const e = {cell}; e.scrollIntoView({{block: 'end'}}); e.focus()")
+        bottom, top = browser.later(f"setTimeout(() => {{ {covered} }}, 100);")
+        assert bottom <= top
 
 
 def test_without_scripts_the_page_is_whole(site):

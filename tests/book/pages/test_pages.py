@@ -17,6 +17,7 @@ from byhand.book.pages import filling as pages
 from byhand.book.pages.answers import steps
 from byhand.book.pages.blocks.markdown import located
 from byhand.book.words.language import PAGE
+from byhand.book.words.tables import table
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
 
@@ -221,6 +222,41 @@ def test_a_block_that_cannot_be_made_is_an_error_in_one_line(tmp_path, mark, sai
         pages.filled(page)
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            b"<!-- generated: formula relu -->\n\nA sentence.\n\n<!-- generated: formula add -->\n<!-- end -->\n",
+            "x.md:5: ",
+        ),
+        (b"<!-- generated: formula relu -->\n<!-- end -->\n\n<!-- end -->\n", "x.md:4: "),
+        (b"<!-- generated: formula relu -->\n\nA sentence.\n", "x.md: "),
+        (b"\xef\xbb\xbf<!-- generated: formula relu -->\n<!-- end -->\n", "x.md begins with a byte order mark"),
+        (b"\xff<!-- generated: formula relu -->\n<!-- end -->\n", "x.md is no UTF-8 text"),
+    ],
+)
+def test_a_damaged_page_is_an_error_in_one_line(tmp_path, content, said):
+    """A mark without its end would swallow the sentence, and a byte order mark hides the heading."""
+    page = tmp_path / "x.md"
+    page.write_bytes(content)
+    with pytest.raises(ByhandError) as found:
+        pages.filled(page)
+    assert str(found.value).startswith(said)
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("suffix", ["toml", "json"])
+@pytest.mark.parametrize("content", [None, b"", b"[", b"\xff", b"[]", b"\xef\xbb\xbf"])
+def test_a_damaged_table_is_an_error_that_names_it(tmp_path, suffix, content):
+    path = tmp_path / f"x.{suffix}"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ByhandError) as found:
+        _ = table(path)["batch"]
+    assert str(path) in str(found.value)
+    assert "\n" not in str(found.value)
 
 
 def test_a_moved_definition_is_an_error():

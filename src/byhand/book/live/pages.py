@@ -30,6 +30,7 @@ STEP = re.compile(r"^\*\*([A-Z]?)(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
 LINES = re.compile(r" \\\\\[4pt\]\n")
+MOST_LINES = 6  # of a displayed block of given matrices
 CLOSE = (1e-5, 6e-3)  # of a number: six digits as printed, or three
 
 
@@ -154,7 +155,16 @@ def _given(found: LessonGraph, body: str) -> str:
         if a.is_free and not a.data.shape and not a.name.startswith("∂")
         for sign in [-1 if a.name.startswith("−") else 1]  # −rate is given as the rate
     ]
-    return MATH.sub(lambda block: _marked(block, matrices, "given", settings), body)
+    return MATH.sub(lambda block: _marked(block, matrices, "given", settings), MATH.sub(_short, body))
+
+
+def _short(block: re.Match[str]) -> str:
+    """Cut a long displayed block into several: a formula is one picture, which no printer breaks between sheets."""
+    lines = LINES.split(block[1].removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}"))
+    if len(lines) <= MOST_LINES:
+        return block[0]
+    parts = (" \\\\[4pt]\n".join(lines[at : at + MOST_LINES]) for at in range(0, len(lines), MOST_LINES))
+    return "\n\n".join(f"```{{math}}\n\\begin{{aligned}}\n{part}\n\\end{{aligned}}\n```" for part in parts)
 
 
 def _marked(block: re.Match[str], shown: Sequence[Shown], part: str, numbers: Sequence[Shown] = ()) -> str:
@@ -208,7 +218,8 @@ def _value(latex: str) -> float:
 
 def _plain(latex: str) -> str:
     """Return a number in LaTeX as text."""
-    written = _written(latex).replace("sqrt", "√").replace("**", "^").replace("*", " × ").replace("-", "−")
+    written = _written(latex).replace("sqrt", "√").replace("**", "^").replace("-", "−")
+    written = re.sub(r" *\* *", " × ", written)
     power = re.fullmatch(r"(?:(.+) × )?10\^\((−\d+)\)", written.replace("inf", "∞"))
     if power:
         return f"{power[1] or 1}e{power[2]}"

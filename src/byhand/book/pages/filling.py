@@ -40,6 +40,8 @@ from byhand.errors import ByhandError
 
 COMMAND = "python -m byhand.book.pages"
 MARK = re.compile(r"(<!-- generated:(?: (?P<block>[^\n]+?) |\n(?P<template>.*?)\n)-->\n).*?(<!-- end -->)", re.DOTALL)
+END, BYTE_ORDER = "<!-- end -->", "\ufeff"
+ENDS = re.compile(r"^<!-- generated:|^<!-- end -->", re.MULTILINE)
 SHORT = "<!-- generated: template -->\n"
 INSIDE = re.compile(r"(<!-- = (?P<asked>[^\n]+?) -->)[^\n]*?(<!-- \. -->)")
 
@@ -56,7 +58,20 @@ def pages() -> list[Path]:
     """Return every page that has generated blocks, sorted."""
     root = docs().parent
     found = [*root.glob("README*.md"), *docs().rglob("*.md")]
-    return sorted(page for page in found if MARK.search(page.read_text(encoding="utf-8")))
+    return sorted(page for page in found if "<!-- generated:" in read(page))
+
+
+def read(page: Path) -> str:
+    """Return a page's text; ByhandError if it is no UTF-8, or begins with a mark of that."""
+    try:
+        text = page.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ByhandError(
+            f"{page.name} is no UTF-8 text: {error.reason} at byte {error.start}. Restore it."
+        ) from None
+    if text.startswith(BYTE_ORDER):
+        raise ByhandError(f"{page.name} begins with a byte order mark. Save it without one.")
+    return text
 
 
 def language(page: Path) -> str:
@@ -71,10 +86,11 @@ def as_read(text: str) -> str:
 
 def filled(page: Path) -> str:
     """Return the page's text with every block and number regenerated; ByhandError for an unknown one."""
-    text = page.read_text(encoding="utf-8")
+    text = read(page)
+    _require_pairs(page, text)
 
     def fill(mark: re.Match[str]) -> str:
-        at = (page.name, text.count("\n", 0, mark.start()) + 1)
+        at = (page.name, _line(text, mark.start()))
         if mark["template"] is not None:
             said = rendered(mark["template"], page, at, language(page))
         else:
@@ -85,6 +101,22 @@ def filled(page: Path) -> str:
         return f"{mark[1]}{value(*mark['asked'].split())}{mark[3]}"
 
     return INSIDE.sub(said, MARK.sub(fill, text))
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _require_pairs(page: Path, text: str) -> None:
+    """Raise ByhandError for a mark without its end, which would swallow what follows, or an end without its mark."""
+    is_open = False
+    for mark in ENDS.finditer(text):
+        if is_open == (mark[0] != END):
+            what = "`<!-- end -->` before it is missing" if is_open else "it ends nothing"
+            raise ByhandError(f"{page.name}:{_line(text, mark.start())}: {what}. Correct the marks.")
+        is_open = not is_open
+    if is_open:
+        raise ByhandError(f"{page.name}: `{END}` is missing behind the last mark. Add it.")
 
 
 def _block(page: Path, at: tuple[str, int], kind: str, *words: str) -> str:

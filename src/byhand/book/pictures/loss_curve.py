@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.charts import Chart, Level, Mark, Polyline
 from byhand.book.pictures.scene.elements import Across, Caption, Column, dot
 from byhand.book.words.language import Words
+from byhand.book.words.tables import table
 from byhand.config import ModelConfig
 
 RUN = Path(__file__).with_name("loss_curve.json")
@@ -24,7 +24,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"  # SVG drops spaces in a row
 @cache
 def recorded() -> dict[str, Any]:
     """Return the run of the loss curve as `benchmarks/loss_curve.py` recorded it."""
-    return json.loads(RUN.read_text(encoding="utf-8"))
+    return table(RUN)
 
 
 def guesses(loss: float) -> str:

@@ -132,7 +132,7 @@ class _Shown:
     def far(self, n: int, steps: Sequence[Step], brief: bool = False) -> list[Array]:
         """Return the inputs of a step that no step just before printed, and note what this one prints."""
         step = steps[n - 1]
-        inputs = () if brief else step.inputs
+        inputs = () if brief else _each(step)
         far = [x for x in inputs if not x.data.ndim or self.printed.get(x.letter, 0) < max(1, n - NEAR)]
         self.printed.update((x.letter, n) for x in (*far, *step.arrays))
         return far
@@ -171,7 +171,7 @@ class _Shown:
     def _put_in(self, n: int, steps: Sequence[Step]) -> Iterator[str]:
         """Yield the inputs' letters with the earlier steps that made them, and the arrays that are far."""
         origins: dict[str, list[str]] = {}
-        for array in steps[n - 1].inputs:
+        for array in _each(steps[n - 1]):
             origins.setdefault(self._origin(array, n, steps), []).append(inline(array.letter))
         named = (
             LISTED.said(self.lang).join(letters) + Words(f" ({x})", f" （{x}）").said(self.lang)
@@ -199,6 +199,11 @@ class _Shown:
         if "t-1" in array.letter:
             return (BEFORE if np.any(array.data) else ZERO).said(self.lang)
         return (NEW if array.name.startswith("after.") else GIVEN).said(self.lang)
+
+
+def _each(step: Step) -> list[Array]:
+    """Return a step's inputs, each once: a query may be its own key."""
+    return list({array.letter: array for array in step.inputs}.values())
 
 
 def _only_copies(step: Step) -> bool:

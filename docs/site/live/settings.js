@@ -75,7 +75,7 @@
         const section = sections.find((one) => Number(one.dataset.step) && acts(graph.steps[one.dataset.step - 1]));
         const result = [...(section?.querySelectorAll(".live-math") ?? [])].at(-1);
         result?.before(control(graph, array.first, false));
-        const lines = array.kind === "switch" && sections[0]?.dataset.step === "0" ? sections[0].querySelector(".live-lines") : null;
+        const lines = array.kind === "switch" && sections[0]?.dataset.step === "0" ? [...sections[0].querySelectorAll(".live-lines")].at(-1) : null;
         lines?.append(live.make("div", { class: "live-line" }, control(graph, array.first, true)));
       });
       live.showSettings(graph);

@@ -30,11 +30,12 @@
   };
 
   /** One matrix: [array, first cell, columns, cells from row to row, printed texts, sign]. */
-  const grid = (graph, [which, first, columns, stride, texts, sign], part) => {
+  const grid = (graph, [which, first, columns, stride, texts, sign], part, letter) => {
     const array = graph.arrays[which];
     const name = sign < 0 ? array.name.replace("−", "") : array.name;
     const alone = array.shape.length ? "" : " live-alone";
-    const table = live.make("table", { class: `live-grid live-${part}${alone}`, role: "grid", "aria-label": name || part });
+    const called = name ? { "aria-label": name } : letter ? { "aria-labelledby": letter.id } : {};
+    const table = live.make("table", { class: `live-grid live-${part}${alone}`, role: "grid", ...called });
     for (let at = 0; at < texts.length; at += columns) {
       const row = live.make("tr", { role: "row" });
       for (let k = at; k < at + columns; k++) {
@@ -68,6 +69,8 @@
     });
   };
 
+  let letters = 0;
+
   /** Set the grids of a displayed block beside the formula that printers and pages without scripts show. */
   const block = (graph, box) => {
     const grids = live.make("div", { class: "live-lines" });
@@ -78,10 +81,10 @@
         if (Array.isArray(piece)) {
           const pair = live.make("span", { class: "live-pair" });
           row.append(pair);
-          pair.append(...(letter ? [letter] : []), grid(graph, piece, box.dataset.part));
+          pair.append(...(letter ? [letter] : []), grid(graph, piece, box.dataset.part, letter));
           letter = null;
         } else if (piece) {
-          letter = live.make("span", { class: "live-tex" }, `\\(${piece.replace(/^(\\quad|,)\s*/, "")}\\)`);
+          letter = live.make("span", { class: "live-tex", id: `live-tex-${(letters += 1)}` }, `\\(${piece.replace(/^(\\quad|,)\s*/, "")}\\)`);
           row.append(letter);
         }
       }

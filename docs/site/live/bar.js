@@ -15,6 +15,9 @@
     text.textContent = live.say(document.querySelector(".live-free") ? "hint" : "hintFixed");
     new ResizeObserver(() => {
       document.documentElement.style.scrollPaddingBottom = `${bar.offsetHeight + 16}px`;
+      const own = pointed?.element; // its arithmetic may make the bar so high that it covers the number
+      const isCovered = own === document.activeElement && own?.getBoundingClientRect().bottom > bar.getBoundingClientRect().top;
+      if (isCovered) own.scrollIntoView({ block: "nearest", behavior: "instant" });
     }).observe(bar);
     const near = new Set(); // a page may have its lesson far below its beginning
     const observer = new IntersectionObserver(
