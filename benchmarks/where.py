@@ -3,8 +3,8 @@
     python benchmarks/where.py [--half even|odd] [--wrong] [--questions FILE] [--apart]
 
 The questions of `tests/book/questions.json` were written down before the search was tuned to them. Those at even
-places are for tuning; those at odd places stay unseen (`--wrong` prints none of them). `--questions` takes a file of
-others, all at once. `tests/book/finding/judging.py` says what counts as right.
+places are for tuning; to those at odd places nothing is tuned (`--wrong` prints none of them). `--questions` takes
+a file of others, all at once. `tests/book/finding/judging.py` says what counts as right.
 
 `--apart` asks the questions of four words or more, each of an index without what is like it: phrases and sentences
 that have 45 % of all their words in common with the question. So a question that the data were tuned to tells too.
