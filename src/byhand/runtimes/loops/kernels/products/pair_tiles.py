@@ -21,7 +21,7 @@ from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled
 class _BFloat(ir.HalfType):
     """LLVM's bfloat, which llvmlite lacks; no constants are made of it."""
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]  (of one literal there)
         return "bfloat"
 
 
