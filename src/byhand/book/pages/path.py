@@ -33,8 +33,9 @@ class Stop:
 
 def _path() -> Iterator[Stop]:
     said = read("path")
-    knowledge, names = said.pop("knowledge"), [*said, ""]
-    for number, (name, own) in enumerate(said.items(), 1):
+    knowledge, names = said["knowledge"], [*(name for name in said if name != "knowledge"), ""]
+    for number, name in enumerate(names[:-1], 1):
+        own = dict(said[name])
         prior, outcome = own.pop("needs"), Words(*own.pop("outcome"))
         yield Stop(name, number, names[number], prior, Words(*knowledge[prior]), outcome, **own)
 
