@@ -17,7 +17,8 @@ from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels import cross_entropy
 from byhand.runtimes.loops.kernels.formats.contract import COPIES, PRODUCTS, number_of, products_in
 from byhand.runtimes.loops.machine import processor
-from byhand.runtimes.loops.machine.processor import amx_granted, cpu_features
+from byhand.runtimes.loops.machine.kernel import KERNELS
+from byhand.runtimes.loops.machine.processor import amx_granted
 from byhand.runtimes.loops.run import training
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
@@ -48,7 +49,7 @@ def way(request, monkeypatch):
     """Let sessions multiply in each way that this machine can, whichever is the fastest."""
     can = {
         "tiled_gemm_amx": amx_granted(),
-        "tiled_gemm_pairs": {"avx512f", "avx512bf16"} <= {*cpu_features()},
+        "tiled_gemm_pairs": KERNELS["tiled_gemm_pairs"].compiles_here,
         "": True,
     }
     if not can[request.param.kernel]:

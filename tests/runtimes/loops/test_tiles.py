@@ -15,7 +15,8 @@ from byhand.runtimes.loops.kernels.attention.score_tiles import scratch_of_atten
 from byhand.runtimes.loops.kernels.products.tiles import BLOCK, TILES
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.blas import find_blas
-from byhand.runtimes.loops.machine.processor import amx_granted, cpu_features
+from byhand.runtimes.loops.machine.kernel import KERNELS
+from byhand.runtimes.loops.machine.processor import amx_granted
 from byhand.runtimes.loops.run.replay import run_kernel
 from cli.process import PATIENCE
 from runtimes.loops import processors
@@ -46,7 +47,7 @@ class Memory:
         assert np.isnan(self.numbers[end:]).all(), "written beyond the scratch"
 
 
-PAIRS = {"avx512f", "avx512bf16"} <= {*cpu_features()}
+PAIRS = KERNELS["tiled_gemm_pairs"].compiles_here
 KINDS = [
     "tiled_gemm",
     pytest.param("tiled_gemm_pairs", marks=pytest.mark.skipif(not PAIRS, reason="no AVX512-BF16 here")),

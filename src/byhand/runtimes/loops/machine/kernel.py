@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.processor import cpu_features
 
 RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")  # arguments that are no columns of a row
 
@@ -23,6 +24,7 @@ class Kernel:
               are covered only along with others
     settings  (t, **static) -> the numbers that an update's kernel reads of the controls behind rate and decay
     costly    it takes long to compile, so it is compiled first
+    needs     features of the processor without which LLVM cannot compile it
     formula   the function of one number that it applies to each; "" for a loop that is written for its equation alone
     """
 
@@ -34,7 +36,13 @@ class Kernel:
     computes: str = ""
     settings: Callable[..., tuple[float, ...]] | None = None
     costly: bool = False
+    needs: tuple[str, ...] = ()
     formula: str = ""
+
+    @property
+    def compiles_here(self) -> bool:
+        """Whether this processor has all that it needs."""
+        return {*self.needs} <= {*cpu_features()}
 
 
 KERNELS: dict[str, Kernel] = {}

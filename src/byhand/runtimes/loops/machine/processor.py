@@ -12,6 +12,10 @@ FEATURES = (
     "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512bf16", "amx-tile", "amx-bf16",
     "avxvnni", "avx512vnni", "neon", "bf16",
 )  # fmt: skip
+AMX_FEATURES, PAIR_FEATURES = (
+    ("amx-tile", "amx-bf16", "avx512bw"),
+    ("avx512f", "avx512bf16"),
+)  # what products of bfloat16 need
 
 
 @cache
@@ -34,7 +38,7 @@ def amx_granted() -> bool:
 
     It is asked before threads start: all of them may use them then.
     """
-    if not {"amx-tile", "amx-bf16", "avx512bw"} <= {*cpu_features()} or not sys.platform.startswith("linux"):
+    if not {*AMX_FEATURES} <= {*cpu_features()} or not sys.platform.startswith("linux"):
         return False
     return ask_for_tiles() == 0
 
@@ -50,7 +54,7 @@ def multiplies_pairs() -> bool:
     AMD's tables say that one takes as long as a multiply-add of float32, so it does twice as much; no such processor
     was measured. On an Intel one it takes four times as long: there float32 is twice as fast.
     """
-    return {"avx512f", "avx512bf16"} <= {*cpu_features()} and target()[0].startswith("znver")
+    return {*PAIR_FEATURES} <= {*cpu_features()} and target()[0].startswith("znver")
 
 
 def target() -> tuple[str, str]:

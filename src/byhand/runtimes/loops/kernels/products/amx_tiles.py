@@ -19,6 +19,7 @@ from byhand.runtimes.loops.kernels.products.tiled_gemm import tiled_gemm_of
 from byhand.runtimes.loops.kernels.products.tiles import Tiles
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, load, number, place, store
 from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled, instruction
+from byhand.runtimes.loops.machine.processor import AMX_FEATURES
 
 SIDE = 16  # rows of a register, and float32 or pairs in a row
 BOTH = 2 * SIDE  # rows of a tile
@@ -155,6 +156,6 @@ tiled_gemm_of(
     "tiled_gemm_amx",
     Tiles(
         rows=BOTH, vectors=2, numbers=BOTH, words=SIDE, put=put_tile, left=left_rows,
-        right=pack_right_of(2, BOTH, SIDE), begin=configure, end=release,
+        right=pack_right_of(2, BOTH, SIDE), needs=AMX_FEATURES, begin=configure, end=release,
     ),
 )  # fmt: skip

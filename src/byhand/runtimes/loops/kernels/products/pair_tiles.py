@@ -16,6 +16,7 @@ from byhand.runtimes.loops.kernels.products.tiled_gemm import tiled_gemm_of
 from byhand.runtimes.loops.kernels.products.tiles import Tiles
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS, VECTOR
 from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled
+from byhand.runtimes.loops.machine.processor import PAIR_FEATURES
 
 
 class _BFloat(ir.HalfType):
@@ -57,6 +58,6 @@ tiled_gemm_of(
     "tiled_gemm_pairs",
     Tiles(
         rows=ROWS, vectors=VECTORS, numbers=2, put=put_tile_of(register_tile_of("_pairs", add_products)),
-        left=left_rows, right=pack_right_of(VECTORS, 2, 1),
+        left=left_rows, right=pack_right_of(VECTORS, 2, 1), needs=PAIR_FEATURES,
     ),
 )  # fmt: skip

@@ -73,7 +73,7 @@ def tiled_gemm_of(name: str, kind: Tiles) -> None:
     widest, most = np.int64(kind.widest), np.int64(kind.vectors)
     moves = {"a": "lda", "c": "ldc", "start": "ldc"} if kind.words == kind.numbers else {}
 
-    @kernel(name=name, rows="m" if moves else "", moves=moves, costly=True)
+    @kernel(name=name, rows="m" if moves else "", moves=moves, costly=True, needs=kind.needs)
     def tiled_gemm(memory, c, start, bias, a, b, m, n, k, lda, ldb, ldc, ta, tb, adds, scratch):
         """C (m, n) = start + bias + op(A) op(B), added to C if `adds`, row-major at offsets of `memory`.
 

@@ -29,6 +29,7 @@ class Tiles:
     left     (base, a, row, transposed, first, count, i, rows, new, packed): `tiled_gemm.left_rows`
     right    (base, b, row, transposed, first, count, column, width, out): packs columns of op(B) as panels
     in_place  the first tiles of a block read B in place and pack it, and A where it is transposed
+    needs    features of the processor (`Kernel.needs`)
     begin, end  what a kernel does before its first tile and after its last
     """
 
@@ -40,6 +41,7 @@ class Tiles:
     left: Any
     right: Any
     in_place: bool = False
+    needs: tuple[str, ...] = ()
     begin: Any = nothing
     end: Any = nothing
 
