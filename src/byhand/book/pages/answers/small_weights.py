@@ -11,12 +11,13 @@ import numpy as np
 
 from byhand.book.pages.answers.registry import ANSWERS, answer
 from byhand.config import ModelConfig
+from byhand.flops import block_weights
 from byhand.formats.registry import FORMATS
-from byhand.model import declared
 
 DATA = Path(__file__).parents[1] / "data"  # small_weights.json: benchmarks/small_weights.py
 W, X = (0.25, -127 / 128, 0.1, 0.6), (1.0, 127 / 64, -0.5, 0.25)  # scales that float16 has: 1/128, 127/1024, 1/64
-ANSWERS |= {"block_w": W, "block_x": X, "small_formats": ("float32", "bfloat16", "q8_0", "q4_0")}
+SMALL = [FORMATS[name] for name in ("float32", "bfloat16", "q8_0", "q4_0")]
+ANSWERS |= {"block_w": W, "block_x": X, "small_formats": SMALL, "q8_0": FORMATS["q8_0"]}
 ANSWERS |= {"int8_max": np.iinfo(np.int8).max, "int32_max": np.iinfo(np.int32).max}
 
 
@@ -54,17 +55,8 @@ def block_product(w: tuple[float, ...], x: tuple[float, ...]) -> tuple[list[tupl
 
 @answer
 def weights_read(config: ModelConfig) -> int:
-    """Return how many weights a token multiplies: those of all matrices; of a table it reads only a row."""
-    shapes = {name: p.shape for name, p in declared(config).items() if len(p.shape) > 1}
-    tables = ("wpe",) if config.tied_embeddings else ("wpe", "wte")
-    return sum(math.prod(shape) for name, shape in shapes.items() if name not in tables)
-
-
-@answer
-def format_facts(name: str) -> tuple[str, int, int, float]:
-    """Return a format's symbol, the numbers and the bytes of a block, and the bytes of a number."""
-    kind = FORMATS[name]
-    return kind.symbol, kind.block, kind.size, kind.size / kind.block
+    """Return how many weights a token multiplies: those of the blocks, and the head."""
+    return block_weights(config) + config.d_model * config.vocab_size
 
 
 @answer

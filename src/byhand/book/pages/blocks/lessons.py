@@ -32,17 +32,19 @@ KEPT, NEW = Words("saved by step {n}", "第 {n} 步保留"), Words("with the new
 LISTED = Words(", ", " 、 ")  # between formulas
 SAME = Words("Result: {results}; the numbers stay as they are.", "结果： {results} ，数都不变。")
 ROWS = Words(
-    "In the tables the first line of each result is written out in full. In results of more than four numbers "
-    "the other lines leave out factors of 1 (of −1 they keep the sign), products with 0 and, from page 2 on, "
-    "biases of 0. Lines that would only copy a number, perhaps with the other sign, or give 0, may be missing. "
-    "In the matrix products of the backward pass, terms with a gradient of 0 are left out of the first line too. "
+    "In the tables of the steps the first line of each result is written out in full. In results of more than four "
+    "numbers the other lines leave out factors of 1 (of −1 they keep the sign), products with 0 and biases of 0, "
+    "which come on page 2. Lines that would only copy a number, perhaps with the other sign, or give 0, may be "
+    "missing. In the backward pass the first line too leaves out two kinds of terms: those with a gradient of 0 in "
+    "matrix products, and those with a masked weight. "
     "Numbers are worked out with all digits and printed with six, without zeros at the end; a line shows more "
     "where six would not give the last digit of its value. For a value of 0 a calculator may leave a rest such "
     "as 3e−8, which is 3 · 10⁻⁸ or 0.00000003.",
-    "表中，每个结果的第一行写全。结果多于四个数时，其余各行略去因数 1（因数 −1 只留负号）、与 0 相乘的项，以及"
-    "等于 0 的偏置（从第 2 页起才有）。只是照抄一个数（或只变号）、或得 0 的行，可能不列出。反向传播的矩阵乘法"
-    "中，梯度等于 0 的项在第一行里也略去。各数按全部位数计算，写出六位，末尾的零不写；六位不足以得出这一行的末"
-    "位时，算式里会多写几位。值为 0 的地方，计算器可能留下 3e−8 这样的尾数，即 3 · 10⁻⁸，也就是 0.00000003。",
+    "各步的表中，每个结果的第一行写全。结果多于四个数时，其余各行略去因数 1（因数 −1 只留负号）、与 0 相乘的项，"
+    "以及等于 0 的偏置（从第 2 页起才有）。有些行只是照抄一个数（或只改变正负号），有些行的结果是 0，这些行可能"
+    "不列出。反向传播中，第一行也略去两种项：矩阵乘法里梯度等于 0 的项，以及权重被遮住的项。各数按全部位数计算，"
+    "写出六位，末尾的零不写；六位不足以得出这一行的末位时，算式里会多写几位。值为 0 的地方，计算器可能留下 3e−8 "
+    "这样的尾数，即 3 · 10⁻⁸，也就是 0.00000003。",
 )
 BLOCK = re.compile(r"<!-- generated: lesson (\S+)(?: ([\d,-]+))?(?: (\w+))? -->")
 

@@ -27,7 +27,10 @@ def worked_rows(step: Step, lang: str, few: bool) -> Iterator[str]:
     if chosen:
         yield rows_of(chosen, lang)
     if rest and few:
-        yield Words(f"The other {len(rest)} numbers go the same way.", f"其余 {len(rest)} 个数算法相同。").said(lang)
+        yield Words(
+            f"The other {len(rest)} numbers that take arithmetic go the same way.",
+            f"其余 {len(rest)} 个要计算的数，算法相同。",
+        ).said(lang)
     elif rest:
         others = Words(f"The other {len(rest)} numbers", f"其余 {len(rest)} 个数")
         those = Words(
