@@ -19,7 +19,8 @@ def test_it_is_the_gradient_of_everything_that_has_one(seed, dtype):
     gradients, rng = Trace.of(lambda: model.loss(*batch(config))).backward(), np.random.default_rng(seed)
     for name, d in gradients.by_name.items():
         index = tuple(int(rng.integers(-n, n)) for n in d.shape)
-        rel, near = (1e-5, 1e-7) if dtype is np.float64 else (2e-4, 2e-5)
+        # One of the drawn models loses four of float32's digits, how many depends on the processor's sums.
+        rel, near = (1e-5, 1e-7) if dtype is np.float64 else (2e-3, 2e-5)
         close = pytest.approx(float(d[index]), rel=rel, abs=near)
         assert gradients.central_difference(name, index) == close, name
 
