@@ -21,6 +21,7 @@ class Shape:
     """B windows of T tokens through L blocks of width C with H heads, over V tokens.
 
     architecture  whose choices the model has (see `ARCHITECTURES`); the defaults' if not given
+    d_ff, n_kv_heads  as in `ModelConfig`, the architecture's if not given
     """
 
     batch: int
@@ -30,6 +31,8 @@ class Shape:
     n_heads: int
     vocab_size: int
     architecture: str = ""
+    d_ff: int | None = None
+    n_kv_heads: int | None = None
 
     @property
     def tokens(self) -> int:
@@ -57,9 +60,9 @@ class Shape:
             d_model=self.d_model,
             n_layers=self.n_layers,
             n_heads=self.n_heads,
-            n_kv_heads=kv_heads(self.n_heads, base),
+            n_kv_heads=self.n_kv_heads or kv_heads(self.n_heads, base),
             d_head=None,
-            d_ff=None,
+            d_ff=self.d_ff,
         )
 
 
@@ -73,12 +76,14 @@ SHAPES = {
 PLAIN = "plain"
 OFFERED = (PLAIN, *ARCHITECTURES)
 Blas = Literal["auto", "tiles", "scipy"]  # matrix products of the loops runtime; auto: the fastest
-LONGEST = 100  # characters of six numbers
+LONGEST = 100  # characters of eight numbers
+NUMBER = r" *0*([1-9][0-9]{0,8}) *"
+NUMBERS = ",".join([NUMBER, NUMBER, f"{NUMBER}(?:/{NUMBER})?", NUMBER, f"{NUMBER}(?:/{NUMBER})?", NUMBER])
 MOST_TIMED = 64  # threads on a machine with fewer cores: each further one lengthens every barrier
 
 
 def shape_of(text: str, architecture: str = PLAIN) -> Shape:
-    """Return a named shape, or the one that B,T,C,L,H,V gives, of one of the architectures that are offered."""
+    """Return a named shape, or the one of B,T,C[/F],L,H[/K],V, in one of the architectures that are offered."""
     shape = replace(_shape_of(text), architecture="" if architecture == PLAIN else architecture)
     TrainConfig(model=shape.model(), batch_size=shape.batch)  # refuses a shape that is too large
     return shape
@@ -87,12 +92,13 @@ def shape_of(text: str, architecture: str = PLAIN) -> Shape:
 def _shape_of(text: str) -> Shape:
     if text in SHAPES:
         return SHAPES[text]
-    if not re.fullmatch(r" *0*[1-9][0-9]{0,8} *(, *0*[1-9][0-9]{0,8} *){5}", text[:LONGEST]):
+    if not (found := re.fullmatch(NUMBERS, text[:LONGEST])):
         raise ConfigError(
-            f"shape {text[:60]!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256."
+            f"shape {text[:60]!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256; "
+            "C/F and H/K say the width of the MLP and the heads of keys and values, too."
         )
-    batch, steps, width, layers, heads, vocab = map(int, text.split(","))
-    return Shape(batch, steps, width, layers, heads, vocab)
+    batch, steps, width, ff, layers, heads, kv, vocab = (int(number or 0) for number in found.groups())
+    return Shape(batch, steps, width, layers, heads, vocab, d_ff=ff or None, n_kv_heads=kv or None)
 
 
 def require_threads(threads: int) -> None:

@@ -26,9 +26,11 @@ def test_flops_of_a_step_as_counted_by_hand():
     shape = shape_of("2,5,2,1,1,3")
     assert shape.flops == 6 * (12 * 4 + 2 * 3) * 10 + 12 * 2 * 25 * 2
     assert shape_of("tiny") == SHAPES["tiny"]
+    wide = shape_of("2,8,12/20,2,6/2,17", "llama").model()
+    assert (wide.d_ff, wide.n_kv_heads, wide.n_heads) == (20, 2, 6)
 
 
-@pytest.mark.parametrize("shape", ["huge", "1,2,3", "0,8,8,1,1,4", "4,64,64,1,1,x"])
+@pytest.mark.parametrize("shape", ["huge", "1,2,3", "0,8,8,1,1,4", "4,64,64,1,1,x", "4/2,8,8,1,1,4", "4,8,8/,1,1,4"])
 def test_unknown_shapes_are_refused(shape):
     with pytest.raises(ConfigError, match="B,T,C,L,H,V"):
         shape_of(shape)

@@ -25,7 +25,7 @@ class TrainOptions:
     """Time a training step: forward, backward, clipping and AdamW on a fixed random batch."""
 
     shape: str = "nano"
-    """tiny, nano, small, or B,T,C,L,H,V."""
+    """tiny, nano, small, or B,T,C[/F],L,H[/K],V."""
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """plain: the model's default settings; or the architecture of a preset."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
@@ -49,7 +49,7 @@ class GenerateOptions:
     """Time generation: greedy, with a KV cache, the context as long as the text."""
 
     shape: str = "nano"
-    """tiny, nano, small, or B,T,C,L,H,V (B and T are not used)."""
+    """tiny, nano, small, or B,T,C[/F],L,H[/K],V (B and T are not used)."""
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """plain: the model's default settings; or the architecture of a preset."""
     tokens: int = 1000

@@ -21,7 +21,7 @@ class Options:
     """Time a training step without each fusion in turn, and the step with all of them."""
 
     shape: str = "nano"
-    """tiny, nano, small, or B,T,C,L,H,V."""
+    """tiny, nano, small, or B,T,C[/F],L,H[/K],V."""
     threads: int = 0
     """Threads; 0: all cores."""
     blas: Blas = "auto"

@@ -20,7 +20,7 @@ class Options:
     of: Literal["train", "decode", "prefill"] = "train"
     """train: a training step. decode: one token in the middle of the window. prefill: the cache of a whole window."""
     shape: str = "nano"
-    """tiny, nano, small, or B,T,C,L,H,V (generation does not use B)."""
+    """tiny, nano, small, or B,T,C[/F],L,H[/K],V (generation does not use B)."""
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """plain: the model's default settings; or the architecture of a preset."""
     steps: int = 20
