@@ -28,6 +28,7 @@ from byhand.cli.main import COMMANDS
 from byhand.config import TrainConfig
 from byhand.engine import registry
 from byhand.engine.equation import with_role
+from byhand.errors import ByhandError
 from cli.process import function_calls
 from model_cases import each_choice, lacking_kernels
 
@@ -150,6 +151,29 @@ def test_an_installed_package_answers_too(tmp_path):
     assert (found["name"], found["relative_to"]) == ("softmax", "installed package")
     assert found["forward"].startswith("byhand/equations/softmax.py:")
     assert (found["test"], found["page_en"]) == ("tests/equations/test_softmax.py", "docs/equations/softmax.md")
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", "{}", '{"answers": 5}', '{"answers": [{}]}'])
+def test_a_damaged_index_is_an_error_that_names_it(tmp_path, monkeypatch, content):
+    monkeypatch.setattr("byhand.book.finding.stored.INDEX", tmp_path / "index.json")
+    (tmp_path / "index.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ByhandError, match=r"^[^\n]*index\.json [^\n]*\. Restore the file\.$"):
+        stored.__wrapped__()
+
+
+@pytest.mark.parametrize("phrases", ["5", "[5]", "[[5]]"])
+def test_an_index_with_damaged_phrases_is_an_error_that_names_it(tmp_path, monkeypatch, phrases):
+    monkeypatch.setattr("byhand.book.finding.stored.INDEX", tmp_path / "index.json")
+    content = json.loads(INDEX.read_text(encoding="utf-8")) | {"phrases": json.loads(phrases)}
+    (tmp_path / "index.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ByhandError, match=r"index\.json is no index: .*\. Restore the file\.$"):
+        stored.__wrapped__()
+
+
+def test_an_empty_glossary_is_an_error_that_names_it(monkeypatch):
+    monkeypatch.setattr(others, "concepts", list)
+    with pytest.raises(ByhandError, match=r"glossary\.toml lacks 'batch'\. Restore the file\.$"):
+        others.places.__wrapped__()
 
 
 def test_answers_without_numpy_or_the_book():

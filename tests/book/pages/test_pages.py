@@ -247,6 +247,18 @@ def test_a_damaged_page_is_an_error_in_one_line(tmp_path, content, said):
     assert "\n" not in str(found.value)
 
 
+def test_line_ends_are_part_of_a_page(tmp_path, monkeypatch):
+    """Every checkout has LF alone, on Windows too (.gitattributes)."""
+    page = tmp_path / "relu.md"
+    page.write_bytes((ROOT / "docs/equations/relu.md").read_bytes())
+    monkeypatch.setattr(pages, "PICTURES", {})
+    monkeypatch.setattr(pages, "pages", lambda: [page])
+    monkeypatch.setattr(pages, "filled", pages.read)
+    assert page not in dict(pages.stale())
+    page.write_bytes(page.read_bytes().replace(b"\n", b"\r\n"))
+    assert page in dict(pages.stale())
+
+
 @pytest.mark.parametrize("suffix", ["toml", "json"])
 @pytest.mark.parametrize("content", [None, b"", b"[", b"\xff", b"[]", b"\xef\xbb\xbf"])
 def test_a_damaged_table_is_an_error_that_names_it(tmp_path, suffix, content):
@@ -257,6 +269,13 @@ def test_a_damaged_table_is_an_error_that_names_it(tmp_path, suffix, content):
         _ = table(path)["batch"]
     assert str(path) in str(found.value)
     assert "\n" not in str(found.value)
+
+
+def test_a_row_of_a_table_that_lacks_a_key_names_the_table(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text("batch = {}", encoding="utf-8")
+    with pytest.raises(ByhandError, match=r"x\.toml lacks 'zh'\. Restore the file\.$"):
+        _ = table(path)["batch"]["zh"]
 
 
 def test_a_moved_definition_is_an_error():

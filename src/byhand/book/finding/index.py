@@ -20,6 +20,7 @@ from byhand.book.finding.phrases import formulas_of, phrases_of
 from byhand.book.finding.stored import Index
 from byhand.book.finding.words import Han
 from byhand.book.words.language import Words
+from byhand.book.words.tables import table
 
 KINDS = {
     "place": Words("Wiring, recording, training, storing", "组装、记录、训练与存储"),
@@ -57,7 +58,7 @@ def content() -> dict[str, Any]:
     known = all_findings()
     asked = {name: split(row["asked"]) for name, row in data("questions").items()}
     libraries = {name: split(names) for name, names in data("libraries").items()}
-    characters = json.loads((DATA / "han.json").read_text(encoding="utf-8")) | {"words": data("regional")}
+    characters: dict[str, Any] = {**table(DATA / "han.json"), "words": data("regional")}
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
     found: dict[str, Any] = {
         "answers": [finding.stored() for finding in known.values()],

@@ -12,8 +12,9 @@ from typing import Any
 from byhand.book.finding import commands, source
 from byhand.book.finding.finding import NOTHING, Finding, split
 from byhand.book.finding.flow import concepts
+from byhand.book.words.glossary import GLOSSARY
 from byhand.book.words.language import PAGE, Words
-from byhand.book.words.tables import table
+from byhand.book.words.tables import Table, table
 
 DATA = Path(__file__).with_name("data")
 LESSONS = source.PACKAGE / "book/lessons/examples"
@@ -28,7 +29,7 @@ def data(name: str) -> dict[str, Any]:
 @cache
 def places() -> tuple[Finding, ...]:
     """Return the code that wires, records, trains and stores."""
-    terms = {concept.en: concept for concept in concepts()}
+    terms = Table(GLOSSARY, {concept.en: concept for concept in concepts()})
     return tuple(_place(name, row, terms) for name, row in data("places").items())
 
 

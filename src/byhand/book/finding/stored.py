@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -14,6 +13,8 @@ from typing import Any
 from byhand.book.finding.finding import Finding, restored
 from byhand.book.finding.words import HAN, Han, of_word, parts, stem
 from byhand.book.words.language import Words
+from byhand.book.words.tables import table
+from byhand.errors import ByhandError, brief
 
 INDEX = Path(__file__).with_name("index.json")
 LONGEST = 5  # characters of a Chinese word that has synonyms
@@ -30,9 +31,17 @@ class Index:
         self.names = {answer["name"]: number for number, answer in enumerate(self.answers)}
         self.groups = [(Words(en, zh), members) for en, zh, members in content["groups"]]
         self.rows: list[list[Any]] = content["phrases"]
+        self.by_key: dict[str, list[list[Any]]] = defaultdict(list)
+        """The phrases that have the same letters."""
+        for row in self.rows:
+            self.by_key[row[2] or row[3].replace(" ", "")].append(row)
         self.han = Han(**content["characters"])
-        self._formulas: list[list[Any]] = content["formulas"]
-        self._synonyms: list[list[str]] = content["synonyms"]
+        self.formulas = [(name, compact, tuple(tokens.split())) for name, compact, tokens in content["formulas"]]
+        """Every formula: its answer's name, its text without layout, its tokens."""
+        self.synonyms = {
+            word if HAN.match(word) else stem(word): f"={row[0]}" for row in content["synonyms"] for word in row
+        }
+        """The token of a meaning by each word that has it: a stem, or Chinese characters."""
         self._sentences: dict[str, str] = dict(content["sentences"])
         self._restored: dict[int, Finding] = {}
         self._masses: dict[int, float] = {}
@@ -53,14 +62,6 @@ class Index:
     def findings(self) -> list[Finding]:
         """Return all answers."""
         return [self.finding(number) for number in range(len(self.answers))]
-
-    @cached_property
-    def by_key(self) -> dict[str, list[list[Any]]]:
-        """The phrases that have the same letters."""
-        found: dict[str, list[list[Any]]] = defaultdict(list)
-        for row in self.rows:
-            found[row[2] or row[3].replace(" ", "")].append(row)
-        return dict(found)
 
     @cached_property
     def postings(self) -> dict[str, list[int]]:
@@ -108,16 +109,6 @@ class Index:
             self._masses[number] = sum(map(self.rarity, self.rows[number][-1].split()))
         return self._masses[number]
 
-    @cached_property
-    def formulas(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Every formula: its answer's name, its text without layout, its tokens."""
-        return [(name, compact, tuple(tokens.split())) for name, compact, tokens in self._formulas]
-
-    @cached_property
-    def synonyms(self) -> dict[str, str]:
-        """The token of a meaning by each word that has it: a stem, or Chinese characters."""
-        return {word if HAN.match(word) else stem(word): f"={group[0]}" for group in self._synonyms for word in group}
-
     def tokens(self, text: str) -> tuple[str, ...]:
         """Return the tokens of words that `parts` has left, once each, with those of their meanings."""
         found: dict[str, None] = {}
@@ -146,5 +137,9 @@ class Index:
 
 @lru_cache(maxsize=1)
 def stored() -> Index:
-    """Return the index of the package."""
-    return Index(json.loads(INDEX.read_text(encoding="utf-8")))
+    """Return the index of the package; ByhandError if it is damaged."""
+    content = table(INDEX)
+    try:
+        return Index(content)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ByhandError(f"{INDEX} is no index: {brief(error)}. Restore the file.") from None

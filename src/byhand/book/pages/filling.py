@@ -132,7 +132,7 @@ def stale() -> Iterator[tuple[Path, str]]:
     """Yield each stale page or picture, and the index of `where`, with its fresh text."""
     drawn = {picture.path(docs(), lang): picture.svg(lang) for picture in PICTURES.values() for lang in ("en", "zh")}
     for path, text in [*((page, filled(page)) for page in pages()), *drawn.items(), (INDEX, index.text())]:
-        if not path.is_file() or text != path.read_text(encoding="utf-8"):
+        if not path.is_file() or text.encode() != path.read_bytes():
             yield path, text
 
 

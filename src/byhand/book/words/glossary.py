@@ -9,6 +9,8 @@ from pathlib import Path
 from byhand.book.words.language import Words
 from byhand.book.words.tables import table
 
+GLOSSARY = Path(__file__).with_suffix(".toml")
+
 
 @dataclass(frozen=True)
 class Concept(Words):
@@ -24,5 +26,5 @@ class Concept(Words):
 
 CONCEPTS = tuple(
     Concept(en, row["zh"], tuple(row["code"]), tuple(row["also"]), row.get("names", False))
-    for en, row in table(Path(__file__).with_suffix(".toml")).items()
+    for en, row in table(GLOSSARY).items()
 )

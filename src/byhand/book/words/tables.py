@@ -1,7 +1,6 @@
 """Tables of words and numbers: TOML or JSON files beside the modules that use them, both languages side by side."""
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,11 @@ from byhand.errors import ByhandError
 
 
 class Table(dict[str, Any]):
-    """What a file says; ByhandError names the file that lacks a key."""
+    """What a file says, or a table inside it; ByhandError names the file that lacks a key."""
 
     def __init__(self, path: Path, says: dict[str, Any]) -> None:
-        super().__init__(says)
+        inside = dict(says).items()
+        super().__init__((key, Table(path, part) if isinstance(part, dict) else part) for key, part in inside)
         self.path = path
 
     def __missing__(self, key: str) -> Any:
@@ -23,6 +23,10 @@ def table(path: Path) -> Table:
     """Return the table in this file of the package; ByhandError if it is damaged."""
     try:
         text = path.read_text(encoding="utf-8")
-        return Table(path, json.loads(text) if path.suffix == ".json" else tomllib.loads(text))
+        if path.suffix == ".json":
+            return Table(path, json.loads(text))
+        import tomllib  # slow to import, and `where` reads JSON alone
+
+        return Table(path, tomllib.loads(text))
     except (OSError, ValueError, TypeError) as error:
         raise ByhandError(f"{path} is no table: {error}. Restore the file.") from None

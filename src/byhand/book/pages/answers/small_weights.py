@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from byhand.book.pages.answers.registry import ANSWERS, answer
+from byhand.book.words.tables import Table, table
 from byhand.config import ModelConfig
 from byhand.flops import block_weights
 from byhand.formats.registry import FORMATS
@@ -60,6 +60,6 @@ def weights_read(config: ModelConfig) -> int:
 
 
 @answer
-def small_weights_measured() -> dict[str, Any]:
+def small_weights_measured() -> Table:
     """Return what `benchmarks/small_weights.py` measured."""
-    return json.loads((DATA / "small_weights.json").read_text(encoding="utf-8"))
+    return table(DATA / "small_weights.json")
