@@ -162,6 +162,7 @@ def test_only_allowed_ids_are_drawn():
     [
         {"temperature": -1},
         {"temperature": float("nan")},
+        {"temperature": 1e39},
         {"top_k": 0},
         {"top_p": 0},
         {"top_p": 1.1},

@@ -74,7 +74,7 @@ def test_a_text_ends_before_a_stop_text(trained):
     [
         ({"temprature": 1.0}, "generate has no setting 'temprature'. Did you mean temperature?"),
         ({"prompts": "x"}, "generate has no setting 'prompts'"),
-        ({"temperature": -1}, "temperature is -1, but must be 0 or more"),
+        ({"temperature": -1}, "temperature is -1, but must be between 0 and 1e\\+06"),
         ({"temperature": "hot"}, "temperature is 'hot', but must be a number"),
         ({"max_new_tokens": 2.5}, "max_new_tokens is 2.5, but must be a whole number"),
         ({"runtime": "gpu"}, "runtime is 'gpu'. Use one of auto"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.config_checks import LARGE
 from byhand.engine import Tensor, no_grad
 from byhand.engine.context import full_name
 from byhand.equations.min_p import min_p
@@ -53,8 +54,8 @@ class Sampling:
     def __post_init__(self) -> None:
         if self.seed < 0:
             raise ConfigError(f"seed is {self.seed}, but must be at least 0. Use 1.")
-        if not 0 <= self.temperature < float("inf"):
-            raise ConfigError(f"temperature is {self.temperature}, but must be 0 or more. Use 0.8.")
+        if not 0 <= self.temperature <= LARGE:
+            raise ConfigError(f"temperature is {self.temperature}, but must be between 0 and {LARGE:g}. Use 0.8.")
         if self.top_k is not None and self.top_k < 1:
             raise ConfigError(f"top_k is {self.top_k}, but must be at least 1. Use 40.")
         if self.top_p is not None and not 0 < self.top_p <= 1:

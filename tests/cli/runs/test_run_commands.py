@@ -118,7 +118,8 @@ def test_plot_draws_in_the_terminal_and_writes_a_png(run, tmp_path):
 BAD = [
     (["sample", "missing"], "there is no run missing"),
     (["sample", "RUN", "--top-k", "0"], "--top-k is 0, but must be at least 1. Use 40."),
-    (["sample", "RUN", "--temperature", "-1"], "--temperature is -1.0, but must be 0 or more. Use 0.8."),
+    (["sample", "RUN", "--temperature", "-1"], "--temperature is -1.0, but must be between 0 and 1e+06. Use 0.8."),
+    (["sample", "RUN", "--temperature", "1e39"], "--temperature is 1e+39, but must be between 0 and 1e+06. Use 0.8."),
     (["sample", "RUN", "--max-new-tokens", "-1"], "--max-new-tokens is -1, but must be at least 0. Use 300."),
     (["sample", "RUN", "--seed", "-1"], "--seed is -1, but must be at least 0. Use 1."),
     (["sample", "RUN", "--prompt", "-x"], "--prompt needs a value (one that begins with - is written --prompt=-x)"),

@@ -67,7 +67,7 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (b'{"prompt": "a", "max_new_tokens": -1}', "max_new_tokens is -1, but must be at least 0. Use 300."),
         (b'{"prompt": "a", "temperature": "hot"}', "temperature is 'hot', but must be a number, such as 0.8."),
         (b'{"prompt": "a", "temperature": ' + b"9" * 400 + b"}", "but must be a finite number, such as 0.8."),
-        (b'{"prompt": "a", "temperature": -1}', "temperature is -1, but must be 0 or more. Use 0.8."),
+        (b'{"prompt": "a", "temperature": -1}', "temperature is -1, but must be between 0 and 1e+06. Use 0.8."),
         (b'{"prompt": "a", "stop": ""}', "stop is '', but must have 1 to 1,000 bytes."),
         (b'{"prompt": "a", "stop": ["b", 1]}', "stop is ['b', 1], but must be text in quotes, or a list of such"),
         (b'{"prompt": "a", "stop": null}', "stop is null, but must be text in quotes, or a list of such texts."),
