@@ -122,6 +122,26 @@ def test_a_number_is_changed_by_keys_alone(browser, site, lang):
     assert browser.complaints() == []
 
 
+def test_where_the_core_has_nan_so_has_the_page(browser, site):
+    """Without ε, AdamW divides 0 by 0 for the weights of a pixel that is dark in every picture."""
+    read(browser, site, "guides/classifier")
+    pictures = [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]]
+
+    def darkened(nested):
+        return closed_form.array([[0, *row[1:]] for row in nested] if nested == pictures else nested)
+
+    expected = graph("classifier", darkened)
+    first = next(array.first for array in expected.arrays if array.name == "X")
+    script = """
+        for (const cell of arguments[0]) live.change(live.graphs[0], cell, 0);
+        return Array.from(live.graphs[0].values, String);
+    """
+    found = [float(x) for x in browser.run(script, [first, first + 8])]
+    assert any(map(math.isnan, expected.numbers))
+    assert found == pytest.approx(expected.numbers, rel=1e-12, abs=1e-15, nan_ok=True)
+    assert "NaN" in shown(browser, "td.live-changed")
+
+
 @pytest.mark.parametrize(("lang", "slip", "wrong"), [("en", "forgot √D", "✗"), ("zh-CN", "√D", "✗")])
 def test_a_blank_names_the_mistake(browser, site, lang, slip, wrong):
     read(browser, site, lang=lang)

@@ -34,8 +34,10 @@ def test_functions():
     assert function("exp", number(1000)).value == math.inf
 
 
-def test_nothing_over_nothing_is_nothing():
-    assert ratio(number(0), number(0)).value == 0
+def test_no_operation_hides_that_0_over_0_is_no_number():
+    undefined = ratio(number(0), number(0))
+    assert math.isnan(undefined.value)
+    assert math.isnan(function("positive", undefined).value)
 
 
 def test_an_element_says_where_it_was_read():

@@ -11,7 +11,7 @@ const NOTHING = 1e-12; // of a sum's largest part; a smaller sum is rounding res
 live.OPERATIONS = {
   sum: (parts) => exactSum(parts),
   product: (parts) => parts.reduce((a, b) => a * b, 1),
-  ratio: ([a, b]) => (a === 0 && b === 0 ? 0 : a / b),
+  ratio: ([a, b]) => a / b,
   negative: ([a]) => -a,
   max: (parts) => Math.max(...parts),
   exp: ([a]) => Math.exp(a),
@@ -21,7 +21,7 @@ live.OPERATIONS = {
   tanh: ([a]) => Math.tanh(a),
   cos: ([a]) => Math.cos(a),
   sin: ([a]) => Math.sin(a),
-  positive: ([a]) => (a > 0 ? a : 0),
+  positive: ([a]) => (a <= 0 ? 0 : a), // NaN stays NaN
   step: ([a]) => (a > 0 ? 1 : 0),
   kept: ([a, rank, most]) => (rank <= most ? a : -Infinity),
   draw: ([u, ...p]) => {

@@ -24,7 +24,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "cos": math.cos,
     "sin": math.sin,
     "square": lambda v: v * v,
-    "positive": lambda v: v if v > 0 else 0.0,
+    "positive": lambda v: 0.0 if v <= 0 else v,  # NaN stays NaN
     "step": lambda v: 1.0 if v > 0 else 0.0,
     "negative": lambda v: -v,
 }
@@ -43,7 +43,7 @@ OPERATIONS: dict[str, Callable[[list[float]], float]] = {
     "sum": math.fsum,
     "product": math.prod,
     "max": max,
-    "ratio": lambda v: 0.0 if v[0] == v[1] == 0.0 else v[0] / v[1],
+    "ratio": lambda v: math.nan if v[0] == v[1] == 0.0 else v[0] / v[1],
     "kept": lambda v: v[0] if v[1] <= v[2] else -math.inf,
 }
 

@@ -138,7 +138,7 @@ def indices(shape: Sequence[int]) -> Iterator[Index]:
 
 
 def ratio(numerator: Term, denominator: Term, label: str = "") -> Term:
-    """Return numerator / denominator; 0 if both are 0, as for the softmax of a fully masked row."""
+    """Return numerator / denominator; NaN if both are 0."""
     return made("ratio", (numerator, denominator), label)
 
 

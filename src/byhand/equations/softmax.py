@@ -43,7 +43,7 @@ def softmax_terms(row, i):
     """Return exp(row[i] - m) over the sum of exponentials; shared with the causal form."""
     m = largest(row, "m")
     if m.value == float("-inf"):
-        return ratio(number(0), number(0))
+        return number(0)
     exponentials = mapped(lambda x: function("exp", total((x, function("negative", m)))), row)
     return ratio(exponentials[i], total(exponentials))
 

@@ -13,7 +13,7 @@ FUNCTIONS = {f.__name__: f for f in (math.exp, math.log, math.sqrt, math.tanh, m
 OPERATIONS = {
     "sum": math.fsum,
     "product": math.prod,
-    "ratio": lambda v: 0.0 if v[0] == v[1] == 0 else v[0] / v[1],
+    "ratio": lambda v: math.nan if v[0] == v[1] == 0 else v[0] / v[1],
     "max": max,
     "negative": lambda v: -v[0],
     "square": lambda v: v[0] * v[0],
