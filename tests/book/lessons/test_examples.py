@@ -228,6 +228,10 @@ def test_one_update_lowers_the_loss():
     assert found(name, "L'") < found(name, "L_head") < found(name, "L")
 
 
+def test_an_update_is_named_by_its_parameter_not_by_the_value_it_reads():
+    assert [step.title.en for step in make("adamw").steps] == ["AdamW, step 1: θ", "AdamW, step 2: θ"]
+
+
 def test_the_cache_begins_from_what_is_shown():
     """Every array that a step reads is given, or the result of an earlier step."""
     lesson = make("kv-cache")

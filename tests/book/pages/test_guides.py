@@ -16,12 +16,12 @@ import pytest
 from byhand.book.explain.explainer import explain
 from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.examples.attention_index import queries_and_keys
-from byhand.book.lessons.lesson import grid
+from byhand.book.lessons.lesson import Array, grid
 from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
 from byhand.book.pages import filling as pages
 from byhand.book.pages.answers import attention
-from byhand.book.pages.blocks.arrays import number_in_latex, quiet
+from byhand.book.pages.blocks.arrays import displayed, number_in_latex, quiet
 from byhand.book.pages.blocks.lessons import chosen
 from byhand.book.pictures.passes import TOKENS, paper_model
 from byhand.cli.learn.explain import parse_target
@@ -259,6 +259,12 @@ def test_products_by_nought_and_one_are_spelled_out_once(name):
                     sum(str(n.label).startswith(f"{str(number.label).partition('[')[0]}[") for n in step.numbers) <= 4
                 )
                 assert number.whole or small or not re.search(trivial, str(number.expression)), number
+
+
+def test_the_parts_of_an_array_stand_in_a_row_if_they_fit():
+    """Beside a short matrix there is room for two of the three."""
+    given = [Array("W", "W", np.eye(4)), Array("b_{qkv}", "b_qkv", np.zeros(12))]
+    assert displayed(given).splitlines()[3:5] == ["& b_Q = 0 \\quad b_K = 0 \\quad b_V = 0", "\\end{aligned}"]
 
 
 def test_what_rounding_leaves_of_a_zero_is_not_printed():

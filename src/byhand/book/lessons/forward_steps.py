@@ -110,7 +110,8 @@ def update_step(
     new = Array(letter(f"{name}'"), f"{short(name)}'", squeezed(application.results[0].data))
     step = _step(application, trace, inputs, (new,), settings={r"\epsilon": letter("eps")})
     results = tuple(tensor.data for tensor in application.results)
-    title = Words(f"AdamW, step {t}: {inputs[0].label}", f"AdamW 第 {t} 步：{inputs[0].label}")
+    parameter = inputs[0].label.rstrip("'")  # θ in every step, although the second reads θ'
+    title = Words(f"AdamW, step {t}: {parameter}", f"AdamW 第 {t} 步：{parameter}")
     return replace(step, title=title), results
 
 

@@ -61,15 +61,21 @@ def displayed(arrays: Iterable[Array]) -> str:
     """Return arrays as displayed matrices, side by side if a telephone has room for them."""
     rows: list[list[str]] = []
     room = 0
-    for line in (line for array in arrays for line in matrices(array)):
-        width = max(len(re.sub(r"\\\w+|[{}^&\s]", "", row)) + 3 * row.count("&") for row in line.split(r"\\"))
-        if rows and width <= room:
-            rows[-1].append(line)
-            room -= width
-        else:
-            rows.append([line])
-            room = ACROSS - width
+    for parts in ({line: _width(line) for line in matrices(array)} for array in arrays):
+        room *= sum(parts.values()) <= room  # b_Q, b_K and b_V stay together
+        for line, width in parts.items():
+            if rows and width <= room:
+                rows[-1].append(line)
+                room -= width
+            else:
+                rows.append([line])
+                room = ACROSS - width
     return display_lines([r" \quad ".join(row) for row in rows])
+
+
+def _width(line: str) -> int:
+    """Return about how many letters wide a formula is."""
+    return max(len(re.sub(r"\\\w+|[{}^&\s]", "", row)) + 3 * row.count("&") for row in line.split(r"\\"))
 
 
 def matrices(array: Array) -> Iterator[str]:
