@@ -45,8 +45,8 @@ entry = Entry(
         "不加位置，同一个词元在任何位置的向量都相同。用加法而不是拼接，列数 C 就不变。",
     ),
     why_back=Words(
-        "A sum passes the gradient unchanged to both terms. The whole batch shares a position's row, so the row's "
-        "gradient is a sum over the batch.",
+        "A sum passes the gradient unchanged to both terms. All sequences of a batch share the row of a position, "
+        "so its gradient is a sum over the sequences.",
         "加法把梯度原样传给两个加数。整个批次共用同一行位置向量，所以这一行的梯度要对批次求和。",
     ),
     on_paper=(r"X_t = E_t + W_{pe}[t]", r"\partial E = \partial X, \quad \partial W_{pe}[t] = \partial X_t"),

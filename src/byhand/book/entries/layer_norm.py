@@ -45,8 +45,8 @@ entry = Entry(
         "这样无论残差流中的数多大，下一层接收到的数尺度都相同。各列全相等时，eps 保证根号内仍大于 0。",
     ),
     why_back=Words(
-        "Adding a number to a whole row of x, or multiplying the row by a positive one, does not change its result. "
-        "The two averages that are subtracted see to that.",
+        "If you add a number to a whole row of x, or multiply the row by a positive number, its result stays the "
+        "same. So the loss must not respond to either change; subtracting the two averages makes sure of that.",
         "把 x 的一行整体加上一个数，或乘以一个正数，结果都不变；公式中减去的两个平均值正是为此。",
     ),
     on_paper=(

@@ -17,7 +17,7 @@ entry = Entry(
     ),
     note_zh="位置 0 取每个头的第一行。数在内存中的次序改变了，所以只靠重塑做不到。",
     goal=Words(
-        "Put the columns of all heads side by side again; those of a single head are so already.",
+        "Put the columns of all heads side by side again; with a single head they already are.",
         "把各个头的列重新并排放在一起；只有一个头时，本来就是这样。",
     ),
     why=Words(

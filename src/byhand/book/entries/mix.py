@@ -32,8 +32,8 @@ entry = Entry(
         "每个词元按权重收集各词元的值。分数只决定取多少；到了这一步，内容本身才从一个词元传到另一个词元。",
     ),
     why_back=Words(
-        "Y[t] holds P[t,s] × V[s]: the gradient of P is ∂Y times V, that of V is P times ∂Y, two matrix products "
-        "again.",
+        "Y[t] adds up P[t,s] × V[s] over s. So ∂P[t,s] is the dot product of ∂Y[t] and V[s], and ∂V[s] adds up "
+        "P[t,s] × ∂Y[t] over the rows t: two matrix products again.",
         "Y[t] 里有 P[t,s] × V[s]：P 的梯度是 ∂Y 乘以 V，V 的梯度是 P 乘以 ∂Y，两者都由矩阵乘法得到。",
     ),
     place=("attention", 9),
