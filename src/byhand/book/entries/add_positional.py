@@ -34,7 +34,7 @@ entry = Entry(
         "table": [[6, 8], [10, 12], [0, 0]],
     },
     note="Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
-    note_zh="批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
+    note_zh="批次中的两条序列共用同样的行，所以位置表的梯度要对批次求和。",
     goal=Words(
         "Tell the model where each token stands.",
         "让模型知道每个词元所在的位置。",
@@ -47,7 +47,7 @@ entry = Entry(
     why_back=Words(
         "A sum passes the gradient unchanged to both terms. All sequences of a batch share the row of a position, "
         "so its gradient is a sum over the sequences.",
-        "加法把梯度原样传给两个加数。整个批次共用同一行位置向量，所以这一行的梯度要对批次求和。",
+        "加法把梯度原样传给两个加数。批次中各条序列的同一位置共用一行位置向量，所以这一行的梯度要对各条序列求和。",
     ),
     on_paper=(r"X_t = E_t + W_{pe}[t]", r"\partial E = \partial X, \quad \partial W_{pe}[t] = \partial X_t"),
     place=("tokens", 2),

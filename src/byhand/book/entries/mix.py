@@ -34,7 +34,8 @@ entry = Entry(
     why_back=Words(
         "Y[t] adds up P[t,s] × V[s] over s. So ∂P[t,s] is the dot product of ∂Y[t] and V[s], and ∂V[s] adds up "
         "P[t,s] × ∂Y[t] over the rows t: two matrix products again.",
-        "Y[t] 里有 P[t,s] × V[s]：P 的梯度是 ∂Y 乘以 V，V 的梯度是 P 乘以 ∂Y，两者都由矩阵乘法得到。",
+        "Y[t] 里有 P[t,s] × V[s]，所以 P[t,s] 的梯度是 ∂Y[t] 与 V[s] 的点积；V[s] 的梯度是各行 P[t,s] × ∂Y[t] 之和。"
+        "写成矩阵，就是这两个公式。",
     ),
     place=("attention", 9),
     asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",
