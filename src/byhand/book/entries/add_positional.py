@@ -34,7 +34,7 @@ entry = Entry(
         "table": [[6, 8], [10, 12], [0, 0]],
     },
     note="Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
-    note_zh="批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
+    note_zh="批次中的两条序列共用同样的行，所以位置表的梯度要对批次求和。",
     goal=Words(
         "Tell the model where each token stands.",
         "让模型知道每个词元所在的位置。",
@@ -45,9 +45,9 @@ entry = Entry(
         "不加位置，同一个词元在任何位置的向量都相同。用加法而不是拼接，列数 C 就不变。",
     ),
     why_back=Words(
-        "A sum passes the gradient unchanged to both terms. The whole batch shares a position's row, so the row's "
-        "gradient is a sum over the batch.",
-        "加法把梯度原样传给两个加数。整个批次共用同一行位置向量，所以这一行的梯度要对批次求和。",
+        "A sum passes the gradient unchanged to both terms. All sequences of a batch share the row of a position, "
+        "so its gradient is a sum over the sequences.",
+        "加法把梯度原样传给两个加数。批次中各条序列的同一位置共用一行位置向量，所以这一行的梯度要对各条序列求和。",
     ),
     on_paper=(r"X_t = E_t + W_{pe}[t]", r"\partial E = \partial X, \quad \partial W_{pe}[t] = \partial X_t"),
     place=("tokens", 2),

@@ -45,9 +45,10 @@ entry = Entry(
         "这样无论残差流中的数多大，下一层接收到的数尺度都相同。各列全相等时，eps 保证根号内仍大于 0。",
     ),
     why_back=Words(
-        "Adding a number to a whole row of x, or multiplying the row by a positive one, does not change its result. "
-        "The two averages that are subtracted see to that.",
-        "把 x 的一行整体加上一个数，或乘以一个正数，结果都不变；公式中减去的两个平均值正是为此。",
+        "If you add a number to a whole row of x, or multiply the row by a positive number, its result stays the "
+        "same. So the loss must not respond to either change; subtracting the two averages makes sure of that.",
+        "把 x 的一行整体加上一个数，或乘以一个正数，结果都不变，所以梯度里不该有这两种改动的成分；"
+        "公式中减去两个平均值，去掉的正是它们。",
     ),
     on_paper=(
         r"y_{t,i} = g_i\, \hat{x}_{t,i} + b_i, \quad "

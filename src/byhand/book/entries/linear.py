@@ -34,9 +34,9 @@ entry = Entry(
         "用学到的权重组合每一行的各列。",
     ),
     why=Words(
-        "Each result is the dot product of the row with one column of W; it is large when both point in similar "
+        "Each result is the dot product of a row of x with a column of W; it is large when both point in similar "
         "directions. All tokens share W.",
-        "每个结果都是该行与 W 的一列的点积，两者方向越接近，结果越大。所有词元共用同一个 W。",
+        "每个结果都是一行与 W 的一列的点积，行与列方向越接近，结果越大。所有词元共用同一个 W。",
     ),
     why_back_of={
         "x": Words(

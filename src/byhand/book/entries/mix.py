@@ -32,9 +32,10 @@ entry = Entry(
         "每个词元按权重收集各词元的值。分数只决定取多少；到了这一步，内容本身才从一个词元传到另一个词元。",
     ),
     why_back=Words(
-        "Y[t] holds P[t,s] × V[s]: the gradient of P is ∂Y times V, that of V is P times ∂Y, two matrix products "
-        "again.",
-        "Y[t] 里有 P[t,s] × V[s]：P 的梯度是 ∂Y 乘以 V，V 的梯度是 P 乘以 ∂Y，两者都由矩阵乘法得到。",
+        "Y[t] adds up P[t,s] × V[s] over s. So ∂P[t,s] is the dot product of ∂Y[t] and V[s], and ∂V[s] adds up "
+        "P[t,s] × ∂Y[t] over the rows t: two matrix products again.",
+        "Y[t] 里有 P[t,s] × V[s]，所以 P[t,s] 的梯度是 ∂Y[t] 与 V[s] 的点积；V[s] 的梯度是各行 P[t,s] × ∂Y[t] 之和。"
+        "写成矩阵，就是这两个公式。",
     ),
     place=("attention", 9),
     asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",

@@ -205,7 +205,7 @@ def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
     numbers: list[Number] = []
     for index in np.ndindex(*data.shape):
         term = total(element(tuple(parts), k, index, "") for k in range(len(parts)))
-        slip = Mistake("forgot one of the ways", "漏掉了其中一路", float(parts[-1][index]))
+        slip = Mistake("forgot one of the paths", "漏掉了其中一路", float(parts[-1][index]))
         letters = " + ".join(place(array.label, index, data.shape) for array in shares)
         value, named = float(data[index]), place(result.label, index, data.shape)
         expression, digits = arithmetic.written(term, leaf_text(parts), value)

@@ -33,7 +33,7 @@ def graph(back: bool) -> Column:
     chosen = Column([_text("e_0"), node("z")], gap=18)
     cost = Across([Space(), _text("targets", "end"), node("loss")], widths=(40, None, 172), gap=20)
     if back:
-        signs = [Sign(Words("∂S: how much L changes per change of S", "∂S：L 对 S 的变化率"), RUST)]
+        signs = [Sign(Words("∂S: gradient of L with respect to S", "∂S：L 对 S 的梯度"), RUST)]
     else:
         signs = [Sign(Words("values", "值"), BLUE), Sign(Words("learned weights", "可学习的权重"), GREEN)]
     parts = [node("X"), middle, Across([Space(), chosen], widths=(264, None), gap=0), cost, Key(signs, at="start")]

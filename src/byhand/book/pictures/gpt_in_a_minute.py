@@ -18,7 +18,7 @@ from byhand.book.words.language import Said, Words, say
 INSIDE = (
     (Words("LayerNorm", "层归一化"), "", Words("bring to one scale", "统一尺度")),
     (Words("attention", "注意力"), GREEN, Words("look at earlier words", "回看前面的词")),
-    (Words("MLP", "前馈网络"), GREEN, Words("work on each word alone", "逐个处理词")),
+    (Words("MLP", "前馈网络"), GREEN, Words("work on each word alone", "各词单独处理")),
 )
 
 

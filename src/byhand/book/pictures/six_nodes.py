@@ -33,6 +33,6 @@ def six_nodes() -> Column:
     walked = graph(numbers(exact=False))
     a, b, *others = (_node(name, made, walked) for name, made in zip(GRAPH, MADE, strict=True))
     nodes = Across([Column([a, b], gap=22), *others], widths=(CELL[0],) * 5, gap=18)
-    slope = Words("gradient: change of L per change", "梯度：L 对此数的变化率")
+    slope = Words("gradient: change of L per change", "梯度：L 对这个数的导数")
     key = Key([Sign(Words("value", "值"), BLUE), Sign(slope, RUST)], at="start")
     return Column([Column([nodes], links=[Link(a, b, "right", enter) for a, b, enter in LINKS]), key], gap=16)

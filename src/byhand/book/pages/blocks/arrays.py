@@ -15,6 +15,7 @@ from byhand.book.numbers.arithmetic import SHOWN, decimal
 from byhand.book.numbers.closed_form import matrix
 from byhand.book.pages.blocks.markdown import bmatrix, display_lines, inline
 from byhand.book.practice.checking import tidy
+from byhand.book.words.language import Words
 from byhand.errors import ByhandError
 
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
@@ -22,11 +23,14 @@ NOISE = 10  # from 1e-10 on a number is printed as 0: it is rounding residue, wh
 ROUGH = 1e-7  # of smaller numbers a matrix shows three digits, for the same reason
 WIDE = 9  # columns that no telephone shows
 ACROSS = 34  # letters of a formula on a telephone
+LISTED = Words(", ", " 、 ")  # between formulas
+IN_CODE = Words(" (code: `{name}`)", " （代码中叫 `{name}`）")
 
 
-def called(array: Array) -> str:
-    """Return an array's letter, and its name in the code if that differs."""
-    return inline(array.letter) + ("" if array.name in ("", array.label) else f" = `{array.name}`")
+def called(arrays: Iterable[Array], lang: str) -> str:
+    """Return arrays' letters, each with its name in the code if that differs."""
+    said = (inline(x.letter) + ("" if x.name in ("", x.label) else IN_CODE.said(lang, name=x.name)) for x in arrays)
+    return LISTED.said(lang).join(said).replace("） ", "）")
 
 
 def given_lines(letter: str, text: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ import numpy as np
 from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Array, Number, Step
 from byhand.book.lessons.letters import PARAMETERS, PARTIAL, letter
-from byhand.book.pages.blocks.arrays import called, displayed, given_lines, matrix_of, quiet
+from byhand.book.pages.blocks.arrays import LISTED, called, displayed, given_lines, matrix_of, quiet
 from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation
 from byhand.book.pages.blocks.step_rows import rows_of, worked_rows
 from byhand.book.words.language import Words, say
@@ -29,23 +29,7 @@ GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
 ONE, ZERO = Words("always 1", "总是 1"), Words("0 at the start", "起初为 0")
 BEFORE = Words("of the update before", "上一次更新的")
 KEPT, NEW = Words("saved by step {n}", "第 {n} 步保留"), Words("with the new weights", "由新权重算出")
-LISTED = Words(", ", " 、 ")  # between formulas
-SAME = Words("Result: {results}; the numbers stay as they are.", "结果： {results} ，数都不变。")
-ROWS = Words(
-    "In the tables of the steps the first line of each result is written out in full. In results of more than four "
-    "numbers the other lines leave out factors of 1 (of −1 they keep the sign), products with 0 and biases of 0, "
-    "which come on page 2. Lines that would only copy a number, perhaps with the other sign, or give 0, may be "
-    "missing. In the backward pass the first line too leaves out two kinds of terms: those with a gradient of 0 in "
-    "matrix products, and those with a masked weight. "
-    "Numbers are worked out with all digits and printed with six, without zeros at the end; a line shows more "
-    "where six would not give the last digit of its value. For a value of 0 a calculator may leave a rest such "
-    "as 3e−8, which is 3 · 10⁻⁸ or 0.00000003.",
-    "各步的表中，每个结果的第一行写全。结果多于四个数时，其余各行略去因数 1（因数 −1 只留负号）、与 0 相乘的项，"
-    "以及等于 0 的偏置（从第 2 页起才有）。有些行只是照抄一个数（或只改变正负号），有些行的结果是 0，这些行可能"
-    "不列出。反向传播中，第一行也略去两种项：矩阵乘法里梯度等于 0 的项，以及权重被遮住的项。各数按全部位数计算，"
-    "写出六位，末尾的零不写；六位不足以得出这一行的末位时，算式里会多写几位。值为 0 的地方，计算器可能留下 3e−8 "
-    "这样的尾数，即 3 · 10⁻⁸，也就是 0.00000003。",
-)
+SAME = Words("Result: {results}; the numbers stay as they are.", "结果（数都不变）： {results}")
 BLOCK = re.compile(r"<!-- generated: lesson (\S+)(?: ([\d,-]+))?(?: (\w+))? -->")
 
 
@@ -71,12 +55,6 @@ def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") ->
         shown.brief(n, whole) if form == "brief" else shown.full(n, whole, form == "few")
         for n in chosen(steps, len(whole))
     )
-
-
-@block
-def lesson_rows(page: Path, lang: str) -> str:
-    """How to read the rows of the steps' tables."""
-    return ROWS.said(lang)
 
 
 def chosen(steps: str, last: int) -> list[int]:
@@ -154,7 +132,7 @@ class _Shown:
             parts.append(GOAL.said(lang) + step.goal.said(lang))
         parts.append(_formula(step, lang))
         if moves:
-            parts += [*self._far(n, steps), SAME.said(lang, results=LISTED.said(lang).join(map(called, step.arrays)))]
+            parts += [*self._far(n, steps), SAME.said(lang, results=called(step.arrays, lang))]
         else:
             rows = [rows_of([product], lang)] if product else worked_rows(step, lang, few)
             parts += [*self._put_in(n, steps), *_kept(step, lang), *rows, *_results(step, lang)]
@@ -240,8 +218,8 @@ def _kept(step: Step, lang: str) -> Iterator[str]:
 def _results(step: Step, lang: str) -> Iterator[str]:
     arrays = [array for array in step.arrays if array.data.ndim]
     if arrays:
-        words = [called(array) for array in arrays if array.name != array.label]
-        yield f"{Words('Result:', '结果：').said(lang)} {LISTED.said(lang).join(words)}".strip()
+        words = called((array for array in arrays if array.name != array.label), lang)
+        yield f"{Words('Result:', '结果：').said(lang)} {words}".strip()
         yield displayed(arrays)
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)
