@@ -229,7 +229,7 @@ def test_one_update_lowers_the_loss():
 
 
 def test_an_update_is_named_by_its_parameter_not_by_the_value_it_reads():
-    assert [step.title.en for step in make("adamw").steps] == ["AdamW, step 1: θ", "AdamW, step 2: θ"]
+    assert [step.title.en for step in make("adamw").steps] == ["AdamW, update 1: θ", "AdamW, update 2: θ"]
 
 
 def test_the_cache_begins_from_what_is_shown():

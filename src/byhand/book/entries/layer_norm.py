@@ -46,9 +46,9 @@ entry = Entry(
     ),
     why_back=Words(
         "If you add a number to a whole row of x, or multiply the row by a positive number, its result stays the "
-        "same. So the loss must not respond to either change; subtracting the two averages makes sure of that.",
+        "same. So the loss must not respond to either change; the two terms that are subtracted make sure of that.",
         "把 x 的一行整体加上一个数，或乘以一个正数，结果都不变，所以梯度里不该有这两种改动的成分；"
-        "公式中减去两个平均值，去掉的正是它们。",
+        "公式中减去的两项，去掉的正是它们。",
     ),
     on_paper=(
         r"y_{t,i} = g_i\, \hat{x}_{t,i} + b_i, \quad "

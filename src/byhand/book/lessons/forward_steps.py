@@ -111,7 +111,7 @@ def update_step(
     step = _step(application, trace, inputs, (new,), settings={r"\epsilon": letter("eps")})
     results = tuple(tensor.data for tensor in application.results)
     parameter = inputs[0].label.rstrip("'")  # θ in every step, although the second reads θ'
-    title = Words(f"AdamW, step {t}: {parameter}", f"AdamW 第 {t} 步：{parameter}")
+    title = Words(f"AdamW, update {t}: {parameter}", f"AdamW 第 {t} 次更新：{parameter}")
     return replace(step, title=title), results
 
 

@@ -30,6 +30,6 @@ def cross_entropy_curve() -> Chart:
     ]
     return Chart(
         (0, 1), (0, 6), [Polyline(ps, list(map(loss, ps))), *marks], 210, (0, 0.25, 0.5, 0.75, 1), range(0, 7, 2),
-        Words("p: probability that the model gave the target", "p：模型给目标的概率"),
+        Words("p: probability the model gave to the target", "p：模型给目标的概率"),
         title=Words("loss in nats: −ln p", "损失（奈特）：−ln p"),
     )  # fmt: skip
