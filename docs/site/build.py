@@ -7,7 +7,6 @@ form, and Sphinx builds `en/` and `zh-CN/` of them; `source/` holds every file t
 Needs the dependency group `docs`. What comes out is static and loads nothing from elsewhere.
 """
 
-import importlib.util
 import re
 import shutil
 import sys
@@ -87,7 +86,6 @@ class Site:
             code = sphinx([*flags, str(staging / folder), str(self.out / folder)])
             if code:
                 return code
-            _copy_mathjax(self.out / folder / "_static")
             parts = ((SITE / "live" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
             (self.out / folder / "_static" / "live.js").write_text("\n".join(parts), encoding="utf-8")
         for file in sorted(self.sources):
@@ -206,17 +204,6 @@ def _destination(page: Path) -> Path:
 
 def _relative(there: Path, here: Path) -> str:
     return relpath(there, here.parent).replace("\\", "/")
-
-
-def _copy_mathjax(static: Path) -> None:
-    """Copy MathJax out of the package that bundles it: the renderer, and what it loads for screen readers."""
-    spec = importlib.util.find_spec("sphinx-mathjax-offline")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("sphinx-mathjax-offline is not installed; install the dependency group docs")
-    bundled = Path(spec.origin).parent / "static" / "mathjax"
-    (static / "mathjax" / "a11y").mkdir(parents=True)
-    for name in ("tex-svg.js", "a11y/assistive-mml.js"):
-        shutil.copyfile(bundled / name, static / "mathjax" / name)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 """Sphinx's settings for both languages; `build.py` sets `language` for each."""
 
 import re
+import sys
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
+sys.path.append(str(Path(__file__).parent))
+
 project = "byhand"
-extensions = ["myst_parser", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "formulas"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 myst_heading_anchors = 3
@@ -22,12 +26,14 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 html_search_language = "pairs"
-mathjax_path = "mathjax/tex-svg.js"
+html_math_renderer = "mathml"
 suppress_warnings = ["myst.header", "toc.not_included"]
 
+FORMULA = r'<span class="math notranslate nohighlight"><math>(?:(?!</math>).)*</math></span>'
 TOGETHER = re.compile(
-    r'[（“(]*<span class="math notranslate nohighlight">[^<]*</span>[，。、；：）”,.;:)]*'  # a formula and its comma
-    r'|(?<=<span class="pre">)-[-\w]{1,24}(?=</span>)'  # --flag
+    rf"[（“(]*{FORMULA}[，。、；：）”,.;:)]*"  # a formula and its comma
+    r'|(?<=<span class="pre">)-[-\w]{1,24}(?=</span>)',  # --flag
+    re.DOTALL,
 )
 CHINESE = "\u3400-\u9fff"
 

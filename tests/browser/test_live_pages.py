@@ -198,7 +198,7 @@ def test_print_has_the_pages_own_formulas(browser, site, page):
     assert not browser.run(visible, ".live-lines, .live-bar, .skip-to-content")
     assert page.name == "bpe" or browser.run(visible, ".live-math > :not(.live-lines)")  # bpe has words, no matrices
     assert browser.run(visible, "details:not([open]) > :not(summary)")
-    tallest = "return Math.max(0, ...[...document.querySelectorAll('mjx-container')].map((e) => e.offsetHeight))"
+    tallest = "return Math.max(0, ...[...document.querySelectorAll('div.math')].map((e) => e.offsetHeight))"
     assert browser.run(tallest) < 900  # a sheet
     browser.devtools("Emulation.setEmulatedMedia", media="", features=[])
 

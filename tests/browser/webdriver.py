@@ -46,9 +46,8 @@ class Browser:
         self.devtools("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def open(self, page: Path) -> None:
-        """Open a page, and wait until its formulas stand."""
+        """Open a page; its scripts have run when it is loaded."""
         self._ask("POST", f"{self._session}/url", {"url": page.resolve().as_uri()})
-        self.later("Promise.resolve(window.MathJax?.startup?.promise).then(() => setTimeout(done, 100))")
 
     def look(self, width: int = 1280, height: int = 800, **media: str) -> None:
         """Set the window's size, and media features such as `prefers_color_scheme="dark"`."""

@@ -84,7 +84,8 @@
           pair.append(...(letter ? [letter] : []), grid(graph, piece, box.dataset.part, letter));
           letter = null;
         } else if (piece) {
-          letter = live.make("span", { class: "live-tex", id: `live-tex-${(letters += 1)}` }, `\\(${piece.replace(/^(\\quad|,)\s*/, "")}\\)`);
+          letter = live.make("span", { class: "live-letter", id: `live-letter-${(letters += 1)}` });
+          letter.innerHTML = piece; // MathML, which the build made
           row.append(letter);
         }
       }
@@ -124,11 +125,6 @@
       if (Number(section.dataset.step)) rows(graph, Number(section.dataset.step), section);
     }
     document.documentElement.classList.add("live");
-    const letters = [...document.querySelectorAll(".live-tex")];
-    window.MathJax?.startup?.promise?.then(() => {
-      const bare = letters.filter((letter) => !letter.firstElementChild);
-      if (bare.length) return window.MathJax.typesetPromise(bare);
-    });
     return { graphs: [...graphs.values()], sections };
   };
 }

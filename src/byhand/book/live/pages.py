@@ -159,7 +159,7 @@ def _given(found: LessonGraph, body: str) -> str:
 
 
 def _short(block: re.Match[str]) -> str:
-    """Cut a long displayed block into several: a formula is one picture, which no printer breaks between sheets."""
+    """Cut a long displayed block into several: no browser breaks a formula between sheets."""
     lines = LINES.split(block[1].removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}"))
     if len(lines) <= MOST_LINES:
         return block[0]
