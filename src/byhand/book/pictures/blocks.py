@@ -81,7 +81,10 @@ def _graph(subject: str, config: ModelConfig) -> Column:
     block = block_of(pass_through(config, 1, 2))
     stream = stream_of(block)
     on_trunk = {id(tensor) for tensor in stream}
-    into = Words("residual stream [B,T,C]: from the embeddings, or from the previous block", "残差流 [B,T,C]，来自嵌入或上一个块")
+    into = Words(
+        "residual stream [B,T,C]: from the embeddings, or from the previous block",
+        "残差流 [B,T,C]，来自嵌入或上一个块",
+    )
     out = Words("to the next block; after L blocks, to the LM head", "到下一个块；经过 L 个块之后，到语言模型头")
     links, trunk, above = [], "x", ""
     way: list[Figure] = [_beside(Space(wide=20, name="x"), (stream[0].name or "x").removeprefix(BLOCK))]

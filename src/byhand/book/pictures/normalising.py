@@ -21,7 +21,13 @@ HIGH = 88  # pixels of one
 ROWS = (
     (Words("gradient of x_norm", "x_norm 的梯度"), BLUE),
     (Words("− its mean: a shift of x changes nothing", "− 均值：x 整体平移不改变结果"), RUST),
-    (Words("− x_norm × avg(gradient · x_norm): nor a stretch", "− x_norm × 均值(梯度 · x_norm)：伸缩也不改变"), RUST),
+    (
+        Words(
+            "− x_norm × avg(gradient · x_norm): nor does a stretch of x",
+            "− x_norm × 均值(梯度 · x_norm)：伸缩也不改变结果",
+        ),
+        RUST,
+    ),
     (Words("= what is left", "= 剩下的部分"), GREEN),
     (Words("÷ standard deviation 5: gradient of x", "÷ 标准差 5：x 的梯度"), VIOLET),
 )

@@ -143,7 +143,7 @@ def data_step(text: list[int]) -> Step:
     )
     return Step(
         place.title,
-        "token[t] = text[s + t],  y[t] = text[s + t + 1] = token[t + 1]",
+        "token[t] = text[s + t],  y[t] = text[s + t + 1]",
         str(place.forward),
         found,
         rows_of(arrays),
