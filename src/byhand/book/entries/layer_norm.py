@@ -36,8 +36,8 @@ entry = Entry(
     note="The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
     note_zh="均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
     goal=Words(
-        "Bring each token's vector to mean μ = 0 and variance σ² = 1.",
-        "把每个词元的向量调整为均值 μ = 0、方差 σ² = 1。",
+        "Bring each token's vector to mean 0 and variance 1.",
+        "把每个词元的向量调整为均值 0、方差 1。",
     ),
     why=Words(
         "The next layer then receives numbers of the same scale, however large the residual stream has grown. eps "

@@ -23,7 +23,7 @@ ROWS = (
     (Words("− its mean: a shift of x changes nothing", "− 均值：x 整体平移不改变结果"), RUST),
     (
         Words(
-            "− x_norm × avg(gradient · x_norm): nor does a stretch of x",
+            "− x_norm × avg(gradient · x_norm): nor does a stretch",
             "− x_norm × 均值(梯度 · x_norm)：伸缩也不改变结果",
         ),
         RUST,
