@@ -48,11 +48,11 @@ class ModelConfig(Follows):
     """F: width of the MLP; if not given, 4 d_model, or with a gate 8/3 d_model rounded up to a multiple of 8."""
     """F：前馈网络的宽度；不给则为 4 d_model，带门控时为 8/3 d_model（向上取到 8 的倍数）"""
     positions: Literal["learned", "rotary", "none"] = field(default="learned", metadata=LATER)
-    """learned: a table added to the tokens. rotary: queries and keys turned by their position. none: neither."""
-    """learned：加到词元上的可学习位置表。rotary：按位置旋转查询与键。none：两者都不用"""
+    """learned: a table added to the embeddings. rotary: queries and keys turned by their position. none: neither."""
+    """learned：加到词元嵌入上的可学习位置表。rotary：按位置旋转查询与键。none：两者都不用"""
     rope_base: float = field(default=10000.0, metadata=LATER | needs("positions", "rotary"))
-    """Base of the rotary angles: the slowest pair turns by about 1/base radians per position."""
-    """旋转角的底数：最慢的一对每个位置约转 1/base 弧度"""
+    """Base of the angles: numbers are turned in pairs, the slowest by about 1/base radians per position."""
+    """旋转角的底数：两个数一对地旋转，转得最慢的一对每个位置约转 1/base 弧度"""
     rope_fraction: float = field(default=1.0, metadata=LATER | needs("positions", "rotary"))
     """Fraction of a head's width that is rotated."""
     """每个头的宽度中，参与旋转的比例；R 为参与旋转的列数"""
@@ -60,27 +60,27 @@ class ModelConfig(Follows):
         default="halves", metadata=LATER | needs("positions", "rotary")
     )
     """Which of the R rotated numbers pair up. halves: i and i + R/2 (Hugging Face). neighbours: 2i and 2i + 1."""
-    """哪两个数一起旋转。halves：第 i 与 i + R/2 个（Hugging Face）。neighbours：第 2i 与 2i + 1 个（论文）"""
+    """哪两个数一起旋转。halves：第 i 与 i + R/2 个（Hugging Face）。neighbours：第 2i 与 2i + 1 个（提出 RoPE 的论文）"""
     rope_scaling: Literal["none", "linear", "llama3", "yarn"] = field(
         default="none", metadata=LATER | needs("positions", "rotary")
     )
     """Slow the rotation for texts longer than those in training. linear: all pairs. llama3, yarn: the slow pairs."""
     """为比训练时更长的文本放慢旋转。linear：各对同样放慢。llama3、yarn：只放慢转得慢的对"""
     rope_factor: float = field(default=8.0, metadata=LATER | needs("rope_scaling", *SCALINGS))
-    """f: a pair is slowed by at most this factor."""
-    """f：一对数最多放慢到几分之一"""
+    """f: a pair is slowed to 1/f of its speed at most."""
+    """f：一对数最多放慢到 1/f"""
     rope_original_len: int = field(default=8192, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
     """Context of the original training, in tokens."""
     """拉长之前的上下文长度，以词元计"""
     rope_slow: float = field(default=1.0, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
-    """Pairs with fewer turns than this in rope_original_len positions are slowed by the whole factor."""
-    """在 rope_original_len 个位置内转动的圈数少于此值的对，按整个倍数放慢"""
+    """Pairs with fewer turns than this in rope_original_len positions are slowed to 1/f."""
+    """在 rope_original_len 个位置内转动的圈数少于此值的对，放慢到 1/f"""
     rope_fast: float | None = field(default=None, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
     """Pairs with more turns than this stay as they are; 4 with llama3, 32 with yarn if not given."""
     """转动的圈数多于此值的对不变；不给则 llama3 为 4，yarn 为 32"""
     rope_attention: float | None = field(default=None, metadata=LATER | needs("rope_scaling", "yarn"))
-    """m: factor on rotated queries and keys; 0.1 ln f + 1 if not given."""
-    """m：旋转后的查询和键乘以此数；不给则为 0.1 ln f + 1"""
+    """m: with yarn, rotated queries and keys are multiplied by it; 0.1 ln f + 1 if not given."""
+    """m：用 yarn 时，旋转后的查询和键乘以此数；不给则为 0.1 ln f + 1"""
     rope_window_base: float | None = field(default=None, metadata=LATER | needs("positions", "rotary"))
     """Rotary base of the w layers of layer_pattern, whose angles then are not scaled; rope_base if not given."""
     """layer_pattern 中 w 层的旋转角底数，给出时这些层的角度不缩放；不给则为 rope_base"""
@@ -147,8 +147,8 @@ class ModelConfig(Follows):
     """Start the projections that write to the residual stream, and an LM head that is not tied, at zero."""
     """写入残差流的投影，以及不绑定的语言模型头，权重的初始值为零"""
     lora: int = field(default=0, metadata=LATER)
-    """R: rank of the low-rank adapters that are trained in place of all weights (LoRA); 0: none."""
-    """R：低秩适配器（LoRA）的秩；给出时只训练适配器，原有权重不变。0：不用"""
+    """r: rank of the low-rank adapters that are trained in place of all weights (LoRA); 0: none."""
+    """r：低秩适配器（LoRA）的秩；给出时只训练适配器，原有权重不变。0：不用"""
     lora_alpha: float | None = field(default=None, metadata=LATER | WITH_LORA)
     """Adapters are scaled by lora_alpha / lora; 2 lora if not given, as is usual with PEFT."""
     """适配器乘以 lora_alpha / lora；不给则为 2 lora，即 PEFT 的常见用法"""

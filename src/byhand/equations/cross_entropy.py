@@ -1,10 +1,10 @@
 r"""Cross-entropy: how surprised the model is by the token that came, on average.
 
-Equation    L = 1/N * sum over n of (log sum over v of exp(z[n,v]) - z[n, y_n])
+Equation    L = 1/N * sum over n of (ln sum over v of exp(z[n,v]) - z[n, y_n])
 Derivative  d_z[n,v] = d_L / N * (p[n,v] - [v = y_n]),   p = softmax(z)
             the sums run over the rows that have a target; below 0 it is none, and d_z of that row is 0
 Shapes      logits (..., V), targets (...) of integers -> scalar; N is the number of targets; without any, L is 0
-Units       nats (divide by log 2 for bits)
+Units       nats (divide by ln 2 for bits)
 Raises      ShapeError if the targets are no integers or have another shape than the rows
 Source      Shannon 1948, A Mathematical Theory of Communication
 """
@@ -99,7 +99,7 @@ def gradient_terms(saved, d_results, slot, index):
 cross_entropy = Equation.of(
     __name__,
     title="Cross-entropy",
-    latex=r"L = \frac{1}{N} \sum_n -\log p_{n,y_n}, \quad p_{n,:} = \mathrm{softmax}(z_{n,:})",
+    latex=r"L = \frac{1}{N} \sum_n -\ln p_{n,y_n}, \quad p_{n,:} = \mathrm{softmax}(z_{n,:})",
     derivative=r"\partial z_{n,v} = \frac{\partial L}{N} \left( p_{n,v} - [v = y_n] \right)",
     inputs=(
         Symbol("logits", "z", "(..., V)", "one row of scores for each position"),

@@ -3,8 +3,8 @@ r"""Low-rank update (LoRA): a frozen matrix stays as it is, and the product of t
 Equation    y' = y + s h B,   of rows y = x W and h = x A: so y' = x (W + s A B).
             Of the matrices themselves, y = W and h = A: W' = W + s A B
 Derivative  d_y = d_y',  d_h = s d_y' B^T,  d_B = s sum over rows of h^T d_y'
-Shapes      y (..., O), h (..., R), up (R, O) -> y' (..., O)
-Units       scale s = alpha / R: a larger rank R then moves y by about as much
+Shapes      y (..., O), h (..., r), up (r, O) -> y' (..., O)
+Units       scale s = alpha / r: a larger rank r then moves y by about as much
 Raises      ShapeError if rows or inner lengths differ
 Source      Hu et al. 2021, arXiv:2106.09685
 """
@@ -22,8 +22,8 @@ Adapter = tuple[Any, Any, float]  # A, B, s
 
 
 def forward(y, h, up, *, scale):
-    """Scale the R numbers of a row, not its O results."""
-    require(up.ndim == 2, f"low_rank: up must be (R, O), not {up.shape}")
+    """Scale the r numbers of a row, not its O results."""
+    require(up.ndim == 2, f"low_rank: up must be (r, O), not {up.shape}")
     require(
         y.shape == (*h.shape[:-1], up.shape[1]) and h.shape[-1] == up.shape[0],
         f"low_rank: y {y.shape} is not of the rows of h {h.shape} times up {up.shape}",
@@ -82,8 +82,8 @@ low_rank = Equation.of(
     r"\quad \partial B = s \sum_{\mathrm{rows}} H^{\top} \partial Y'",
     inputs=(
         Symbol("y", "Y", "(..., O)", "rows that the frozen matrix W gives"),
-        Symbol("h", "H", "(..., R)", "the same rows times A: R numbers each"),
-        Symbol("up", "B", "(R, O)", "the second thin matrix"),
+        Symbol("h", "H", "(..., r)", "the same rows times A: r numbers each"),
+        Symbol("up", "B", "(r, O)", "the second thin matrix"),
     ),
     result=Symbol("z", "Y'", "(..., O)", "rows of the adapted matrix W + s A B"),
 )

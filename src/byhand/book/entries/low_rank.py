@@ -19,7 +19,7 @@ def _unscaled(term: Term, at: Asked) -> Term | None:
 entry = Entry(
     stem="low_rank",
     title_zh="低秩更新（LoRA）",
-    meanings_zh={"y": "冻结的矩阵 W 给出的各行", "h": "同样的各行乘以 A，每行 R 个数", "up": "第二个窄矩阵"},
+    meanings_zh={"y": "冻结的矩阵 W 给出的各行", "h": "同样的各行乘以 A，每行 r 个数", "up": "第二个窄矩阵"},
     result_zh="矩阵 W + s A B 给出的各行",
     inputs={"y": [[1, 0, 2], [0, 1, -1]], "h": [[1, 2], [0, -1]], "up": [[1, 0, -1], [0, "1/2", 1]]},
     static={"scale": 2.0},
@@ -37,9 +37,9 @@ entry = Entry(
         "把两个窄矩阵给出的各行加到冻结矩阵给出的各行上。",
     ),
     why=Words(
-        "The product A B is as large as W, but has only R (I + O) numbers to learn instead of I O. The frozen W "
+        "The product A B is as large as W, but has only r (I + O) numbers to learn instead of I O. The frozen W "
         "needs no gradient and no moments, and after training W + s A B takes its place at no cost.",
-        "乘积 A B 与 W 一样大，但要学的只有 R (I + O) 个数，而不是 I O 个。冻结的 W 不需要梯度和动量；训练之后用 "
+        "乘积 A B 与 W 一样大，但要学的只有 r (I + O) 个数，而不是 I O 个。冻结的 W 不需要梯度和动量；训练之后用 "
         "W + s A B 代替 W，推理没有额外开销。",
     ),
     why_back=Words(

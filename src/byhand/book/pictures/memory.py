@@ -1,4 +1,4 @@
-"""Flat memory in colour: by row, by batch element, by head, with the offset of one element worked out."""
+"""Flat memory in colour: by row, by sequence, by head, with the offset of one element worked out."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _stream(axis: str, marked: Index, *others: Said) -> Column:
     ]  # fmt: skip
     by = {
         "t": Words("coloured by row t", "按行 t 着色"),
-        "b": Words("coloured by batch element b", "按批次元素 b 着色"),
+        "b": Words("coloured by sequence b", "按序列 b 着色"),
     }
     words = Words("the same 24 numbers in memory", "同样的 24 个数在内存中")
     lines = [Caption(line, size=SIZE) for line in (worked("x", marked, STREAM), *others)]
@@ -93,9 +93,9 @@ def memory_rows() -> Column:
     ))  # fmt: skip
 
 
-@scene("Row-major memory: batch elements are contiguous", "行主序内存：每个批次元素的数连续")
+@scene("Row-major memory: each sequence is contiguous", "行主序内存：每条序列的数连续")
 def memory_batch() -> Column:
-    """Each batch element of T C numbers is contiguous; the way back from an offset."""
+    """Each sequence of T C numbers is contiguous; the way back from an offset."""
     b, t, c = marked = (1, 1, 1)
     place, (_, length, width) = flat(marked, STREAM), STREAM
     row = place // width
@@ -103,7 +103,7 @@ def memory_batch() -> Column:
     return _stream("b", marked, Words("and back, by division with remainder:", "反过来，用带余数的除法："), back)
 
 
-@scene("The same element in three layouts, two heads", "同一个元素在三种布局中的位置，两个头")
+@scene("The same index (b, h, t, d) in three arrays, two heads", "同一组下标 (b, h, t, d) 在三个数组中的位置，两个头")
 def memory_heads() -> Column:
     """The columns of a head lie apart in [B,T,C] and in packed [B,T,3C], together in [B,H,T,D]."""
     key = Key([Sign(Words(f"head {head}", f"头 {head}"), COLOURS[head]) for head in range(HEADS)])

@@ -16,10 +16,10 @@ FIRST = 256  # the ids below are the bytes
 Row = tuple[int, ...]
 CHOICE = Words(
     "Merging the commonest pair saves the most tokens for one new entry in the vocabulary. If several pairs are "
-    "equally common, a fixed rule must choose, or two training runs on the same text could differ: the smaller left "
-    "id, then the smaller right id.",
-    "合并出现次数最多的一对，用词表中的一个新条目省下的词元最多。次数相同时必须按固定规则选择，否则在同一文本上训练"
-    "两次可能得到不同的词表：先比左边词元的编号，再比右边的，取较小的。",
+    "equally common, a fixed rule must choose (the smaller left id, then the smaller right id), or two training runs "
+    "on the same text could differ.",
+    "合并出现次数最多的一对，用词表中的一个新条目省下的词元最多。次数相同时必须按固定规则选择（先比左边词元的编号，"
+    "再比右边的，取较小的），否则在同一文本上训练两次可能得到不同的词表。",
 )
 
 
