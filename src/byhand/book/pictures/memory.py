@@ -103,7 +103,7 @@ def memory_batch() -> Column:
     return _stream("b", marked, Words("and back, by division with remainder:", "反过来，用带余数的除法："), back)
 
 
-@scene("The same index (b, h, t, d) in three arrays, two heads", "同一组下标 (b, h, t, d) 在三个数组中的位置，两个头")
+@scene("The same index in three arrays, two heads", "同一组下标在三个数组中的位置，两个头")
 def memory_heads() -> Column:
     """The columns of a head lie apart in [B,T,C] and in packed [B,T,3C], together in [B,H,T,D]."""
     key = Key([Sign(Words(f"head {head}", f"头 {head}"), COLOURS[head]) for head in range(HEADS)])
