@@ -60,7 +60,7 @@ class ModelConfig(Follows):
         default="halves", metadata=LATER | needs("positions", "rotary")
     )
     """Which of the R rotated numbers pair up. halves: i and i + R/2 (Hugging Face). neighbours: 2i and 2i + 1."""
-    """哪两个数一起旋转。halves：第 i 与 i + R/2 个（Hugging Face）。neighbours：第 2i 与 2i + 1 个（提出 RoPE 的论文）"""
+    """哪两个数一起旋转。halves：第 i 与 i + R/2 个（Hugging Face）。neighbours：第 2i 与 2i + 1 个（RoPE 的论文）"""
     rope_scaling: Literal["none", "linear", "llama3", "yarn"] = field(
         default="none", metadata=LATER | needs("positions", "rotary")
     )

@@ -53,7 +53,7 @@ class Always(Autotuner):
     def choose(self):
         return self.way
 
-    fastest = property(choose)
+    fastest = for_other_work = property(choose)
 
 
 def test_the_faster_way_is_used_and_the_other_tried_again():
@@ -93,6 +93,15 @@ def test_one_slow_piece_changes_nothing_and_two_do():
     assert autotuner.choose() == 0
     autotuner.note(0, 1, 5.0)
     assert autotuner.choose() == 1
+
+
+@pytest.mark.parametrize(("seconds", "way"), [((), 0), ((1.0, 0.9), 0), ((1.0, 0.4), 1), ((0.4, 1.0), 0)])
+def test_other_work_is_shared_out_unless_that_is_clearly_slower(seconds, way):
+    """One token bound by the memory takes as long with one thread; a prompt, bound by arithmetic, twice as long."""
+    autotuner = Autotuner(2)
+    for tried, took in enumerate(seconds):
+        autotuner.note(tried, 1, took)
+    assert autotuner.for_other_work == way
 
 
 def test_what_it_cannot_do_is_refused():

@@ -56,5 +56,8 @@ def loss_curve() -> Column:
         range(0, max(losses) + 1, 500), range(0, 7, 2), Words("step", "步"),
         title=Words("loss in nats, on text not trained on", "验证集上的损失（奈特）"),
     )  # fmt: skip
-    what = Words("how the model of each step continues “def ” (·: no printable byte)", "模型在各步对“def ”的续写（· 表示不可显示的字节）")
+    what = Words(
+        "how the model of each step continues “def ” (·: no printable byte)",
+        "模型在各步对“def ”的续写（· 表示不可显示的字节）",
+    )
     return Column([plot, Caption(what), *stages])

@@ -7,6 +7,7 @@ from math import ceil, inf
 TRIAL, ENOUGH = 8, 0.004  # units of work that tell how fast a way is, or seconds of them
 PATIENCE = 50  # a slower way is tried again after so many times what a trial loses: about 2% of the time
 ALIKE = 0.1  # of a trial it counts as lost at least
+CLEARLY = 1.5  # times as fast: as beside other programs, not as where the memory bounds both ways
 
 
 class Autotuner:
@@ -20,8 +21,14 @@ class Autotuner:
 
     @property
     def fastest(self) -> int:
-        """The way that is the fastest as far as is known: for work that is no trial."""
+        """The way that is the fastest as far as is known."""
         return min(range(len(self._seconds)), key=lambda way: self._seconds[way] or inf)
+
+    @property
+    def for_other_work(self) -> int:
+        """The way for work of another kind: the first, unless another is clearly faster in this."""
+        best = self.fastest
+        return best if self._seconds[best] * CLEARLY < self._seconds[0] else 0
 
     def choose(self) -> int:
         """Return the way for the next piece of work: one whose trial is due, else the fastest."""

@@ -267,7 +267,7 @@ class LoopsDecoder(Slots):
                     share.array(share.inputs[name]).reshape(-1)[:] = values
             self.filled += more
             plan.write_constants()
-            self._replay(plan, self._ways[self.autotuner.fastest] == ALONE)
+            self._replay(plan, self._ways[self.autotuner.for_other_work] == ALONE)
         self.decoding.shares[0].array(self._inputs["tokens"])[slot, 0] = context[-1]
         self._positions[slot] = length
         self.decoding.write_constants()
