@@ -97,7 +97,7 @@ def _panel(i: int) -> Chart:
             marks.append(Mark(step, float(way[step]), numbers[step], place, colour, says=""))
     return Chart(
         (-0.5, 2.9), (low, low + 0.36), [*curves, *marks], 140, range(3), (), Words("step", "步"), zero=False,
-        title=Words(f"a weight with gradients {first}, then {second}", f"一个权重，两步的梯度是 {first}、{second}"),
+        title=Words(f"gradients {first}, then {second}", f"一个权重，两步的梯度是 {first}、{second}"),
         at="middle",
     )  # fmt: skip
 
