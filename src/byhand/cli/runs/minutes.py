@@ -126,5 +126,6 @@ def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> Non
         f"chosen: {choices}; {config.steps:,} steps, {choice.passes:.2g} passes over the training part of the "
         f"text{why}",
         f"expected: done at {end}, {duration(seconds)} after the start, with validation loss {expected.loss:.2f} "
-        f"({expected.low:.2f} to {expected.high:.2f}); estimated from runs on Shakespeare and the n-grams of this text",
+        f"({expected.low:.2f} to {expected.high:.2f}); estimated from runs on Shakespeare and "
+        "the n-grams of this text",
     )
