@@ -41,6 +41,7 @@ ARRAYS = {
     "signals": types.int64,
     "blas": types.int64,
 }
+WAITING = {"yield_to": 1, "sleep": 2}  # addresses behind that of SGEMM
 # Functions of the C library that object code may call: mathematics and moves of memory.
 EXTERNAL = {"exp", "log", "sqrt", "expf", "logf", "sqrtf", "floor", "floorf", "memset", "memcpy", "memmove"}
 
@@ -88,9 +89,9 @@ def _entry(kernel: Any) -> Any:
                     data = builder.inttoptr(_number(builder, resources, place), ir.IntType(8).as_pointer())
                     length = _number(builder, resources, place + 1)
                     values.append(view_of(context, builder, kind, data, [length]))
-                elif name == "yield_to":
+                elif name in WAITING:
                     blas = _number(builder, resources, 2 * list(ARRAYS).index("blas"))
-                    values.append(_number(builder, blas, 1))
+                    values.append(_number(builder, blas, WAITING[name]))
                 else:
                     values.append(_number(builder, row, column))
                     column += 1

@@ -7,7 +7,7 @@ the length of each of
     memory    the arena, float32        words   the same bytes as int32
     controls  float64: learning rate and the like in, losses and norms out (see `program/controls.py`)
     signals   int64: counters of the barriers
-    blas      int64: addresses of SGEMM and of the system's yield
+    blas      int64: addresses of SGEMM, and of the system's yield and sleep
 
 So a plan needs only its own kernels, and no symbol of one can resolve to another's.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
 from byhand.runtimes.loops.machine.kernel import kernel
@@ -12,6 +13,7 @@ from byhand.runtimes.loops.machine.views import address_of
 from byhand.runtimes.loops.program.controls import ARRIVALS, LATE, RELEASED
 
 SPINS, YIELDS = 20_000, 8  # some fifty microseconds; more than the work between two barriers lets a thread wait
+PATIENCE, NAP = 400, np.int32(50)  # yields before a thread sleeps, for so many microseconds
 
 
 @compiled
@@ -21,11 +23,11 @@ def columns_of(part, parts, width):
     return min(part * size, width), min((part + 1) * size, width)
 
 
-@instruction("void", "int64")
-def _call(builder: Any, address: Any) -> None:
-    """Call the function without arguments at `address`."""
-    kind = ir.FunctionType(ir.IntType(32), [])
-    builder.call(builder.inttoptr(address, kind.as_pointer()), [])
+@instruction("void", "int64", "int32")
+def _call(builder: Any, address: Any, number: Any) -> None:
+    """Call the function at `address` with a number, which it may ignore."""
+    kind = ir.FunctionType(ir.IntType(32), [number.type])
+    builder.call(builder.inttoptr(address, kind.as_pointer()), [number])
 
 
 @instruction("int64", "int64", "int64")
@@ -41,8 +43,10 @@ def _atomic_load(builder: Any, address: Any) -> Any:
 
 
 @kernel
-def barrier(signals, own, shares, yield_to):
+def barrier(signals, own, shares, yield_to, sleep):
     """Wait until every share has come here.
+
+    A thread that waits for long sleeps: on its core the system puts the program that delays another thread.
 
     own  where this share counts its arrivals, which say how many of all to wait for
     """
@@ -56,4 +60,4 @@ def barrier(signals, own, shares, yield_to):
         if spins > SPINS:
             if spins == SPINS + YIELDS:
                 _atomic_add(base + 8 * LATE, 1)
-            _call(yield_to)
+            _call(yield_to if spins <= SPINS + PATIENCE else sleep, NAP)

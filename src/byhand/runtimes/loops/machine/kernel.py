@@ -10,7 +10,8 @@ from typing import Any
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.processor import cpu_features
 
-RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")  # arguments that are no columns of a row
+# Arguments that are no columns of a row.
+RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to", "sleep")
 
 
 @dataclass(frozen=True)

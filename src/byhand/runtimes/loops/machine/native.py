@@ -74,13 +74,14 @@ def instruction(returns: str, *takes: str) -> Any:
     return decorate
 
 
-def yield_address() -> int:
-    """Return the address of the system call that gives the processor to another thread."""
+def waiting_addresses() -> tuple[int, int]:
+    """Return the addresses of the functions that give the processor away, and that sleep for so many microseconds."""
     if sys.platform == "win32":
-        function = ctypes.WinDLL("kernel32").SwitchToThread
+        functions = (ctypes.WinDLL("kernel32").SwitchToThread,) * 2
     else:
-        function = ctypes.CDLL(None).sched_yield
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+        functions = ctypes.CDLL(None).sched_yield, ctypes.CDLL(None).usleep
+    yields, sleeps = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
+    return yields, sleeps
 
 
 _BYTES = ir.IntType(8).as_pointer()

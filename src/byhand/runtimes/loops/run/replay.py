@@ -59,7 +59,7 @@ def replay(table: np.ndarray, first: int, last: int, times: int, resources: Reso
 
 
 def run_kernel(
-    kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0), controls: np.ndarray | None = None, /,
+    kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0, 0), controls: np.ndarray | None = None, /,
     **operands: int,
 ) -> None:  # fmt: skip
     """Run one kernel by itself, with scratch for signals, and for controls if none are given: to measure, to test."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from byhand.runtimes.loops.encode.tables import WIDTH
 from byhand.runtimes.loops.machine.blas import Blas
-from byhand.runtimes.loops.machine.native import yield_address
+from byhand.runtimes.loops.machine.native import waiting_addresses
 from byhand.runtimes.loops.program.calls import Call, Part
 from byhand.runtimes.loops.program.controls import RELEASED, own_signal
 from byhand.runtimes.loops.run.arena import Arena
@@ -33,7 +33,7 @@ class Runner:
         self.controls = np.zeros(controls)
         self.signals = np.zeros(own_signal(threads), np.int64)
         self.times: list[int] | None = None
-        self._native = np.array([blas.sgemm, yield_address()], np.int64)
+        self._native = np.array([blas.sgemm, *waiting_addresses()], np.int64)
         self._found: Resources | None = None
         self._team = ThreadTeam(threads)
         weakref.finalize(self, self._team.close)
