@@ -58,7 +58,15 @@ def letters(app: Sphinx, page: str, template: str, context: dict[str, Any], tree
         context["body"] = SHOWN.sub(lines, context["body"])
 
 
+def unsearched(app: Sphinx, tree: nodes.document) -> None:
+    """Keep LaTeX out of the search, which would find `top` and `text` on every page."""
+    for kind in (nodes.math, nodes.math_block):
+        for formula in tree.findall(kind):
+            formula["classes"].append("no-search")
+
+
 def setup(app: Sphinx) -> None:
     """Make the renderer known; `html_math_renderer` chooses it."""
     app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
+    app.connect("doctree-read", unsearched)
     app.connect("html-page-context", letters)
