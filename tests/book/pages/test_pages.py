@@ -17,7 +17,7 @@ from byhand.book.pages import filling as pages
 from byhand.book.pages.answers import steps
 from byhand.book.pages.blocks.markdown import located
 from byhand.book.words.language import PAGE
-from byhand.book.words.tables import table
+from byhand.book.words.tables import PAIR, table
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
 
@@ -276,6 +276,18 @@ def test_a_row_of_a_table_that_lacks_a_key_names_the_table(tmp_path):
     path.write_text("batch = {}", encoding="utf-8")
     with pytest.raises(ByhandError, match=r"x\.toml lacks 'zh'\. Restore the file\.$"):
         _ = table(path)["batch"]["zh"]
+
+
+@pytest.mark.parametrize(
+    "row", ["1", "{ zh = 1 }", "{ zh = 'x', en = 'y' }", "{ code = ['x', 1] }", "{ both = ['x'] }"]
+)
+def test_a_row_of_a_table_that_is_not_as_others_is_named(tmp_path, row):
+    path = tmp_path / "x.toml"
+    path.write_text(f"good = {{ zh = 'x', code = [], both = ['x', 'y'] }}\nbad = {row}", encoding="utf-8")
+    with pytest.raises(
+        ByhandError, match=r"x\.toml: the row 'bad' is not written as others are\. Restore the file\.$"
+    ):
+        table(path, {"zh": str, "code": [str], "both": PAIR})
 
 
 def test_a_moved_definition_is_an_error():

@@ -10,10 +10,10 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from byhand.book.finding.finding import Finding, restored
+from byhand.book.finding.finding import STORED, Finding, restored
 from byhand.book.finding.words import HAN, Han, of_word, parts, stem
 from byhand.book.words.language import Words
-from byhand.book.words.tables import table
+from byhand.book.words.tables import fits, table
 from byhand.errors import ByhandError, brief
 
 INDEX = Path(__file__).with_name("index.json")
@@ -30,7 +30,10 @@ class Index:
         self.answers: list[dict[str, Any]] = content["answers"]
         self.names = {answer["name"]: number for number, answer in enumerate(self.answers)}
         self.groups = [(Words(en, zh), members) for en, zh, members in content["groups"]]
+        listed = [self.names[name] for _, members in self.groups for name in members]
         self.rows: list[list[Any]] = content["phrases"]
+        if max(listed + [row[0] for row in self.rows]) >= len(self.answers):
+            raise ValueError("a phrase leads to no answer")
         self.by_key: dict[str, list[list[Any]]] = defaultdict(list)
         """The phrases that have the same letters."""
         for row in self.rows:
@@ -52,6 +55,8 @@ class Index:
     def finding(self, number: int) -> Finding:
         """Return an answer."""
         if number not in self._restored:
+            if not fits(self.answers[number], STORED):
+                raise damaged(f"the answer {self.answers[number]['name']!r} is not written as others are")
             self._restored[number] = restored(self.answers[number])
         return self._restored[number]
 
@@ -142,4 +147,9 @@ def stored() -> Index:
     try:
         return Index(content)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ByhandError(f"{INDEX} is no index: {brief(error)}. Restore the file.") from None
+        raise damaged(brief(error)) from None
+
+
+def damaged(why: str) -> ByhandError:
+    """Return the error for an index that cannot be used."""
+    return ByhandError(f"{INDEX} is no index: {why}. Restore the file.")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.book.words.language import Words
-from byhand.book.words.tables import table
+from byhand.book.words.tables import PAIR, table
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def told(module: str, letters: Mapping[str, str] | None = None) -> Roles:
 
     letters  what `{letter}` in a role stands for, each with its `{whose}`
     """
-    data = table(Path(module).with_suffix(".toml"))
+    data = table(Path(module).with_suffix(".toml"), {"name": PAIR, "goal": PAIR, "why": str | list})
     whys = {key: parts["why"] for key, parts in data.items() if isinstance(parts.get("why"), list)}
     all_letters = [{"letter": letter, "whose": whose} for letter, whose in (letters or {}).items()]
     found = {}
