@@ -168,7 +168,7 @@ def test_an_answer_of_the_index_that_is_not_as_others_is_named():
         Index(content).findings()
 
 
-@pytest.mark.parametrize("phrases", ["5", "[5]", "[[5]]", '[[999, 1.0, "", "x"]]'])
+@pytest.mark.parametrize("phrases", ["5", "[5]", "[[5]]", '[[999, 1.0, "", "x"]]', '[[1, 1.0, "", "x", []]]'])
 def test_an_index_with_damaged_phrases_is_an_error_that_names_it(tmp_path, monkeypatch, phrases):
     monkeypatch.setattr("byhand.book.finding.stored.INDEX", tmp_path / "index.json")
     content = json.loads(INDEX.read_text(encoding="utf-8")) | {"phrases": json.loads(phrases)}

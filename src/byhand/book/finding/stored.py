@@ -30,10 +30,7 @@ class Index:
         self.answers: list[dict[str, Any]] = content["answers"]
         self.names = {answer["name"]: number for number, answer in enumerate(self.answers)}
         self.groups = [(Words(en, zh), members) for en, zh, members in content["groups"]]
-        listed = [self.names[name] for _, members in self.groups for name in members]
         self.rows: list[list[Any]] = content["phrases"]
-        if max(listed + [row[0] for row in self.rows]) >= len(self.answers):
-            raise ValueError("a phrase leads to no answer")
         self.by_key: dict[str, list[list[Any]]] = defaultdict(list)
         """The phrases that have the same letters."""
         for row in self.rows:
@@ -46,11 +43,20 @@ class Index:
         }
         """The token of a meaning by each word that has it: a stem, or Chinese characters."""
         self._sentences: dict[str, str] = dict(content["sentences"])
+        self._require_whole()
         self._restored: dict[int, Finding] = {}
         self._masses: dict[int, float] = {}
         self._rarity: dict[str, float] = {}
         self._told: dict[str, Counter[int]] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
+
+    def _require_whole(self) -> None:
+        """Raise TypeError, LookupError or ValueError for what only a later search would stumble over."""
+        listed = [self.names[name] for _, members in self.groups for name in members]
+        if max(listed + [row[0] for row in self.rows]) >= len(self.answers):
+            raise ValueError("a phrase leads to no answer")
+        sum(row[1] for row in self.rows)
+        "".join(text for texts in (*(row[2:] for row in self.rows), self._sentences.values()) for text in texts)
 
     def finding(self, number: int) -> Finding:
         """Return an answer."""

@@ -46,7 +46,7 @@ def require_rows(path: Path, rows: Table, row: Any) -> Table:
 def fits(value: Any, kind: Any) -> bool:
     """Return whether a value is of a kind.
 
-    kind  a type, or several as `str | int`; [kind]: a list of any length; (kind, kind): a list of two;
+    kind  a type; {kind, kind}: either; [kind]: a list of any length; (kind, kind): a list of two;
           {key: kind}: a table with some of these keys; {str: kind}: a table with any keys
     """
     match kind:
@@ -54,6 +54,8 @@ def fits(value: Any, kind: Any) -> bool:
             return isinstance(value, list) and all(fits(item, kind[0]) for item in value)
         case tuple():
             return isinstance(value, list) and len(value) == len(kind) and all(map(fits, value, kind))
+        case set():
+            return any(fits(value, one) for one in kind)
         case dict():
             if not isinstance(value, dict) or not (str in kind or value.keys() <= kind.keys()):
                 return False
