@@ -16,13 +16,17 @@ from sphinx.writers.html5 import HTML5Translator
 
 LOGGER = logging.getLogger(__name__)
 CONVERTERS = {annotated: LatexToMathML(annotation=annotated, fancy_error=False) for annotated in (True, False)}
-ROW_END = re.compile(r"\\\\\[\d+pt\]")  # math-core would print the length; the style sheet spaces rows
+ROW_END = re.compile(
+    r"\\\\\s*\[-?[\d.]+\s*[a-z]{2}\]"
+)  # math-core would print the length; the style sheet spaces rows
 LETTER = re.compile(r"^(?:,|\\quad)\s*")  # what stands between two matrices of a line
 SHOWN = re.compile(r'(?<= data-show=")[^"]*')
 
 
 def mathml(latex: str, where: nodes.Node | tuple[str, None], *, block: bool = False, annotated: bool = True) -> str:
     """Convert a formula; what cannot be converted is reported with the place where it stands."""
+    if not latex.strip():
+        LOGGER.warning("a formula is empty", location=where)
     try:
         return CONVERTERS[annotated].convert_with_local_state(ROW_END.sub(r"\\\\", latex), displaystyle=block)
     except LatexError as error:
