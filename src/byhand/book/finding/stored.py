@@ -53,10 +53,11 @@ class Index:
     def _require_whole(self) -> None:
         """Raise TypeError, LookupError or ValueError for what only a later search would stumble over."""
         listed = [self.names[name] for _, members in self.groups for name in members]
-        if max(listed + [row[0] for row in self.rows]) >= len(self.answers):
+        told = map(int, " ".join(self._sentences.values()).split())
+        if max(*listed, *(row[0] for row in self.rows), *told) >= len(self.answers):
             raise ValueError("a phrase leads to no answer")
         sum(row[1] for row in self.rows)
-        "".join(text for texts in (*(row[2:] for row in self.rows), self._sentences.values()) for text in texts)
+        "".join(text for row in self.rows for text in row[2:])
 
     def finding(self, number: int) -> Finding:
         """Return an answer."""
