@@ -114,6 +114,10 @@ class Site:
                     )
                 if not file.exists() or (anchor and anchor not in anchors[file]):
                     yield f"{page}: {address} leads nowhere"
+        for sheet in sorted(self.out.rglob("*.css")):
+            for address in re.findall(r"url\([\"']?([^\"'):?#]+)[\"'?#)]", sheet.read_text("utf-8")):  # no data:
+                if not (sheet.parent / address).is_file():
+                    yield f"{sheet}: {address} leads nowhere"
 
     def staged(self, page: Path) -> str:
         """Return a page as Sphinx reads it."""

@@ -52,6 +52,8 @@ var splitQuery = (query) =>
   (query.match(/[\u3400-\u9fff]+|(?:(?![\u3400-\u9fff])[\p{Letter}\p{Number}_])+/gu) || []).flatMap((run) =>
     /^[\u3400-\u9fff]{2}/.test(run) ? [...run].slice(1).map((c, i) => run[i] + c) : [run]
   );
+const asText = Search.htmlToText; // of a page, for a result's excerpt: formulas without their LaTeX
+Search.htmlToText = (html, anchor) => asText(html.replace(/<annotation.*?<\/annotation>/gs, ""), anchor);
 """
 
     def split(self, input: str) -> list[str]:

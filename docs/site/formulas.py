@@ -16,13 +16,17 @@ from sphinx.writers.html5 import HTML5Translator
 
 LOGGER = logging.getLogger(__name__)
 CONVERTERS = {annotated: LatexToMathML(annotation=annotated, fancy_error=False) for annotated in (True, False)}
-ROW_END = re.compile(r"\\\\\[\d+pt\]")  # math-core would print the length; the style sheet spaces rows
+ROW_END = re.compile(
+    r"\\\\\s*\[-?[\d.]+\s*[a-z]{2}\]"
+)  # math-core would print the length; the style sheet spaces rows
 LETTER = re.compile(r"^(?:,|\\quad)\s*")  # what stands between two matrices of a line
 SHOWN = re.compile(r'(?<= data-show=")[^"]*')
 
 
 def mathml(latex: str, where: nodes.Node | tuple[str, None], *, block: bool = False, annotated: bool = True) -> str:
     """Convert a formula; what cannot be converted is reported with the place where it stands."""
+    if not latex.strip():
+        LOGGER.warning("a formula is empty", location=where)
     try:
         return CONVERTERS[annotated].convert_with_local_state(ROW_END.sub(r"\\\\", latex), displaystyle=block)
     except LatexError as error:
@@ -58,7 +62,15 @@ def letters(app: Sphinx, page: str, template: str, context: dict[str, Any], tree
         context["body"] = SHOWN.sub(lines, context["body"])
 
 
+def unsearched(app: Sphinx, tree: nodes.document) -> None:
+    """Keep LaTeX out of the search, which would find `top` and `text` on every page."""
+    for kind in (nodes.math, nodes.math_block):
+        for formula in tree.findall(kind):
+            formula["classes"].append("no-search")
+
+
 def setup(app: Sphinx) -> None:
     """Make the renderer known; `html_math_renderer` chooses it."""
     app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
+    app.connect("doctree-read", unsearched)
     app.connect("html-page-context", letters)

@@ -34,8 +34,15 @@ def test_what_is_no_formula_ends_the_build(built, latex):
     assert line.partition(" [")[0].endswith(f"in the formula {latex}")
 
 
-def test_rows_that_stand_apart_are_rows(built):
-    done, page = built("```{math}\n\\begin{aligned}\n& a = b \\\\[4pt]\n& c = d\n\\end{aligned}\n```")
+def test_an_empty_formula_ends_the_build(built):
+    done, _ = built("Text {math}` `.")
+    assert done.returncode == 1
+    assert "index.md:3: WARNING: a formula is empty" in done.stderr
+
+
+@pytest.mark.parametrize("length", ["[4pt]", "[-0.5em]", " [1.5ex]"])
+def test_rows_that_stand_apart_are_rows(built, length):
+    done, page = built(f"```{{math}}\n\\begin{{aligned}}\n& a = b \\\\{length}\n& c = d\n\\end{{aligned}}\n```")
     assert done.returncode == 0, done.stderr
     (formula,) = re.findall(r"<math.*?</math>", page, re.DOTALL)
     rows = ET.fromstring(formula).findall(".//mtr")
@@ -47,7 +54,7 @@ def test_no_latex_is_left(site, lang):
     for page in PAGES:
         text = (site / lang / f"{page}.html").read_text(encoding="utf-8")
         text = re.sub(r"<annotation.*?</annotation>|<code.*?</code>|<pre>.*?</pre>", "", text, flags=re.DOTALL)
-        assert re.findall(r"\\(?:begin|frac|partial|mathrm|sqrt|quad|\(|\[)", text) == [], page
+        assert re.findall(r"\\(?:begin|frac|partial|mathrm|sqrt|quad|\(|\[)|\$", text) == [], page
 
 
 def test_matrices_have_brackets_of_their_height(browser, site):

@@ -48,6 +48,8 @@ def with_transformers(shape: Shape, tokens: int, batch: int, prompt: int = 1) ->
     """Return a function that draws them with a GPT-2 of this shape in Hugging Face transformers, cache on."""
     if shape.architecture:
         raise ConfigError("--peer hf is a GPT-2 of the plain shape. Leave --architecture out, or --peer.")
+    if shape.n_kv_heads not in (None, shape.n_heads):
+        raise ConfigError("--peer hf is a GPT-2, with as many heads of keys as of queries. Leave /K out, or --peer.")
     try:
         import torch
         from transformers import GPT2Config, GPT2LMHeadModel
@@ -56,7 +58,7 @@ def with_transformers(shape: Shape, tokens: int, batch: int, prompt: int = 1) ->
     torch.set_num_threads(cores())
     config = GPT2Config(
         vocab_size=shape.vocab_size, n_positions=tokens + prompt, n_embd=shape.d_model, n_layer=shape.n_layers,
-        n_head=shape.n_heads, bos_token_id=0, eos_token_id=None, pad_token_id=0,
+        n_inner=shape.d_ff, n_head=shape.n_heads, bos_token_id=0, eos_token_id=None, pad_token_id=0,
     )  # fmt: skip
     model: Any = GPT2LMHeadModel(config).eval()
     given = torch.ones((batch, prompt), dtype=torch.long)

@@ -76,7 +76,6 @@ SHAPES = {
 PLAIN = "plain"
 OFFERED = (PLAIN, *ARCHITECTURES)
 Blas = Literal["auto", "tiles", "scipy"]  # matrix products of the loops runtime; auto: the fastest
-LONGEST = 100  # characters of eight numbers
 NUMBER = r" *0*([1-9][0-9]{0,8}) *"
 NUMBERS = ",".join([NUMBER, NUMBER, f"{NUMBER}(?:/{NUMBER})?", NUMBER, f"{NUMBER}(?:/{NUMBER})?", NUMBER])
 MOST_TIMED = 64  # threads on a machine with fewer cores: each further one lengthens every barrier
@@ -92,7 +91,7 @@ def shape_of(text: str, architecture: str = PLAIN) -> Shape:
 def _shape_of(text: str) -> Shape:
     if text in SHAPES:
         return SHAPES[text]
-    if not (found := re.fullmatch(NUMBERS, text[:LONGEST])):
+    if not (found := re.fullmatch(NUMBERS, text)):
         raise ConfigError(
             f"shape {text[:60]!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256; "
             "C/F and H/K say the width of the MLP and the heads of keys and values, too."

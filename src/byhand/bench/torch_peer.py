@@ -45,7 +45,8 @@ def _model(torch: Any, shape: Shape) -> Any:
         "swiglu": lambda x: math.prod((F.silu(x.chunk(2, -1)[0]), x.chunk(2, -1)[1])),
     }  # fmt: skip
     c, heads, kv_heads, d, f = config.d_model, config.n_heads, config.kv_heads, config.head_width, config.ff_width
-    angles = torch.arange(config.seq_len)[:, None] * config.rope_base ** (-torch.arange(0, d, 2) / d)
+    r = config.rotary_width
+    angles = torch.arange(config.seq_len)[:, None] * config.rope_base ** (-torch.arange(0, r, 2) / r)
     cos, sin = angles.cos(), angles.sin()
 
     def norm(width: int) -> Any:
@@ -53,8 +54,8 @@ def _model(torch: Any, shape: Shape) -> Any:
         return kind(width, config.norm_eps, config.norm_affine)
 
     def turned(x: Any) -> Any:
-        left, right = x.chunk(2, -1)
-        return torch.cat((left * cos - right * sin, right * cos + left * sin), -1).to(x.dtype)
+        left, right, rest = x.split((r // 2, r // 2, d - r), -1)
+        return torch.cat((left * cos - right * sin, right * cos + left * sin, rest), -1).to(x.dtype)
 
     class Block(nn.Module):
         def __init__(self) -> None:

@@ -20,7 +20,7 @@ from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import GROUPS, concepts, order
 from byhand.book.finding.index import all_findings, findings, text
 from byhand.book.finding.kernels import kernels_of
-from byhand.book.finding.stored import INDEX, stored
+from byhand.book.finding.stored import INDEX, Index, stored
 from byhand.book.lessons.examples import TITLES
 from byhand.book.pages.filling import COMMAND
 from byhand.cli.arguments.settings import settings
@@ -161,7 +161,14 @@ def test_a_damaged_index_is_an_error_that_names_it(tmp_path, monkeypatch, conten
         stored.__wrapped__()
 
 
-@pytest.mark.parametrize("phrases", ["5", "[5]", "[[5]]"])
+def test_an_answer_of_the_index_that_is_not_as_others_is_named():
+    content = json.loads(INDEX.read_text(encoding="utf-8"))
+    content["answers"][44]["code"] = 1
+    with pytest.raises(ByhandError, match=rf"the answer '{content['answers'][44]['name']}' is not written as others"):
+        Index(content).findings()
+
+
+@pytest.mark.parametrize("phrases", ["5", "[5]", "[[5]]", '[[999, 1.0, "", "x"]]', '[[1, 1.0, "", "x", []]]'])
 def test_an_index_with_damaged_phrases_is_an_error_that_names_it(tmp_path, monkeypatch, phrases):
     monkeypatch.setattr("byhand.book.finding.stored.INDEX", tmp_path / "index.json")
     content = json.loads(INDEX.read_text(encoding="utf-8")) | {"phrases": json.loads(phrases)}

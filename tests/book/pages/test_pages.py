@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from byhand.book.finding import index, source
+from byhand.book.lessons.roles import told
 from byhand.book.pages import filling as pages
+from byhand.book.pages import templates
 from byhand.book.pages.answers import steps
 from byhand.book.pages.blocks.markdown import located
 from byhand.book.words.language import PAGE
-from byhand.book.words.tables import table
+from byhand.book.words.tables import PAIR, table
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
 
@@ -276,6 +278,33 @@ def test_a_row_of_a_table_that_lacks_a_key_names_the_table(tmp_path):
     path.write_text("batch = {}", encoding="utf-8")
     with pytest.raises(ByhandError, match=r"x\.toml lacks 'zh'\. Restore the file\.$"):
         _ = table(path)["batch"]["zh"]
+
+
+@pytest.mark.parametrize(
+    "row", ["1", "{ zh = 1 }", "{ zh = 'x', en = 'y' }", "{ code = ['x', 1] }", "{ both = ['x'] }"]
+)
+def test_a_row_of_a_table_that_is_not_as_others_is_named(tmp_path, row):
+    path = tmp_path / "x.toml"
+    path.write_text(f"good = {{ zh = 'x', code = [], both = ['x', 'y'] }}\nbad = {row}", encoding="utf-8")
+    with pytest.raises(
+        ByhandError, match=r"x\.toml: the row 'bad' is not written as others are\. Restore the file\.$"
+    ):
+        table(path, {"zh": str, "code": [str], "both": PAIR})
+
+
+@pytest.mark.parametrize("row", ["goal = ['x', 'y']", "name = ['x', 'y']\ngoal = ['x', 'y']\nwhy = 'add/other'"])
+def test_a_role_that_lacks_something_is_an_error_that_names_the_table(tmp_path, row):
+    (tmp_path / "x.toml").write_text(f"['add/out']\n{row}", encoding="utf-8")
+    with pytest.raises(ByhandError, match=r"x\.toml lacks '(name|add/other)'\. Restore the file\.$"):
+        told(str(tmp_path / "x.py"))
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"\xff", "x.md is no UTF-8 text"), (None, "x.md cannot be read")])
+def test_a_damaged_part_is_an_error_that_names_it(tmp_path, monkeypatch, content, said):
+    monkeypatch.setattr(templates, "PARTS", tmp_path)
+    (tmp_path / "x.md").mkdir() if content is None else (tmp_path / "x.md").write_bytes(content)
+    with pytest.raises(ByhandError, match=f"^{said}"):
+        templates._part("x", ROOT / "docs/equations/relu.md", "en")
 
 
 def test_a_moved_definition_is_an_error():

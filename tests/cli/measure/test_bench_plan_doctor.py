@@ -14,6 +14,7 @@ from byhand.runtimes import loops
 from needs import MATPLOTLIB, needs_loops
 
 SMALL = "2,8,12,2,3,17"
+LONG = f"4,8,8,1,1,4{100 * ' '}and more"
 
 
 def said(capsys, *arguments):
@@ -30,7 +31,9 @@ def test_flops_of_a_step_as_counted_by_hand():
     assert (wide.d_ff, wide.n_kv_heads, wide.n_heads) == (20, 2, 6)
 
 
-@pytest.mark.parametrize("shape", ["huge", "1,2,3", "0,8,8,1,1,4", "4,64,64,1,1,x", "4/2,8,8,1,1,4", "4,8,8/,1,1,4"])
+@pytest.mark.parametrize(
+    "shape", ["huge", "1,2,3", "0,8,8,1,1,4", "4,64,64,1,1,x", "4/2,8,8,1,1,4", "4,8,8/,1,1,4", LONG]
+)
 def test_unknown_shapes_are_refused(shape):
     with pytest.raises(ConfigError, match="B,T,C,L,H,V"):
         shape_of(shape)
@@ -138,6 +141,15 @@ def test_another_architecture_is_timed_and_has_as_many_groups_as_fit(capsys):
     assert json.loads(said(capsys, "bench", "train", *shape, "--steps", "5", "--runtime", "numpy", "--json"))["loss"]
     assert main(["bench", "generate", *shape, "--peer", "hf"]) == 2
     assert "GPT-2 of the plain shape" in capsys.readouterr().err
+    assert main(["bench", "generate", "--shape", "2,16,24,1,6/2,11", "--peer", "hf"]) == 2
+    assert "Leave /K out" in capsys.readouterr().err
+
+
+@needs_loops
+def test_filling_the_cache_is_timed_with_tokens_in_their_place(capsys):
+    """In this shape half of the window takes another plan than the whole, in the same memory."""
+    facts = json.loads(said(capsys, "plan", "--of", "prefill", "--shape", "1,64,64,1,4,64", "--steps", "1", "--json"))
+    assert all(call["ms"] >= 0 for call in facts["calls"])
 
 
 def test_doctor(capsys):

@@ -14,16 +14,29 @@ from byhand.book.finding.finding import NOTHING, Finding, split
 from byhand.book.finding.flow import concepts
 from byhand.book.words.glossary import GLOSSARY
 from byhand.book.words.language import PAGE, Words
-from byhand.book.words.tables import Table, table
+from byhand.book.words.tables import PAIR, Table, table
 
 DATA = Path(__file__).with_name("data")
 LESSONS = source.PACKAGE / "book/lessons/examples"
 GUIDES = "docs/guides"
+ASKED = {"asked": str}
+ROWS = {
+    "absent": ASKED | {"title": PAIR, "what": PAIR, "instead": PAIR, "see": [str]},
+    "places": ASKED | {"title": PAIR, "term": str, "code": str, "see": [str], "seed": str, "formulas": [str]},
+    "commands": ASKED | {"zh": str},
+    "settings": ASKED | {"zh": str},
+    "questions": ASKED,
+    "sentences": {"en": str, "zh": str},
+    "formulas": [str],
+    "libraries": str,
+    "regional": str,
+    "synonyms": str,
+}
 
 
 def data(name: str) -> dict[str, Any]:
     """Return a table of `data/`."""
-    return table(DATA / f"{name}.toml")
+    return table(DATA / f"{name}.toml", ROWS[name])
 
 
 @cache

@@ -10,10 +10,10 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from byhand.book.finding.finding import Finding, restored
+from byhand.book.finding.finding import STORED, Finding, restored
 from byhand.book.finding.words import HAN, Han, of_word, parts, stem
 from byhand.book.words.language import Words
-from byhand.book.words.tables import table
+from byhand.book.words.tables import fits, table
 from byhand.errors import ByhandError, brief
 
 INDEX = Path(__file__).with_name("index.json")
@@ -43,15 +43,27 @@ class Index:
         }
         """The token of a meaning by each word that has it: a stem, or Chinese characters."""
         self._sentences: dict[str, str] = dict(content["sentences"])
+        self._require_whole()
         self._restored: dict[int, Finding] = {}
         self._masses: dict[int, float] = {}
         self._rarity: dict[str, float] = {}
         self._told: dict[str, Counter[int]] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
 
+    def _require_whole(self) -> None:
+        """Raise TypeError, LookupError or ValueError for what only a later search would stumble over."""
+        listed = [self.names[name] for _, members in self.groups for name in members]
+        told = map(int, " ".join(self._sentences.values()).split())
+        if max(*listed, *(row[0] for row in self.rows), *told) >= len(self.answers):
+            raise ValueError("a phrase leads to no answer")
+        sum(row[1] for row in self.rows)
+        "".join(text for row in self.rows for text in row[2:])
+
     def finding(self, number: int) -> Finding:
         """Return an answer."""
         if number not in self._restored:
+            if not fits(self.answers[number], STORED):
+                raise damaged(f"the answer {self.answers[number]['name']!r} is not written as others are")
             self._restored[number] = restored(self.answers[number])
         return self._restored[number]
 
@@ -142,4 +154,9 @@ def stored() -> Index:
     try:
         return Index(content)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ByhandError(f"{INDEX} is no index: {brief(error)}. Restore the file.") from None
+        raise damaged(brief(error)) from None
+
+
+def damaged(why: str) -> ByhandError:
+    """Return the error for an index that cannot be used."""
+    return ByhandError(f"{INDEX} is no index: {why}. Restore the file.")

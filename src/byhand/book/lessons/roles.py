@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.book.words.language import Words
-from byhand.book.words.tables import table
+from byhand.book.words.tables import PAIR, Table, table
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,14 @@ def told(module: str, letters: Mapping[str, str] | None = None) -> Roles:
 
     letters  what `{letter}` in a role stands for, each with its `{whose}`
     """
-    data = table(Path(module).with_suffix(".toml"))
-    whys = {key: parts["why"] for key, parts in data.items() if isinstance(parts.get("why"), list)}
+    data = table(Path(module).with_suffix(".toml"), {"name": PAIR, "goal": PAIR, "why": {str, PAIR}})
+    own = {key: parts["why"] for key, parts in data.items() if isinstance(parts.get("why"), list)}
+    whys = Table(data.path, own)  # which a role may name instead of one of its own
     all_letters = [{"letter": letter, "whose": whose} for letter, whose in (letters or {}).items()]
     found = {}
     for key, parts in data.items():
-        both = {part: Words(*(whys[said] if isinstance(said, str) else said)) for part, said in parts.items()}
+        names = ("name", "goal", *(["why"] if "why" in parts else []))
+        both = {part: Words(*(whys[said] if isinstance(said := parts[part], str) else said)) for part in names}
         for given in all_letters if "{letter}" in key else ({},):
             filled = {part: Words(w.said("en", **given), w.said("zh", **given)) for part, w in both.items()}
             found[tuple(key.format(**given).split("/"))] = Role(**filled)

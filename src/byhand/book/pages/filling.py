@@ -33,14 +33,14 @@ from byhand.book.finding import index
 from byhand.book.finding.source import repository
 from byhand.book.finding.stored import INDEX
 from byhand.book.pages.blocks.arrays import value
-from byhand.book.pages.templates import KINDS, rendered
+from byhand.book.pages.templates import KINDS, read, rendered
 from byhand.book.pictures import PICTURES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
 COMMAND = "python -m byhand.book.pages"
 MARK = re.compile(r"(<!-- generated:(?: (?P<block>[^\n]+?) |\n(?P<template>.*?)\n)-->\n).*?(<!-- end -->)", re.DOTALL)
-END, BYTE_ORDER = "<!-- end -->", "\ufeff"
+END = "<!-- end -->"
 ENDS = re.compile(r"^<!-- generated:|^<!-- end -->", re.MULTILINE)
 SHORT = "<!-- generated: template -->\n"
 INSIDE = re.compile(r"(<!-- = (?P<asked>[^\n]+?) -->)[^\n]*?(<!-- \. -->)")
@@ -59,19 +59,6 @@ def pages() -> list[Path]:
     root = docs().parent
     found = [*root.glob("README*.md"), *docs().rglob("*.md")]
     return sorted(page for page in found if "<!-- generated:" in read(page))
-
-
-def read(page: Path) -> str:
-    """Return a page's text; ByhandError if it is no UTF-8, or begins with a mark of that."""
-    try:
-        text = page.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ByhandError(
-            f"{page.name} is no UTF-8 text: {error.reason} at byte {error.start}. Restore it."
-        ) from None
-    if text.startswith(BYTE_ORDER):
-        raise ByhandError(f"{page.name} begins with a byte order mark. Save it without one.")
-    return text
 
 
 def language(page: Path) -> str:

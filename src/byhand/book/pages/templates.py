@@ -31,7 +31,23 @@ from byhand.errors import ByhandError, brief
 
 FILE = "<template>"  # as Jinja names the code of a template from a string
 MEND = "Correct the template; its names are those of src/byhand/book/pages/answers and blocks."
+BYTE_ORDER = "\ufeff"
 PARTS = Path(__file__).with_name("parts")
+
+
+def read(page: Path) -> str:
+    """Return the text of a page or a part; ByhandError if it is no UTF-8, or begins with a mark of that."""
+    try:
+        text = page.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ByhandError(
+            f"{page.name} is no UTF-8 text: {error.reason} at byte {error.start}. Restore it."
+        ) from None
+    except OSError as error:
+        raise ByhandError(f"{page.name} cannot be read: {error.strerror}. Restore it.") from None
+    if text.startswith(BYTE_ORDER):
+        raise ByhandError(f"{page.name} begins with a byte order mark. Save it without one.")
+    return text
 
 
 def rendered(template: str, page: Path, at: tuple[str, int], lang: str, **given: Any) -> str:
@@ -60,7 +76,7 @@ def _part(part: str, page: Path, lang: str, *words: str) -> str:
     """Return a part of `parts/` on a page, of the words that follow its name in the mark."""
     file = PARTS / f"{part}{PAGE.said(lang)}"
     given = {"name": words[0] if words else "", "words": words}
-    return rendered(file.read_text(encoding="utf-8"), page, (f"parts/{file.name}", 0), lang, **given)
+    return rendered(read(file), page, (f"parts/{file.name}", 0), lang, **given)
 
 
 KINDS = BLOCKS | {file.stem: partial(_part, file.stem) for file in PARTS.glob("*.md") if "." not in file.stem}

@@ -186,12 +186,11 @@ class LoopsDecoder(Slots):
         For 0 it is the calls of one token in the middle of the window. The other threads run as always.
         """
         self._admit_everywhere()
-        plan = self.filling(fills) if fills else self.decoding
 
         def run() -> None:
             self._positions[:] = self._half
             self._place()
-            self._replay(plan, alone=False)
+            self._replay(self._given(0, [0] * (fills + 1)) if fills else self.decoding, alone=False)
 
         return self._runner.time_calls(run, rounds)
 
@@ -256,21 +255,28 @@ class LoopsDecoder(Slots):
         """
         length = len(context) - 1
         if more := length - kept:
-            places = rounded_up(more, self.model.config.cached)
-            plan = self.filling(places, kept > 0)
-            share = plan.shares[0]
-            padded_tokens = context[kept:-1] + context[:1] * (places - more)  # of the text's own: another may be NaN
-            positions = np.minimum(np.arange(places) + kept, length) if kept else 0  # a table has no more rows
-            given = ("tokens", padded_tokens), ("position", positions), ("slot", slot), ("count", more)
-            for name, values in given:
-                if name in share.inputs:
-                    share.array(share.inputs[name]).reshape(-1)[:] = values
+            plan = self._given(slot, context, kept)
             self.filled += more
-            plan.write_constants()
             self._replay(plan, self._ways[self.autotuner.for_other_work] == ALONE)
         self.decoding.shares[0].array(self._inputs["tokens"])[slot, 0] = context[-1]
         self._positions[slot] = length
         self.decoding.write_constants()
+
+    def _given(self, slot: int, context: list[int], kept: int = 0) -> GenerationPlan:
+        """Return the plan that `_fill` runs, with all that it reads in its place."""
+        length = len(context) - 1
+        more = length - kept
+        places = rounded_up(more, self.model.config.cached)
+        plan = self.filling(places, kept > 0)
+        share = plan.shares[0]
+        padded_tokens = context[kept:-1] + context[:1] * (places - more)  # of the text's own: another may be NaN
+        positions = np.minimum(np.arange(places) + kept, length) if kept else 0  # a table has no more rows
+        given = ("tokens", padded_tokens), ("position", positions), ("slot", slot), ("count", more)
+        for name, values in given:
+            if name in share.inputs:
+                share.array(share.inputs[name]).reshape(-1)[:] = values
+        plan.write_constants()
+        return plan
 
 
 def rounded_up(length: int, places: int) -> int:
