@@ -137,3 +137,24 @@ def test_a_command_that_writes_leaves_nothing_half(tmp_path, number):
     code, said = python(code, *arguments, str(int(number)))
     assert (code, said.splitlines()[-1]) == (128 + number, b"interrupted")
     assert os.listdir(tmp_path) == ["text"]
+
+
+# The main thread fails because of what is done before the end, such as taking back the file that it writes.
+FAILS = """
+import os, signal, sys, threading
+from byhand.cli.terminal import interrupts
+from byhand.cli.terminal.guard import guarded
+from byhand.errors import ByhandError
+interrupts.receive()
+begun = threading.Event()
+def command():
+    with interrupts.at_the_end(lambda: begun.set() or threading.Event().wait(0.2)):
+        os.kill(os.getpid(), signal.SIGTERM)
+        begun.wait()
+        raise ByhandError("cannot write")
+sys.exit(guarded(command))
+"""
+
+
+def test_what_fails_because_of_the_end_is_not_said():
+    assert python(FAILS) == (128 + signal.SIGTERM, b"interrupted\n")

@@ -27,7 +27,7 @@ from byhand.book.pages.blocks.markdown import (
     with_minus,
 )
 from byhand.book.words.language import COMMA, PAGE, SEMICOLON, Words
-from byhand.errors import ByhandError, brief
+from byhand.errors import ByhandError, brief, reason
 
 FILE = "<template>"  # as Jinja names the code of a template from a string
 MEND = "Correct the template; its names are those of src/byhand/book/pages/answers and blocks."
@@ -44,7 +44,7 @@ def read(page: Path) -> str:
             f"{page.name} is no UTF-8 text: {error.reason} at byte {error.start}. Restore it."
         ) from None
     except OSError as error:
-        raise ByhandError(f"{page.name} cannot be read: {error.strerror}. Restore it.") from None
+        raise ByhandError(f"{page.name} cannot be read: {reason(error)}. Restore it.") from None
     if text.startswith(BYTE_ORDER):
         raise ByhandError(f"{page.name} begins with a byte order mark. Save it without one.")
     return text

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from contextlib import suppress
 from typing import NoReturn
 
@@ -10,6 +11,7 @@ from byhand.cli.terminal.shown import escaped
 DONE, REFUSED, DEFECT, OTHERS_GONE = 0, 2, 70, 75  # 75: try again, as sysexits.h says
 SHOW_CURSOR = b"\x1b[?25h"
 _causes: list[str] = []
+_ending = threading.Event()
 
 
 def must_be_at_once(why: str) -> None:
@@ -25,6 +27,17 @@ def end(code: int) -> int:
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
+
+
+def begin_to_end() -> None:
+    """Another thread ends the process from now on."""
+    _ending.set()
+
+
+def wait_if_ending() -> None:
+    """Wait for the end if it has begun: what fails from then on fails because of that, and is not to be said."""
+    if _ending.is_set():
+        threading.Event().wait()
 
 
 def end_now(code: int, *lines: str) -> NoReturn:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from byhand.cli.terminal.ending import DEFECT, DONE, REFUSED
+from byhand.cli.terminal.ending import DEFECT, DONE, REFUSED, wait_if_ending
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line, shown
 from byhand.errors import ByhandError, reason
@@ -66,6 +66,7 @@ def open_streams() -> None:
 
 def _failed(error: BaseException, debug: bool, prog: str) -> int:
     """Report a command's exception, and return its exit code."""
+    wait_if_ending()
     if debug:
         import traceback
 

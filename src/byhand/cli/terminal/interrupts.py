@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Self
 
-from byhand.cli.terminal.ending import end_now
+from byhand.cli.terminal.ending import begin_to_end, end_now
 from byhand.cli.terminal.say import say
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -106,6 +106,7 @@ def _act(number: int) -> None:
             if request.words:
                 say("", request.words)
             return
+    begin_to_end()
     closing = threading.Thread(target=lambda: said.extend(_close()), daemon=True)
     said: list[str] = []
     with suppress(RuntimeError):  # Python is ending, and starts no thread any more
