@@ -16,9 +16,8 @@ from sphinx.writers.html5 import HTML5Translator
 
 LOGGER = logging.getLogger(__name__)
 CONVERTERS = {annotated: LatexToMathML(annotation=annotated, fancy_error=False) for annotated in (True, False)}
-ROW_END = re.compile(
-    r"\\\\\s*\[-?[\d.]+\s*[a-z]{2}\]"
-)  # math-core would print the length; the style sheet spaces rows
+# math-core would print the length behind a row's end; the style sheet spaces rows.
+ROW_END = re.compile(r"\\\\\s*\[-?[\d.]+\s*[a-z]{2}\]")
 LETTER = re.compile(r"^(?:,|\\quad)\s*")  # what stands between two matrices of a line
 SHOWN = re.compile(r'(?<= data-show=")[^"]*')
 
