@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 def built(site, tmp_path):  # `site` skips where there is no Sphinx
     def build(text):
         (tmp_path / "index.md").write_text(f"# Title\n\n{text}\n", encoding="utf-8")
-        flags = ["-q", "-W", "--keep-going", "-c", str(ROOT / "docs/site"), "-D", "html_static_path="]
+        flags = ["-q", "-W", "--keep-going", "--no-color", "-c", str(ROOT / "docs/site"), "-D", "html_static_path="]
         command = [sys.executable, "-m", "sphinx", *flags, str(tmp_path), str(tmp_path / "out")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done, (tmp_path / "out/index.html").read_text(encoding="utf-8")
