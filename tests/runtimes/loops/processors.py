@@ -1,6 +1,11 @@
 """Processes that take this processor for a smaller one: compiled code keeps to what that one has."""
 
+import os
 import platform
+import subprocess
+import sys
+
+from cli.process import PATIENCE
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 SMALLER = {  # environments by name
@@ -12,3 +17,14 @@ SMALLER = {  # environments by name
     },
 }
 LANES = {"sse2": 4, "avx2": 8, "avx512": 16}  # float32 in a vector
+
+
+def run_again(tests, name, *options):
+    """Run a file's tests in a process that takes this processor for another; return what pytest printed."""
+    environment = os.environ | SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
+    command = [sys.executable, "-m", "pytest", tests, "-q", "--color=no", "-p", "no:cacheprovider", "-W", "error"]
+    done = subprocess.run(
+        [*command, *options], env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    return done.stdout

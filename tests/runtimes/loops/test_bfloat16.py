@@ -1,8 +1,6 @@
 """Products of bfloat16 in the plan: rounding, gradients against rounded halves, curves, in every way to multiply."""
 
 import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +22,6 @@ from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.registry import choose
-from cli.process import PATIENCE
 from runtimes.loops import processors
 from runtimes.loops.arrays import gradients_of
 
@@ -231,12 +228,8 @@ def test_where_it_is_not_offered_one_line_says_what_to_do():
 @pytest.mark.skipif(not processors.X86, reason="it cannot be taken for a smaller one")
 def test_smaller_processors_multiply_rounded_numbers(name):
     """Some of the tests above in a process that takes this processor for one without products of bfloat16."""
-    environment = os.environ | processors.SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
-    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-W", "error"]
-    command += ["-k", "rounding or finite or same_bits or same_loss"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    assert "6 passed, 4 skipped" in done.stdout, done.stdout[-1000:]
+    some = "rounding or finite or same_bits or same_loss"
+    assert "6 passed, 4 skipped" in processors.run_again(__file__, name, "-k", some)
 
 
 @pytest.mark.slow

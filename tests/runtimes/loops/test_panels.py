@@ -1,8 +1,6 @@
 """Weights in panels: packed as their format rounds, multiplied row by row, nothing read or written beside them."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from byhand.runtimes.loops.kernels.formats.contract import PANELS, kernel_of
 from byhand.runtimes.loops.kernels.linear.row_product import EDGE
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES
 from byhand.runtimes.loops.run.replay import run_kernel
-from cli.process import PATIENCE
 from runtimes.loops import processors
 from runtimes.loops.test_tiles import GAP, Memory
 
@@ -136,11 +133,7 @@ def test_what_is_not_finite_stays_visible(format, wrong):
 )
 def test_another_processor(name):
     """The tests above in a process that takes this processor for another, which multiplies integers otherwise."""
-    environment = os.environ | processors.SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
-    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-W", "error"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    assert " passed" in done.stdout
+    assert " passed" in processors.run_again(__file__, name)
 
 
 def test_float32_is_read_without_rounding():

@@ -1,8 +1,6 @@
 """Register tiles: products and attention of any shape against float64, with nothing read or written beside them."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.machine.processor import amx_granted
 from byhand.runtimes.loops.run.replay import run_kernel
-from cli.process import PATIENCE
 from runtimes.loops import processors
 
 GAP = 37  # numbers between arrays, NaN: what reads beside an array is found out
@@ -203,11 +200,7 @@ def test_attention_of_any_shape(batch, heads, steps, width, times, causal, windo
 )
 def test_vectors_of_another_width(name):
     """The tests above in a process that takes this processor for a smaller one."""
-    environment = os.environ | processors.SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
-    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-W", "error"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    assert " passed" in done.stdout
+    assert " passed" in processors.run_again(__file__, name)
 
 
 def test_what_multiplies_is_said_and_chosen():

@@ -21,7 +21,8 @@ def test_a_format_that_no_file_of_the_package_names_is_generated_with(tmp_path):
         shutil.copytree(room, tmp_path / room.name)
     path = [str(HERE / "toy_format"), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"BYHAND_CACHE": str(tmp_path), "PYTHONPATH": os.pathsep.join(path)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "rounded_model and fixed8"]
+    command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider"]
+    command += ["-k", "rounded_model and fixed8"]
     done = subprocess.run(
         [*command, test_decoding.__file__], env=environment, cwd=HERE.parents[2], capture_output=True, text=True,
         timeout=PATIENCE, check=False,
