@@ -85,7 +85,7 @@ def test_an_example_with_nothing_changed_is_the_example(name):
     plain, same = make(name), make(name, changes=(own,))
     assert plain.steps == same.steps
     assert plain.given == same.given
-    assert all(before == now for _, before, now in before_and_after(same, plain))
+    assert all(before == now for before, now in before_and_after(same, plain))
 
 
 def test_nudges_agree_with_the_rules():

@@ -42,6 +42,8 @@ def test_show(capsys):
 def test_show_in_chinese(capsys):
     assert main(["work", "cross-entropy", "--lang", "zh"]) == 0
     assert "反向：交叉熵" in capsys.readouterr().out
+    assert main(["work", "sampling", "--set", "k=3", "--lang", "zh"]) == 0
+    assert "   抽到的词元: 0 → 1\n" in capsys.readouterr().out
 
 
 def test_quiz_done_right(monkeypatch, capsys):

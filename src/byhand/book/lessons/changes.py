@@ -64,7 +64,7 @@ def with_changes(given: Given, changes: Sequence[str], choices: Choices = {}) ->
     return new
 
 
-def before_and_after(lesson: Lesson, plain: Lesson) -> list[tuple[str, Number, Number]]:
+def before_and_after(lesson: Lesson, plain: Lesson) -> list[tuple[Number, Number]]:
     """Return the lesson's single numbers, such as the loss, as they were and as they are now.
 
     Of an example that has none, the numbers of its last step.
@@ -73,7 +73,7 @@ def before_and_after(lesson: Lesson, plain: Lesson) -> list[tuple[str, Number, N
     pairs = [(name, was[name], number) for name, number in _named(lesson).items() if name in was]
     single = [pair for pair in pairs if "[" not in pair[0] and not pair[0].startswith("∂")]
     last = {say(number.label, "en") for number in lesson.steps[-1].numbers}
-    return single or [pair for pair in pairs if pair[0] in last]
+    return [(before, now) for name, before, now in single or [pair for pair in pairs if pair[0] in last]]
 
 
 def _named(lesson: Lesson) -> dict[str, Number]:

@@ -11,7 +11,7 @@ from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.text import text
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.words.language import Language, Words, preferred
+from byhand.book.words.language import Language, Words, preferred, say
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Repeated, Switch
 from byhand.cli.learn import quiz
@@ -91,8 +91,8 @@ def _beside(lesson: Lesson, options: Options) -> Iterator[str]:
         return
     yield ""
     yield COMPARED.said(options.lang)
-    for label, before, now in before_and_after(lesson, make(lesson.name, options.exact)):
-        yield f"   {label}: {decimal(before.value, DIGITS)} → {decimal(now.value, DIGITS)}"
+    for before, now in before_and_after(lesson, make(lesson.name, options.exact)):
+        yield f"   {say(now.label, options.lang)}: {decimal(before.value, DIGITS)} → {decimal(now.value, DIGITS)}"
 
 
 def _plot(lesson: Lesson, path: Path, lang: str) -> str:

@@ -61,7 +61,7 @@ class GenerateOptions:
     threads: int = 0
     """Threads; 0: all cores."""
     weights: Weights = "float32"
-    """Type of the weights that ours reads: float32, bfloat16, or blocks of 8 or 4 bits (int8, int4)."""
+    """Type of the weights that ours reads: float32, bfloat16, or blocks of 8 or 4 bits (q8_0, q4_0)."""
     peer: tuple[str, ...] = ()
     """hf (transformers), llama.cpp (xllamacpp, with weights of the same bits), numpy."""
     json: Switch = False

@@ -56,7 +56,7 @@ class Options:
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
-    """bfloat16 reads half as much; int8 and int4 (blocks of Q8_0, Q4_0) a quarter and an eighth, at some loss."""
+    """bfloat16 reads half as much; q8_0 and q4_0 (blocks of 8 and 4 bits) a quarter and an eighth, at some loss."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
 

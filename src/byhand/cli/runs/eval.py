@@ -50,7 +50,7 @@ class Options:
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same loss, faster; auto takes loops if Numba is installed and the text is long."""
     weights: Weights = "float32"
-    """As in `byhand sample`: what bfloat16, int8 or int4 would cost in loss, computed with NumPy."""
+    """As in `byhand sample`: what bfloat16, q8_0 or q4_0 would cost in loss, computed with NumPy."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False

@@ -198,9 +198,10 @@ def _saved(rows: list[Row], names: Mapping[int, str]) -> Step:
         goal=Words("Compare the tokens with the bytes that they stand for.", "比较词元数与它们所代表的字节数。"),
         why=Words(
             "A loss in nats per token cannot be compared between vocabularies, since their tokens differ in length. "
-            "Once it is divided by the bytes per token, it can: that is why bits per byte count the real bytes.",
-            "词表不同，词元长短不同，每词元的损失无法直接比较；除以每词元字节数之后就可以。因此每字节比特数要按真实"
-            "字节计算。",
+            "Once it is divided by the bytes per token, it can. Divided by ln 2 as well, it is in bits instead of "
+            "nats: the bits per byte. The bytes are those of the text, whatever the vocabulary.",
+            "词表不同，词元长短不同，每词元的损失无法直接比较；除以每词元字节数之后就可以。再除以 ln 2，单位就从奈特"
+            "变成比特，得到每字节比特数。这里的字节是原文的字节，与词表无关。",
         ),
     )  # fmt: skip
 
