@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byhand.budget import expectation
-from byhand.budget.expectation import expected_loss, expected_range, most_passes, translated
+from byhand.budget.expectation import bytes_to_count, expected_loss, expected_range, most_passes, translated
 from byhand.budget.n_grams import n_gram_losses
 
 SHAKESPEARE = Path(__file__).resolve().parents[2] / "../shared/data/tinyshakespeare.txt"
@@ -41,20 +41,21 @@ def parts(content):
     return text[:cut], text[cut:]
 
 
-def expected_on(loss, content):
+def expected_on(loss, content, counted=expectation.COUNTED[-1]):
     train, val = parts(content)
-    return expected_range(loss, n_gram_losses(train, val), len(train))
+    counted = min(counted, len(train))
+    return expected_range(loss, n_gram_losses(train, val, counted), counted)
 
 
 @pytest.mark.skipif(not SHAKESPEARE.exists(), reason="tinyshakespeare is not here")
 def test_on_shakespeare_the_loss_is_what_the_law_says():
-    train, val = parts(np.fromfile(SHAKESPEARE, np.uint8))
-    for i, counted in enumerate(expectation.COUNTED):
-        # the last entry stands for every longer text
-        used = train if counted == expectation.COUNTED[-1] else train[-counted:]
-        assert n_gram_losses(used, val) == pytest.approx([losses[i] for losses in expectation.N_GRAMS], abs=6e-4)
+    content = np.fromfile(SHAKESPEARE, np.uint8)
+    train, val = parts(content)
+    assert expectation.COUNTED[-1] == len(train) // 2
+    for counted, loss in zip(expectation.COUNTED, expectation.N_GRAMS, strict=True):
+        assert min(n_gram_losses(train, val, counted)) == pytest.approx(loss, abs=6e-4)
     for loss in (3.5, 2.6, 2.0, 1.5):
-        assert expected_on(loss, np.concatenate([train, val])).loss == pytest.approx(loss, abs=1e-3)
+        assert expected_on(loss, content).loss == pytest.approx(loss, abs=1e-3)
 
 
 def test_an_easier_text_is_expected_to_be_easier():
@@ -63,9 +64,16 @@ def test_an_easier_text_is_expected_to_be_easier():
     expected = [expected_on(loss, words) for loss in (3.6, 3.0, 2.4, 2.0, 1.6)]
     assert [e.loss for e in expected] == sorted((e.loss for e in expected), reverse=True)
     assert expected[-1].loss < 0.1
-    assert 5.4 < expected_on(2.0, noise).loss < 5.6  # ln 256 = 5.545
+    assert 5.4 < expected_on(2.0, noise).loss <= math.log(256)
     assert all(e.low <= e.loss <= e.high for e in expected)
-    assert expected[3].high - expected[3].low > 1  # so unlike Shakespeare that little is known
+    assert expected[3].high - expected[3].low > 0.5  # so unlike Shakespeare that little is known
+
+
+def test_n_grams_count_as_much_as_a_model_keeps():
+    assert bytes_to_count(10**6, 10**6, 10**7) == 500_000  # half of what it reads
+    assert bytes_to_count(10**6, 10**8, 10**6) == 500_000  # of how much there is
+    assert bytes_to_count(10**4, 10**8, 10**8) == 50_000  # five bytes a weight
+    assert bytes_to_count(10**4, 1, 1) == 1
 
 
 @given(
@@ -74,8 +82,7 @@ def test_an_easier_text_is_expected_to_be_easier():
     seed=st.integers(0, 99),
 )
 def test_translating_keeps_the_order(losses, counted, seed):
-    rng = np.random.default_rng(seed)
-    n_grams = rng.uniform(0.5, 5, 4)
+    n_grams = np.random.default_rng(seed).uniform(0.5, 5, 4)
     here = [translated(loss, n_grams, counted) for loss in sorted(losses)]
     assert here == sorted(here)
-    assert all(h > 0 for h in here)
+    assert all(0 < h <= math.log(256) for h in here)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byhand.budget.n_grams import ORDERS, SAMPLE, SCORED, n_gram_losses
+from byhand.budget.n_grams import DISCOUNT, ORDERS, SAMPLE, SCORED, n_gram_losses
 
 LETTERS = st.lists(st.sampled_from(b"abc"), min_size=1, max_size=60).map(lambda c: np.array(c, np.uint8))
 
@@ -16,12 +16,22 @@ LETTERS = st.lists(st.sampled_from(b"abc"), min_size=1, max_size=60).map(lambda 
 def plain(train: bytes, val: bytes, orders: int) -> list[float]:
     """The definition, byte by byte."""
 
-    def probability(context: bytes, byte: int) -> float:
-        shorter = probability(context[1:], byte) if context else 1 / 256
+    def mixed(counts: Counter[int], byte: int, shorter: float) -> float:
+        total = sum(counts.values())
+        seen = max(counts[byte] - DISCOUNT, 0)
+        return (seen + DISCOUNT * len(counts) * shorter) / total if total else shorter
+
+    def shorter(context: bytes, byte: int) -> float:
+        """The probability by how many different bytes stand before a gram."""
         k = len(context)
-        followers = Counter(train[i + k] for i in range(len(train) - k) if train[i : i + k] == context)
-        total, kinds = sum(followers.values()), len(followers)
-        return (followers[byte] + kinds * shorter) / (total + kinds) if total else shorter
+        wider = {train[i : i + k + 2] for i in range(len(train) - k - 1)}
+        counts = Counter(gram[-1] for gram in wider if gram[1:-1] == context)
+        return mixed(counts, byte, shorter(context[1:], byte) if context else 1 / 256)
+
+    def probability(context: bytes, byte: int) -> float:
+        k = len(context)
+        counts = Counter(train[i + k] for i in range(len(train) - k) if train[i : i + k] == context)
+        return mixed(counts, byte, shorter(context[1:], byte) if context else 1 / 256)
 
     return [
         -sum(math.log(probability(val[max(0, i - k) : i], byte)) for i, byte in enumerate(val)) / len(val)
@@ -39,7 +49,7 @@ def test_it_is_what_a_plain_count_gives(train, val):
 def test_probabilities_add_up_to_one():
     train = np.frombuffer(b"abracadabra", np.uint8)
     for k in range(ORDERS):
-        context = b"abra"[:k]
+        context = b"abracadab"[:k]
         losses = [n_gram_losses(train, np.frombuffer(context + bytes([b]), np.uint8)) for b in range(256)]
         before = n_gram_losses(train, np.frombuffer(context, np.uint8)) if k else [0.0] * ORDERS
         joint = sum(math.exp(-(k + 1) * loss[k]) for loss in losses if len(loss) > k)

@@ -1,9 +1,11 @@
 r"""n-grams: the loss of byte counts on a text, and so how hard it is.
 
-Equation    p_k(b | c) = (n(c b) + w(c) p_{k-1}(b | c')) / (n(c) + w(c)) for a byte b after the k bytes c
+Equation    p_k(b | c) = (max(n(c b) - D, 0) + D w(c) q_{k-1}(b | c')) / n(c) for a byte b after the k bytes c;
+            where c never occurs it is q_{k-1}(b | c')
             n counts in the training part, w(c) is how many different bytes follow c there, c' is c without its
-            first byte, and p before the first order is 1 / 256
-Source      Witten & Bell 1991, IEEE Transactions on Information Theory 37(4)
+            first byte; q_k is p_k with how many different bytes stand before c b in place of n(c b), and q before the
+            first order is 1 / 256
+Source      Kneser & Ney 1995, ICASSP; Chen & Goodman 1999, Computer Speech & Language 13(4): interpolated
 """
 
 from __future__ import annotations
@@ -12,42 +14,51 @@ import numpy as np
 
 from byhand.corpus.text_file import TextFile
 
-ORDERS = 4  # 0 to 3 bytes of context
-SAMPLE, PIECES = 1 << 19, 8  # bytes of a longer text that are counted, in pieces spread evenly
-SCORED = 1 << 15
+ORDERS = 9  # 0 to 8 bytes of context
+SAMPLE, PIECES = 1 << 21, 16  # bytes of a longer text that are counted, in pieces spread evenly
+SCORED = 1 << 16
+DISCOUNT = 0.75
 
 
-def n_gram_losses(train: np.ndarray | TextFile, val: np.ndarray | TextFile) -> list[float]:
-    """Return nats per byte on `val` (N,), given 0, 1, 2, ... bytes before, from counts in `train` (M,)."""
-    counted, scored = _sample(train, SAMPLE).astype(np.int64), _sample(val, SCORED).astype(np.int64)
-    p = np.full(len(scored), 1 / 256)
+def n_gram_losses(train: np.ndarray | TextFile, val: np.ndarray | TextFile, counted: int = SAMPLE) -> list[float]:
+    """Return nats per byte on `val` (N,), given 0, 1, 2, ... bytes before, from `counted` bytes of `train` (M,)."""
+    seen, scored = _sample(train, min(counted, SAMPLE)), _sample(val, SCORED)
+    text, n = np.concatenate([seen, scored]).astype(np.int64), len(seen)
+    p, q = (np.full(len(scored), 1 / 256) for _ in "pq")
+    # The number of the gram that begins at each byte, and of what comes before its last byte.
+    grams, contexts = text, np.zeros_like(text)
     losses = []
-    for k in range(min(ORDERS, len(counted), len(scored))):
-        grams, times = np.unique(_codes(counted, k + 1), return_counts=True)
-        contexts, first = np.unique(grams >> 8, return_index=True)
-        totals, kinds = np.add.reduceat(times, first), np.diff(first, append=len(grams))
-        asked = _codes(scored, k + 1)
-        n = _found(grams, times, asked)
-        total, w = (_found(contexts, values, asked >> 8) for values in (totals, kinds))
-        mixed = (n + w * p[k:]) / np.maximum(total + w, 1)
-        p[k:] = np.where(total > 0, mixed, p[k:])  # the first k bytes and unseen contexts back off
+    for k in range(min(ORDERS, n, len(scored))):
+        times = np.bincount(grams[: n - k], minlength=grams.max() + 1)
+        p[k:] = _mixed(times, grams, contexts, q[k:])  # the first k bytes keep what shorter contexts say
         losses.append(float(-np.log(p).mean()))
+        longer = np.unique(grams[:-1] << 8 | text[k + 1 :], return_inverse=True)[1]
+        place = np.full(longer.max() + 1, -1)  # one of the places of each gram that is a byte longer
+        place[longer[: n - k - 1]] = np.arange(n - k - 1)
+        before = np.bincount(grams[place[place >= 0] + 1], minlength=len(times))
+        q[k:] = _mixed(before, grams, contexts, q[k:])
+        grams, contexts = longer, grams
     return losses
 
 
-def _codes(text: np.ndarray, k: int) -> np.ndarray:
-    """Return each k-gram of bytes as one integer."""
-    return sum(text[i : len(text) - k + 1 + i] << 8 * (k - 1 - i) for i in range(k))  # pyright: ignore[reportReturnType]
+def _mixed(times: np.ndarray, grams: np.ndarray, contexts: np.ndarray, shorter: np.ndarray) -> np.ndarray:
+    """Return the probability of the last byte of each of the last grams; `shorter` is that after a byte less.
 
-
-def _found(keys: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Look up keys by binary search in sorted `keys`; 0 for a missing one."""
-    places = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-    return np.where(keys[places] == asked, values[places], 0)
+    times  how often each gram occurs, by its number
+    """
+    contexts = contexts[: len(grams)]
+    context = np.zeros_like(times)
+    context[grams] = contexts
+    known, size = times > 0, contexts.max() + 1
+    totals = np.bincount(context[known], times[known], minlength=size)
+    kinds = np.bincount(context[known], minlength=size)
+    asked, after = grams[-len(shorter) :], contexts[-len(shorter) :]
+    mixed = np.maximum(times[asked] - DISCOUNT, 0) + DISCOUNT * kinds[after] * shorter
+    return np.where(totals[after] > 0, mixed / np.maximum(totals[after], 1), shorter)
 
 
 def _sample(text: np.ndarray | TextFile, size: int) -> np.ndarray:
     if len(text) <= size:
         return text[:]
-    length = size // PIECES
+    length = max(1, size // PIECES)
     return np.concatenate([text[i : i + length] for i in np.linspace(0, len(text) - length, PIECES).astype(int)])

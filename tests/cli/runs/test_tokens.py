@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -261,9 +262,11 @@ def test_minutes_count_tokens(monkeypatch, capsys):
 
     def probed(base, given, text, budget, worth):
         asked.append((text, worth))
-        return PlannedRun(base, base, 1.0, 1.0, 2.0, False, 9, 0.1), Cost(1.0, 1.0, 1.0)
+        config = replace(base, steps=999)  # which read the text several times
+        return PlannedRun(base, config, 1.0, 1.0, 2.0, False, 9, 0.1), Cost(1.0, 1.0, 1.0)
 
     monkeypatch.setattr(minutes, "_probed", probed)
+    monkeypatch.setattr(minutes, "choose", lambda runs, *_: None)  # what was probed stays
     text, as_bytes = Corpus(TEXT, BPE, "notes"), Corpus(TEXT)
     _, of_bytes = planned(CONFIG, [], as_bytes, 1.0, as_bytes)
     _, of_tokens = planned(CONFIG, [], text, 1.0, as_bytes)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from byhand.budget.choice import PlannedRun, choose, predicted
-from byhand.budget.expectation import Range, expected_range
+from byhand.budget.expectation import Range, bytes_to_count, expected_range
 from byhand.budget.n_grams import n_gram_losses
 from byhand.budget.pace import Pace
 from byhand.budget.probe import LEAST_STEPS, Cost, measure, warm_up
@@ -18,6 +18,7 @@ from byhand.cli.terminal.say import say
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
+from byhand.flops import block_weights
 from byhand.quantities import counted, duration
 
 PROBING, LONGEST_PROBE = 0.006, 2.0  # share of the time for each shape that is timed; seconds
@@ -73,10 +74,15 @@ def planned(
     """
     budget = 60 * minutes
     train, val = as_bytes.split(base.data.val_fraction, 1)
-    n_grams = n_gram_losses(train.tokens, val.tokens)
     worth = len(as_bytes) / len(text)
     choice, cost = _probed(base, given, text, budget, worth)
-    expected = expected_range(choice.loss, n_grams, len(train)).of_tokens(worth)
+    weights, tokens = block_weights(choice.config.model), choice.config.steps * choice.config.tokens_per_step
+    seen = bytes_to_count(weights, worth * tokens, len(train))
+    n_grams = n_gram_losses(train.tokens, val.tokens, seen)
+    left = budget - ENDING - elapsed()  # counting took time
+    text_tokens = len(text.split(base.data.val_fraction, 1)[0])
+    choice = choose([choice.candidate], lambda _: cost, left, text_tokens, given, worth) or choice
+    expected = expected_range(choice.loss, n_grams, seen).of_tokens(worth)
     seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
     _say(choice, cost, expected, seconds)
     pace = Pace(choice, cost, budget, lambda: budget - ENDING - elapsed())
