@@ -150,8 +150,8 @@ class ModelConfig(Follows):
     """r: rank of the low-rank adapters that are trained in place of all weights (LoRA); 0: none."""
     """r：低秩适配器（LoRA）的秩；给出时只训练适配器，原有权重不变。0：不用"""
     lora_alpha: float | None = field(default=None, metadata=LATER | WITH_LORA)
-    """Adapters are scaled by lora_alpha / lora; 2 lora if not given, as is usual with PEFT."""
-    """适配器乘以 lora_alpha / lora；不给则为 2 lora，即 PEFT 的常见用法"""
+    """Adapters are scaled by lora_alpha / lora; 2 lora if not given, which is usual."""
+    """适配器乘以 lora_alpha / lora；不给则为 2 lora，这是常见的用法"""
     lora_on: str = field(default="attn.*,mlp.*", metadata=LATER | WITH_LORA)
     """Patterns of the matrices that get adapters, such as attn.w_qkv,mlp.*,lm_head.w; all of the blocks if not
     given."""

@@ -11,7 +11,10 @@ from byhand.book.words.language import Words
 
 @dataclass(frozen=True)
 class Stop:
-    """A page of the path: its name in docs/guides, its number, the next page, and its row of `data/path.toml`."""
+    """A page of the path: its name in docs/guides, its number, the next page, and its row of `data/path.toml`.
+
+    made_by  the page whose own command makes the run that this one's reads
+    """
 
     name: str
     number: int
@@ -24,6 +27,7 @@ class Stop:
     earlier: Sequence[str] = ()
     sheet: str = ""
     pencil: int = 0
+    made_by: str = ""
 
     def command_in(self, lang: str) -> str:
         """Return the command as a reader of `en` or `zh` types it."""

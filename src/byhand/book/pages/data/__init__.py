@@ -6,7 +6,10 @@ from typing import Any
 from byhand.book.words.tables import PAIR, table
 
 KNOWLEDGE = {"arithmetic": PAIR, "python": PAIR, "framework": PAIR}
-STOP = {"needs": str, "minutes": int, "outcome": PAIR, "command": str, "earlier": [str], "sheet": str, "pencil": int}
+STOP = {
+    "needs": str, "minutes": int, "outcome": PAIR, "command": str, "earlier": [str], "sheet": str, "pencil": int,
+    "made_by": str,
+}  # fmt: skip
 ROWS = {"definitions": PAIR, "references": [str], "steps": [(str, str, str, [str])], "path": KNOWLEDGE | STOP}
 
 
