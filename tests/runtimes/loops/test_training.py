@@ -1,8 +1,10 @@
 """What is the plan's own in training: threads that share an update, and numbers too small for float32."""
 
 import platform
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import byhand as bh
 from byhand.runtimes.loops.program import controls
@@ -60,3 +62,15 @@ def test_probabilities_too_small_for_float32_cost_nothing():
     assert (head[:, 12:] == 0).any()
     if platform.machine().lower() in ("x86_64", "amd64"):
         assert (tiny * np.float32(1e-10) > 0).all(), "the thread's mode was not restored"
+
+
+@pytest.mark.parametrize("blas", ["tiles", "scipy"])
+def test_the_library_uses_several_threads_for_a_single_share_only(blas):
+    """Shares that call it at once would wait for its one pool of threads, on few cores for seconds a step."""
+    asked, session = [], LoopsSession(bh.TinyGPT(WIDE, seed=5), bh.AdamW(), threads=4, blas=blas)
+    session.blas = replace(session.blas, set_threads=asked.append)
+    for rows in (2, 1):
+        session.step([(np.zeros((rows, 16), np.int64),) * 2])
+    assert asked == [1, 4]
+    kernels = {call.kernel for call in session.plan("train", (2, 16)).calls}
+    assert ("gemm" in kernels) == (blas == "scipy")

@@ -1,7 +1,8 @@
 """Matrix products of float32: register tiles, or the BLAS that SciPy brings, and the threads of the BLAS.
 
-Kernels call SGEMM by its address. Shares of the batch run in parallel, so BLAS has one thread for each. With fewer
-shares than cores (batch 1) it uses threads of its own; register tiles cannot.
+Kernels call SGEMM by its address. Shares of the batch run in parallel, each on one core. A batch of one row is a
+single share: the BLAS uses threads of its own then; register tiles cannot. It never does so for several shares at
+once: OpenBLAS has one pool of threads, for which they would wait.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Blas:
     library      its name
     sgemm        address of C = op(A) op(B)
     set_threads  sets its number of threads
-    tiles        register tiles multiply (`kernels/products/tiled_gemm.py`); the library multiplies only what several
-                 cores share
+    tiles        register tiles multiply (`kernels/products/tiled_gemm.py`); the library multiplies only what is
+                 a single share
     """
 
     library: str
@@ -46,8 +47,8 @@ def takes_tiles(name: str) -> bool:
 
 
 def one_core_each(batch: int, threads: int) -> bool:
-    """Return whether each share of a batch has one core: register tiles multiply on one."""
-    return threads // min(batch, threads) == 1
+    """Return whether each share of a batch multiplies on one core, as register tiles do."""
+    return threads == 1 or batch > 1
 
 
 @cache

@@ -199,7 +199,7 @@ class LoopsSession(LocalSession):
         """Give every share its rows of the batch, and the plan its constants if another one ran before."""
         if plan is not self._active:
             plan.write_constants()
-            self.blas.set_threads(max(1, self.threads // len(plan.shares)))
+            self.blas.set_threads(self.threads if len(plan.shares) == 1 else 1)
             self._active = plan
         first = 0
         for share in plan.shares:
