@@ -11,6 +11,7 @@ import pytest
 from byhand.budget import recipe
 from byhand.budget.pace import Pace
 from byhand.cli.main import main
+from byhand.cli.runs.minutes import Promise
 from byhand.config import ModelConfig, OptimConfig, from_dict
 from byhand.files.sealed import entries, manifest
 from byhand.flops import step_flops
@@ -30,7 +31,7 @@ EXPECTED = re.compile(
 OUTCOME = re.compile(
     r"took (?P<took>[\d.]+) s of (?P<of>[\d.]+) \([+-][\d.]+%\); "
     r"((?P<steps>[\d,]+) steps instead of (?P<planned>[\d,]+) to keep the time; )?"
-    r"expected validation loss (?P<loss>[\d.]+), reached (?P<reached>[\d.]+) \([+-][\d.]+\)"
+    r"expected validation loss (?P<loss>[\d.]+), reached (?P<reached>[\d.]+) \((?P<off>[+-][\d.]+)\)"
 )
 
 
@@ -86,6 +87,14 @@ def said(pattern, output):
 
 def settings(run):
     return json.loads(inside.byhand("info", run, "--json").stdout)
+
+
+@pytest.mark.parametrize(
+    ("expected", "reached"), [(1.5351, 1.5049), (1.5049, 1.5351), (1.504, 1.496), (1.496, 1.496)]
+)
+def test_the_difference_printed_is_that_of_the_losses_printed(expected, reached):
+    found = said(OUTCOME, Promise(60, expected, 100, SimpleNamespace()).outcome(reached, 100))
+    assert float(found["off"]) == pytest.approx(float(found["reached"]) - float(found["loss"]), abs=1e-9)
 
 
 @pytest.mark.parametrize("minutes", [0.25, 0.5])

@@ -41,11 +41,12 @@ class Promise:
     def outcome(self, loss: float, steps: int) -> str:
         """Return a line that compares it with the outcome."""
         took = elapsed()
+        expected, reached = round(self.loss, 2), round(loss, 2)  # as printed, so that their difference is too
         changed = f"{steps:,} steps instead of {self.steps:,} to keep the time; "
         return (
             f"took {took:.1f} s of {self.seconds:.1f} ({took / self.seconds - 1:+.1%}); "
             f"{changed if steps != self.steps else ''}"
-            f"expected validation loss {self.loss:.2f}, reached {loss:.2f} ({loss - self.loss:+.2f})"
+            f"expected validation loss {expected:.2f}, reached {reached:.2f} ({reached - expected:+.2f})"
         )
 
 

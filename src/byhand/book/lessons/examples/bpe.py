@@ -18,8 +18,8 @@ CHOICE = Words(
     "Merging the commonest pair saves the most tokens for one new entry in the vocabulary. If several pairs are "
     "equally common, a fixed rule must choose (the smaller left id, then the smaller right id), or two training runs "
     "on the same text could differ.",
-    "每次合并都给词表增加一个条目；合并次数最多的一对，省下的词元最多。次数相同时必须按固定规则选择（先比左边词元的编号，"
-    "再比右边的，取较小的），否则在同一文本上训练两次可能得到不同的词表。",
+    "每次合并都给词表增加一个条目；合并的若是出现次数最多的一对，省下的词元就最多。次数相同时必须按固定规则选择"
+    "（先比左边词元的编号，再比右边的，取较小的），否则在同一文本上训练两次可能得到不同的词表。",
 )
 
 
