@@ -87,6 +87,11 @@ def test_every_target_has_the_same_weight_and_a_position_without_one_none(way):
     assert session.loss(*batch) == pytest.approx(expected([batch])[0], rel=1e-5)
 
 
+@pytest.mark.parametrize("way", slow(ways({"mesh": "sequence=2"}, {"mesh": "data=2,sequence=2"})))
+def test_what_a_mesh_cannot_divide_counts_once(way):
+    hold(new_session(CONFIG, GRADIENTS, **way), made(CONFIG, (4, 7), (2, 6), (3, 6)))
+
+
 @pytest.mark.parametrize("runtime", NAMES)
 def test_a_step_needs_a_target(runtime):
     session = new_session(CONFIG, GRADIENTS, runtime=runtime)
@@ -95,7 +100,7 @@ def test_a_step_needs_a_target(runtime):
 
 
 @pytest.mark.parametrize("cuts", [(1, 4), (2, 4)], ids=["unequal", "equal"])
-@pytest.mark.parametrize("way", ways({}, {"threads": 3}, names=NAMES) + slow(ways({"mesh": "data=2"})))
+@pytest.mark.parametrize("way", ways({}, {"threads": 3}, {"mesh": "data=2"}, names=NAMES))
 def test_micro_batches_update_as_one_batch_of_all_rows(way, cuts):
     ((tokens, targets),) = made(CONFIG, (6, 7))
     parts = list(zip(np.split(tokens, cuts), np.split(targets, cuts), strict=True))

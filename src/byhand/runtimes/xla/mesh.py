@@ -60,6 +60,11 @@ class Mesh:
         """Return the number of shards of rows of this length: 1 if the axis does not divide it."""
         return self.sequence if length % self.sequence == 0 else 1
 
+    def copies(self, shape: tuple[int, int]) -> int:
+        """Return how many devices compute each token of a batch (B, T), as the mesh does not divide its axes."""
+        b, t = shape
+        return (self.rows if b % self.rows else 1) * self.sequence // self.positions(t)
+
     def batch_spec(self, shape: tuple[int, int], positions: bool = True) -> PartitionSpec:
         """Return the sharding of a batch (B, T): of its rows, and of its positions if they may be sharded."""
         from jax.sharding import PartitionSpec

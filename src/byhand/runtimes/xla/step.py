@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,8 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
     Micro-batches of one shape are scanned. If loss or norm is not finite, the held arrays stay unchanged.
     """
     rules = rules_of(layout, optimizer)
+    copies = [layout.mesh.copies(shape) for shape in shapes]
+    shares = [math.lcm(*copies) // n for n in copies]  # a token that several devices compute counts as one
     packed = {name for name, rule in rules.items() if rule.unpacked() != rule}  # held with a separate axis
     rules = {name: rule.unpacked() for name, rule in rules.items()}
 
@@ -40,22 +43,24 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
         Both are means over the targets of all micro-batches and devices. Each micro-batch waits for the one before:
         hosts must issue collectives in the same order, or they deadlock.
         """
-        count = sum(count_targets(targets) for _, targets in batches)
+        count = sum(count_targets(targets) * share for (_, targets), share in zip(batches, shares, strict=True))
         count = lax.psum(count, TOKENS) if layout.mesh.tokens > 1 else count
 
-        def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
+        def of_batch(parameters: Arrays, batch: Batch, shape: Shape, share: int) -> Any:
             here = replace(settings, positions=layout.mesh.positions(shape[1]))
-            return loss_and_gradients(layout, parameters, batch, 1.0 / count, here)
+            return loss_and_gradients(layout, parameters, batch, share / count, here)
 
         if len(set(shapes)) == 1 < len(shapes):
             whole = jax.tree.map(lambda *parts: jnp.stack(parts), *batches)
-            made = jax.eval_shape(lambda p, b: of_batch(p, b, shapes[0]), parameters, batches[0])
+            made = jax.eval_shape(lambda p, b: of_batch(p, b, shapes[0], 1), parameters, batches[0])
             zeros = jax.tree.map(lambda array: jnp.zeros(array.shape, array.dtype), made)
-            made, _ = lax.scan(lambda sums, b: (_sum(sums, of_batch(parameters, b, shapes[0])), None), zeros, whole)
+            made, _ = lax.scan(
+                lambda sums, b: (_sum(sums, of_batch(parameters, b, shapes[0], 1)), None), zeros, whole
+            )
         else:
-            made = of_batch(parameters, batches[0], shapes[0])
-            for batch, shape in zip(batches[1:], shapes[1:], strict=True):
-                made = _sum(made, of_batch(parameters, _after(made[0], batch), shape))
+            made = of_batch(parameters, batches[0], shapes[0], shares[0])
+            for batch, shape, share in zip(batches[1:], shapes[1:], shares[1:], strict=True):
+                made = _sum(made, of_batch(parameters, _after(made[0], batch), shape, share))
         loss, gradients = made
         loss = lax.psum(loss, TOKENS) if layout.mesh.tokens > 1 else loss
         return loss, {name: layout.summed(name, d) for name, d in gradients.items()}
