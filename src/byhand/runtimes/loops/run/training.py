@@ -199,7 +199,6 @@ class LoopsSession(LocalSession):
         """Give every share its rows of the batch, and the plan its constants if another one ran before."""
         if plan is not self._active:
             plan.write_constants()
-            self.blas.set_threads(self.threads if len(plan.shares) == 1 else 1)
             self._active = plan
         first = 0
         for share in plan.shares:
@@ -214,6 +213,8 @@ class LoopsSession(LocalSession):
                 share = plan.shares[i]
                 self.runner.replay(share.tables[share.adds], plan.parts(share, computes, updates), share)
 
+        # Always: micro-batches may have other plans than the update, and other sessions set the same library.
+        self.blas.set_threads(self.threads if len(plan.shares) == 1 else 1)
         self.runner.begin()
         self.runner.run(work, self._give_up)
 
