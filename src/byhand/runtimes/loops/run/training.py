@@ -16,6 +16,7 @@ from byhand.errors import ConfigError
 from byhand.formats.registry import FORMATS
 from byhand.optim import decay_at
 from byhand.quantities import counted
+from byhand.runtimes.cores import cores
 from byhand.runtimes.loops.kernels.formats.contract import products_in
 from byhand.runtimes.loops.lower.training import Lowering
 from byhand.runtimes.loops.lower.update import UpdateSettings, by_kernels
@@ -214,7 +215,7 @@ class LoopsSession(LocalSession):
                 self.runner.replay(share.tables[share.adds], plan.parts(share, computes, updates), share)
 
         # Always: micro-batches may have other plans than the update, and other sessions set the same library.
-        self.blas.set_threads(self.threads if len(plan.shares) == 1 else 1)
+        self.blas.set_threads(min(self.threads, cores()) if len(plan.shares) == 1 else 1)
         self.runner.begin()
         self.runner.run(work, self._give_up)
 
