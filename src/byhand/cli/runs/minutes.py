@@ -130,8 +130,8 @@ def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> Non
         f"measured: {config.tokens_per_step / cost.step:,.0f} tokens/s with {counted(m.n_layers, 'layer')}, "
         f"{counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}, batch {config.batch_size}; "
         f"{elapsed():.1f} s gone",
-        f"chosen: {choices}; {counted(config.steps, 'step')}, {passes} pass{'es' * (passes != '1')} over the training "
-        f"part of the text{why}",
+        f"chosen: {choices}; {counted(config.steps, 'step')}, {passes} pass{'es' * (passes != '1')} over the "
+        f"training part of the text{why}",
         f"expected: done at {end}, {duration(seconds)} after the start, with validation loss {expected.loss:.2f} "
         f"({expected.low:.2f} to {expected.high:.2f}); estimated from runs on Shakespeare and "
         "the n-grams of this text",
