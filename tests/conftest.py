@@ -50,6 +50,11 @@ os.environ["XLA_FLAGS"] = (
 for name in ("UNBUFFERED", "IOENCODING", "UTF8", "WARNINGS", "OPTIMIZE", "DEVMODE", "SAFEPATH", "INSPECT", "VERBOSE"):
     os.environ.pop(f"PYTHON{name}", None)
 
+# Commands speak the language of the shell that starts the tests, which read English.
+for name in ("LC_ALL", "LC_MESSAGES"):
+    os.environ.pop(name, None)
+os.environ["LANG"] = "C.UTF-8"
+
 # What tests write need not outlive a loss of power, and to wait for the disk was most of what checkpoints cost.
 os.fsync = os.fstat  # which refuses what is no open file, too
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byhand.budget import expectation
-from byhand.budget.expectation import bytes_to_count, expected_loss, expected_range, most_passes, translated
+from byhand.budget.expectation import Range, bytes_to_count, expected_loss, expected_range, most_passes, translated
 from byhand.budget.n_grams import n_gram_losses
 
 SHAKESPEARE = Path(__file__).resolve().parents[2] / "../shared/data/tinyshakespeare.txt"
@@ -56,6 +56,14 @@ def test_on_shakespeare_the_loss_is_what_the_law_says():
         assert min(n_gram_losses(train, val, counted)) == pytest.approx(loss, abs=6e-4)
     for loss in (3.5, 2.6, 2.0, 1.5):
         assert expected_on(loss, content).loss == pytest.approx(loss, abs=1e-3)
+
+
+def test_no_tokens_are_expected_to_be_harder_than_by_chance():
+    hard = expected_range(5.5, [5.5], 1)
+    assert hard.of_tokens(3.5, 4096).loss == hard.of_tokens(3.5, 4096).low == math.log(4096)
+    easy = Range(2.0, 1.9, 2.1).of_tokens(2.0, 4096)
+    assert easy.low == pytest.approx(1.9 * 2**0.8)
+    assert easy.low < easy.loss < easy.high < math.log(4096)
 
 
 def test_an_easier_text_is_expected_to_be_easier():

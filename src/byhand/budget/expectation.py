@@ -59,10 +59,14 @@ class Range:
     low: float
     high: float
 
-    def of_tokens(self, worth: float) -> Range:
-        """Return the range for tokens of `worth` bytes each; runs on tokens of several bytes learn faster."""
-        less = worth**TOKENS
-        return Range(self.loss * worth * less, self.low * worth * less**2, self.high * worth)
+    def of_tokens(self, worth: float, vocab_size: int) -> Range:
+        """Return the range for tokens of `worth` bytes each; runs on tokens of several bytes learn faster.
+
+        Before its first step a model gives each of `vocab_size` tokens the same probability.
+        """
+        less, first = worth**TOKENS, math.log(vocab_size)
+        low, loss = (min(of_bytes * worth, first) for of_bytes in (self.low * less**2, self.loss * less))
+        return Range(loss, low, self.high * worth)
 
 
 def bytes_to_count(weights: int, tokens: float, text_bytes: float) -> int:

@@ -37,7 +37,7 @@ LADDER = (  # from two blocks on: a single one stops learning too early
     Rung(8, 512, 256, 32),
 )
 HEAD_WIDTH = 32
-BLOCK = 32  # d_ff of gated MLPs is a multiple: 8/3 of the width, rounded up to whole blocks of int8 and int4 weights
+BLOCK = 32  # d_ff of gated MLPs is a multiple: 8/3 of the width, rounded up to whole blocks of q8_0 and q4_0 weights
 LR, MUON_LR = 5e-3, 1e-2
 WIDTH_TIMES_LR = 0.5  # without Muon lr falls with width: 5.2e-3 at 96, 3.9e-3 at 128, 1.3e-3 at 384
 HIGHEST_LR = 1e-2

@@ -23,14 +23,14 @@ from needs import LOOPS
 EXPECTED = re.compile(
     r"measured: (?P<rate>[\d,]+) tokens/s with (?P<layers>\d+) layers?, \d+ heads?, width (?P<width>\d+), "
     r"context (?P<context>\d+), batch (?P<batch>\d+); [\d.]+ s gone\n"
-    r"chosen: (?P<choices>\w+ positions, \w+ norm, \w+, \w+); (?P<steps>[\d,]+) steps, "
-    r"(?P<passes>[\d.e+]+) passes over the training part of the text(?P<why>.*)\n"
+    r"chosen: (?P<choices>\w+ positions, \w+ norm, \w+, \w+); (?P<steps>[\d,]+) steps?, "
+    r"(?P<passes>[\d.e+]+) pass(es)? over the training part of the text(?P<why>.*)\n"
     r"expected: done at \d\d:\d\d:\d\d, .+ after the start, with validation loss (?P<loss>[\d.]+) "
     r"\([\d.]+ to [\d.]+\)"
 )
 OUTCOME = re.compile(
     r"took (?P<took>[\d.]+) s of (?P<of>[\d.]+) \([+-][\d.]+%\); "
-    r"((?P<steps>[\d,]+) steps instead of (?P<planned>[\d,]+) to keep the time; )?"
+    r"((?P<steps>[\d,]+) steps? instead of (?P<planned>[\d,]+) to keep the time; )?"
     r"expected validation loss (?P<loss>[\d.]+), reached (?P<reached>[\d.]+) \((?P<off>[+-][\d.]+)\)"
 )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from byhand import errors
 from byhand.files.run_folder import MARK, MARKER, MODEL
 from cli.inside import byhand
 from cli.process import TINY, error_line
@@ -243,7 +244,7 @@ def test_relative_paths_and_links_lead_to_runs_and_checkpoints(tmp_path, text, t
         facts = json.loads(byhand("info", path, "--json", cwd=cwd).stdout)
         assert (facts["step"], facts["checkpoints"]) == ("1 of 2", {"step-00000001": "whole"})
     for path, cwd in ((".", inside), ("best", tmp_path)):
-        assert f"Use --resume {run}" in error_line(byhand("train", "--resume", path, cwd=cwd))
+        assert f"Use --resume {errors.command(run)}" in error_line(byhand("train", "--resume", path, cwd=cwd))
     for path, cwd in (("..", inside), ("link", tmp_path)):
         shutil.rmtree(run / "step-00000002", ignore_errors=True)
         assert byhand("train", "--resume", path, cwd=cwd).returncode == 0

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from shlex import quote
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_bytes_are_streamed_as_they_come(run):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 def test_a_closed_pipe_is_no_error(run):
-    sample = f"{sys.executable} -m byhand sample {run} --runtime numpy --ascii-only --max-new-tokens 5000"
+    sample = f"{sys.executable} -m byhand sample {quote(str(run))} --runtime numpy --ascii-only --max-new-tokens 5000"
     done = subprocess.run(
         ["sh", "-c", f"{sample} | head -c 10"], env=environment(), capture_output=True, timeout=PATIENCE, check=False
     )
@@ -173,9 +174,9 @@ def test_a_vocabulary_beyond_bytes_still_writes_bytes(run, tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
 def test_closed_streams(run, closed):
-    command = f"{sys.executable} -m byhand sample {run} --prompt a --max-new-tokens 5 --runtime numpy {closed}"
+    sample = f"{sys.executable} -m byhand sample {quote(str(run))} --runtime numpy --prompt a --max-new-tokens 5"
     done = subprocess.run(
-        ["sh", "-c", command], env=environment(), capture_output=True, timeout=PATIENCE, check=False
+        ["sh", "-c", f"{sample} {closed}"], env=environment(), capture_output=True, timeout=PATIENCE, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
 

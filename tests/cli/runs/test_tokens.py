@@ -272,4 +272,6 @@ def test_minutes_count_tokens(monkeypatch, capsys):
     _, of_tokens = planned(CONFIG, [], text, 1.0, as_bytes)
     worth = len(TEXT) / len(BPE.encode(TEXT))
     assert asked == [(as_bytes, 1.0), (text, worth)]
-    assert of_tokens.loss == pytest.approx(of_bytes.loss * worth**0.9)
+    assert of_tokens.loss == pytest.approx(min(of_bytes.loss * worth**0.9, math.log(CONFIG.model.vocab_size)))
+    assert "999 steps, 1 pass over" in capsys.readouterr().err
+    assert "; 1 step instead of 999 to" in of_tokens.outcome(2.0, 1)

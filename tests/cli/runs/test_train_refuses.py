@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from byhand.errors import command
 from cli.inside import byhand
 from cli.process import TINY, error_line
 
@@ -64,7 +65,7 @@ def test_one_checkpoint_is_no_run_to_resume(tmp_path, text):
     line = error_line(byhand("train", "--resume", "run/step-00000004", cwd=tmp_path))
     assert line.endswith("is one checkpoint of a run. Use --resume run.")
     inside = error_line(byhand("train", "--resume", ".", cwd=tmp_path / "run" / "step-00000004"))
-    assert inside.endswith(f"Use --resume {tmp_path / 'run'}.")
+    assert inside.endswith(f"Use --resume {command(tmp_path / 'run')}.")
     (tmp_path / "run").rename(tmp_path / "my run")
     assert 'Use --resume "my run".' in error_line(byhand("train", "--resume", "my run/step-00000004", cwd=tmp_path))
     assert '`byhand train --resume "my run"` goes on' in error_line(byhand("train", "--out", "my run", cwd=tmp_path))

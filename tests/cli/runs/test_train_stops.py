@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -62,7 +63,8 @@ def test_a_file_system_that_takes_no_more_leaves_the_last_checkpoint_whole(tmp_p
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 def test_a_listener_that_goes_away_does_not_end_the_run(tmp_path, text):
-    command = f"{sys.executable} -m byhand train {' '.join(TINY)} --data {text} --out run 2>&1 >/dev/null | head -1"
+    train = f"{sys.executable} -m byhand train {' '.join(TINY)} --data {quote(str(text))} --out run"
+    command = f"{train} 2>&1 >/dev/null | head -1"
     subprocess.run(
         ["sh", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, timeout=PATIENCE, check=True
     )

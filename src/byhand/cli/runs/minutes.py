@@ -42,7 +42,7 @@ class Promise:
         """Return a line that compares it with the outcome."""
         took = elapsed()
         expected, reached = round(self.loss, 2), round(loss, 2)  # as printed, so that their difference is too
-        changed = f"{steps:,} steps instead of {self.steps:,} to keep the time; "
+        changed = f"{counted(steps, 'step')} instead of {self.steps:,} to keep the time; "
         return (
             f"took {took:.1f} s of {self.seconds:.1f} ({took / self.seconds - 1:+.1%}); "
             f"{changed if steps != self.steps else ''}"
@@ -83,7 +83,7 @@ def planned(
     left = budget - ENDING - elapsed()  # counting took time
     text_tokens = len(text.split(base.data.val_fraction, 1)[0])
     choice = choose([choice.candidate], lambda _: cost, left, text_tokens, given, worth) or choice
-    expected = expected_range(choice.loss, n_grams, seen).of_tokens(worth)
+    expected = expected_range(choice.loss, n_grams, seen).of_tokens(worth, choice.config.model.vocab_size)
     seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
     _say(choice, cost, expected, seconds)
     pace = Pace(choice, cost, budget, lambda: budget - ENDING - elapsed())
@@ -125,13 +125,14 @@ def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> Non
     config, m = choice.config, choice.config.model
     choices = f"{m.positions} positions, {m.norm} norm, {m.activation}, {config.optim.optimizer}"
     end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds - elapsed()))
+    passes = f"{choice.passes:.2g}"
     why = "; more would only learn so short a text by heart" if choice.text_ends else ""
     say(
         f"measured: {config.tokens_per_step / cost.step:,.0f} tokens/s with {counted(m.n_layers, 'layer')}, "
         f"{counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}, batch {config.batch_size}; "
         f"{elapsed():.1f} s gone",
-        f"chosen: {choices}; {config.steps:,} steps, {choice.passes:.2g} passes over the training part of the "
-        f"text{why}",
+        f"chosen: {choices}; {counted(config.steps, 'step')}, {passes} pass{'es' * (passes != '1')} over the "
+        f"training part of the text{why}",
         f"expected: done at {end}, {duration(seconds)} after the start, with validation loss {expected.loss:.2f} "
         f"({expected.low:.2f} to {expected.high:.2f}); estimated from runs on Shakespeare and "
         "the n-grams of this text",

@@ -1,8 +1,8 @@
 """Matrix products of float32: register tiles, or the BLAS that SciPy brings, and the threads of the BLAS.
 
 Kernels call SGEMM by its address. Shares of the batch run in parallel, each on one core. A batch of one row is a
-single share: the BLAS uses threads of its own then; register tiles cannot. It never does so for several shares at
-once: OpenBLAS has one pool of threads, for which they would wait.
+single share: the BLAS uses threads of its own then, at most one for each core; register tiles cannot. It never does
+so for several shares at once: OpenBLAS has one pool of threads, for which they would wait.
 """
 
 from __future__ import annotations

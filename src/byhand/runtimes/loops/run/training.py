@@ -16,6 +16,7 @@ from byhand.errors import ConfigError
 from byhand.formats.registry import FORMATS
 from byhand.optim import decay_at
 from byhand.quantities import counted
+from byhand.runtimes.cores import cores
 from byhand.runtimes.loops.kernels.formats.contract import products_in
 from byhand.runtimes.loops.lower.training import Lowering
 from byhand.runtimes.loops.lower.update import UpdateSettings, by_kernels
@@ -199,7 +200,6 @@ class LoopsSession(LocalSession):
         """Give every share its rows of the batch, and the plan its constants if another one ran before."""
         if plan is not self._active:
             plan.write_constants()
-            self.blas.set_threads(self.threads if len(plan.shares) == 1 else 1)
             self._active = plan
         first = 0
         for share in plan.shares:
@@ -214,6 +214,8 @@ class LoopsSession(LocalSession):
                 share = plan.shares[i]
                 self.runner.replay(share.tables[share.adds], plan.parts(share, computes, updates), share)
 
+        # Always: micro-batches may have other plans than the update, and other sessions set the same library.
+        self.blas.set_threads(min(self.threads, cores()) if len(plan.shares) == 1 else 1)
         self.runner.begin()
         self.runner.run(work, self._give_up)
 
