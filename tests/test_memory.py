@@ -170,16 +170,23 @@ def test_weights_of_fewer_bits_need_less_where_they_are_packed():
     assert of("loops", "float32") - of("loops", "bfloat16") == 2 * parameters
 
 
-def peak_of(*arguments):
-    """Run the command in a process; return its largest resident bytes."""
-    process = subprocess.Popen([sys.executable, "-m", "byhand", *map(str, arguments)], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return 1024 * used.ru_maxrss
+PEAK = """
+import atexit, runpy, sys
+from pathlib import Path
+
+path, *sys.argv[1:] = sys.argv[1:]
+atexit.register(lambda: Path(path).write_text(Path("/proc/self/status").read_text()))
+runpy.run_module("byhand", run_name="__main__")
+"""
 
 
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux")
+def peak_of(status, *arguments):
+    """Run the command in a process; return its largest resident bytes; its `ru_maxrss` begins at its parent's."""
+    subprocess.run([sys.executable, "-c", PEAK, status, *map(str, arguments)], stdout=subprocess.DEVNULL, check=True)
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1])
+
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 WITH = pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=needs_loops)])
 
 
@@ -191,13 +198,15 @@ def test_the_estimates_of_evaluation_and_generation_are_what_a_process_takes(tmp
     model = ModelConfig(vocab_size=256, seq_len=1024, d_model=768, n_layers=12, n_heads=12)
     shape = ("--seq-len=1024", "--d-model=768", "--n-layers=12", "--n-heads=12")
     flags = ("--batch-size=1", "--steps=1", "--eval-windows=1", "--data", text, "--out", tmp_path / "run")
-    peak_of("train", *shape, *flags, "--runtime=loops")
+    peak_of(tmp_path / "status", "train", *shape, *flags, "--runtime=loops")
     given = tmp_path / "run", "--runtime", runtime
     request = Request("evaluate", model, runtime)
-    assert needed(request, (4, 1024)) == pytest.approx(peak_of("eval", *given, "--data", text), rel=0.1)
+    assert needed(request, (4, 1024)) == pytest.approx(
+        peak_of(tmp_path / "status", "eval", *given, "--data", text), rel=0.1
+    )
     for weights in ("float32", "bfloat16") if runtime == "loops" else ("float32",):
         request = Request("generate", model, runtime, weights=weights)
-        peak = peak_of("sample", *given, "--weights", weights, "--max-new-tokens", 4)
+        peak = peak_of(tmp_path / "status", "sample", *given, "--weights", weights, "--max-new-tokens", 4)
         assert peak < 1.1 * needed(request)
         if runtime == "loops":  # NumPy's caches grow with the text
             assert peak > 0.9 * needed(request)
@@ -216,4 +225,6 @@ def test_the_estimate_is_what_a_process_takes(tmp_path, runtime, shape):
         "runtime": runtime, "eval-windows": 2, "steps": 2, "data": write_text(tmp_path / "text", 9000),
         "out": tmp_path / "run",
     }.items()]  # fmt: skip
-    assert run_bytes(config, to_train(config)) == pytest.approx(peak_of("train", *flags), rel=0.1)
+    assert run_bytes(config, to_train(config)) == pytest.approx(
+        peak_of(tmp_path / "status", "train", *flags), rel=0.1
+    )

@@ -42,7 +42,8 @@ def test_every_gradient_is_summed_once(mesh):
         assert share_of * tables <= scattered <= share_of * N
     alone = share("").flops / 8
     assert alone <= there.flops <= 1.3 * alone  # devices that hold the same parameters update each of them
-    assert there.held == pytest.approx(3 * 4 * N / n_fsdp, rel=0.1)
+    vectors = N - tables  # of these the devices share some
+    assert 12 * N / n_fsdp <= there.held <= 1.01 * 12 * (tables / n_fsdp + vectors)
 
 
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
