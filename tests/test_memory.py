@@ -208,8 +208,8 @@ def test_the_estimates_of_evaluation_and_generation_are_what_a_process_takes(tmp
         request = Request("generate", model, runtime, weights=weights)
         peak = peak_of(tmp_path / "status", "sample", *given, "--weights", weights, "--max-new-tokens", 4)
         assert peak < 1.1 * needed(request)
-        if runtime == "loops":  # NumPy's caches grow with the text
-            assert peak > 0.9 * needed(request)
+        if runtime == "loops":  # places of its cache that no token reaches take nothing; NumPy's grow
+            assert peak > 0.8 * needed(request)
 
 
 @pytest.mark.slow
