@@ -145,3 +145,24 @@ def test_short_steps_are_walked_one_by_one(browser, site, width):
             "return [...document.querySelectorAll('.live-map button')].findIndex((b) => b.ariaCurrent === 'step') + 1"
         )
         assert browser.run(at) == number
+
+
+def test_the_loss_after_the_update_follows_the_rate(browser, site):
+    read(browser, site, CORE)
+    expected = graph("matrix-core", changes={"rate": 1})
+    later = next(array for array in expected.arrays if array.name == "after.loss")
+    move = "const e = document.querySelector('.live-step[data-step=\"0\"] .live-slider'); e.value = 1;"
+    browser.run(move + "e.dispatchEvent(new Event('input', { bubbles: true }))")
+    printed = f"{float(later.numbers[0]):.6g}"
+    assert shown(browser, '.live-step[data-lesson="matrix-core"][data-step="30"] td') == [printed]
+    assert f"L' 1.03092 → {printed}" in shown(browser, ".live-news")[0]
+
+
+def test_a_logit_that_is_kept_now_is_shown(browser, site):
+    read(browser, site, TRAINING)
+    browser.run("""
+        const slider = document.querySelectorAll('.live-step[data-step="0"] .live-slider')[1];
+        slider.value = 3;
+        slider.dispatchEvent(new Event('input', { bubbles: true }));
+    """)
+    assert shown(browser, '.live-step[data-step="4"] td') == ["2", "1", "0", "−∞"]

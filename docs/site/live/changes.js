@@ -1,7 +1,7 @@
 "use strict";
 /** Given numbers can be changed: the page works all others again, marks what is new, and compares the loss. */
 {
-  const same = (a, b) => Object.is(a, b) || a === b || (Number.isFinite(a) && Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)));
+  const same = (a, b) => Object.is(a, b) || a === b || (Number.isFinite(a - b) && Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)));
   const reset = live.make("button", { type: "button", hidden: "" });
 
   /**
@@ -56,8 +56,8 @@
   /** The loss before and after, and what the gradient foretold: loss + sum of gradient times change. */
   const losses = (graph, given, arrow) => {
     const lines = [];
-    for (const [which, pairs] of graph.losses) {
-      const { name, first } = graph.arrays[which];
+    for (const [which, pairs, later] of graph.losses) {
+      const { first } = graph.arrays[which];
       const gradients = new Map(pairs.map(([array, gradient]) => [array, graph.arrays[gradient].first]));
       const isOther = given.some((cell) => graph.array(cell).kind === "switch"); // of which a gradient knows nothing
       const moved = given.filter((cell) => gradients.has(graph.owner[cell]) && graph.owner[cell] !== which);
@@ -71,8 +71,7 @@
         const worked = [live.written(graph.lesson[first]), ...products, ...(moved.length > 3 ? ["…"] : [])].join(" + ");
         lines.push(`${arrow(first)}${live.say("semicolon")}${live.say("foretold", worked, live.written(sum))}`);
       }
-      const later = graph.arrays.filter((a) => a.first !== first && !a.shape.length && a.name.split(".").at(-1) === name.split(".").at(-1));
-      const news = later.filter((a) => !same(graph.values[a.first], graph.lesson[a.first]));
+      const news = later.map((k) => graph.arrays[k]).filter((a) => !same(graph.values[a.first], graph.lesson[a.first]));
       if (news.length) lines.push(news.map((a) => arrow(a.first)).join(live.say("list")));
     }
     return lines;

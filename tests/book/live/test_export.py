@@ -125,7 +125,7 @@ def test_parts_are_called_as_in_the_tables():
 def test_a_loss_falls_as_its_gradient_foretells():
     data = exported("matrix-core")
     numbers = list(map(float, data["values"]))
-    (loss, pairs), *_ = data["losses"]
+    (loss, pairs, _), *_ = data["losses"]
     first = [array[2] for array in data["arrays"]]
     weight, gradient = next((a, g) for a, g in pairs if data["arrays"][a][0] == "W_Q")
     moved = list(numbers)

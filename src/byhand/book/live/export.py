@@ -32,7 +32,7 @@ def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
     programs  of each cell: the form's number and the cells that it reads; null for a given one
     steps     each with its title, the arrays that it reads and makes, and its numbers: label, value, cell, register
               (-1 for the cell's value), and the typical mistakes: the wrong value, and its words' number
-    losses    each with its array, and pairs of an array and its gradient
+    losses    each with its array, pairs of an array and its gradient, and the arrays of the same loss computed later
     choices   each with its cell, and for each of its values the programs of the cells that depend on it
     largest   the largest number that may be given
     """
@@ -80,11 +80,18 @@ def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
             "programs": programs,
             "steps": steps,
             "words": list(words),
-            "losses": [[loss.array, sorted(loss.gradients.items())] for loss in graph.losses],
+            "losses": [[one.array, sorted(one.gradients.items()), _later(graph, one.array)] for one in graph.losses],
             "choices": choices,
             "largest": LARGEST,
         }
     )
+
+
+def _later(graph: LessonGraph, loss: int) -> list[int]:
+    """Return the places of single numbers with the loss's own name in another scope: `after.loss`."""
+    own = graph.arrays[loss].name.rpartition(".")[2]
+    alike = (k for k, a in enumerate(graph.arrays) if not a.data.shape and a.name.rpartition(".")[2] == own)
+    return [k for k in alike if k != loss]
 
 
 def _named(form: Form) -> Form:

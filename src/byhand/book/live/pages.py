@@ -29,6 +29,7 @@ PICTURE = re.compile(r"(<!-- generated: picture ([\w-]+) -->\n)\s*(.*?)\s*(<!-- 
 STEP = re.compile(r"^\*\*([A-Z]?)(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
+NUMBER = re.compile(r"\S+ = -?[\d.]+")
 LINES = re.compile(r" \\\\\[4pt\]\n")
 MOST_LINES = 6  # of a displayed block of given matrices
 CLOSE = (1e-5, 6e-3)  # of a number: six digits as printed, or three
@@ -104,11 +105,12 @@ def _step(found: LessonGraph, number: int, body: str, brief: bool) -> str:
     step, link = found.lesson.steps[number - 1], found.links[number - 1]
     results = [*_shown(found, step.arrays, link.makes), *_whole(found, link.makes)]
     inputs = [*_shown(found, (*step.inputs, *step.kept), link.reads), *_whole(found, link.reads)]
-    blocks = [m for m in MATH.finditer(body) if MATRIX.search(m[1])]
+    blocks = [m for m in MATH.finditer(body) if MATRIX.search(m[1]) or NUMBER.fullmatch(m[1])]
     parts, end = [], 0
     for block in blocks:
         own = [*results, *inputs] if block is blocks[-1] else [*inputs, *results]
-        parts += [body[end : block.start()], _marked(block, own, "made" if block is blocks[-1] else "read")]
+        single = [one for one in own if one.name]
+        parts += [body[end : block.start()], _marked(block, own, "made" if block is blocks[-1] else "read", single)]
         end = block.end()
     return "".join([*parts, body[end:]])
 
@@ -138,7 +140,8 @@ def _blocks(place: int, cells: Numbered) -> Iterator[Shown]:
     """Yield an array's matrices, one for each place along the axes before the last two."""
     data = np.asarray(cells.data, dtype=np.float64).reshape(cells.shape)
     if data.ndim < 3:
-        yield Shown(place, cells.first, np.atleast_2d(data))
+        name = "" if data.ndim else cells.label or cells.name
+        yield Shown(place, cells.first, np.atleast_2d(data), name=name)
         return
     rows, columns = data.shape[-2:]
     for k, part in enumerate(data.reshape(-1, rows, columns)):
