@@ -323,8 +323,8 @@ def test_paths_are_taken_from_the_users_folder(checkout, tmp_path):
 @pytest.mark.parametrize(
     ("given", "trains", "folder"),
     [
-        ([], ["--preset", "nano", "--steps", "2000", "--data", "python-stdlib", "--out", "{free}"], "{free}"),
-        (["--minutes=1", "--out=x"], ["--data", "python-stdlib", "--out", "x", "--minutes=1", "--out=x"], "x"),
+        ([], ["--out", "{free}"], "{free}"),
+        (["--preset=nano", "--out=x"], ["--out", "x", "--preset=nano", "--out=x"], "x"),
         (["--resume", "r"], ["--resume", "r"], None),
     ],
 )

@@ -16,6 +16,7 @@ from byhand.flops import block_weights, step_flops, update_flops
 from byhand.model import parameter_shapes
 
 MARGIN = 0.03  # of the time: a step's mean is above the median that the probe found
+FORWARD = 1 / 3  # of a step's operations
 BESIDES = 1e-4  # seconds of a step outside the runtime: a line of metrics, a check of the text
 EVALUATIONS, EVALUATING = 10, 0.03  # most evaluations of a run, and their largest share of its time
 AS_GOOD = 0.005  # nats: two runs that the scaling law does not tell apart
@@ -111,16 +112,17 @@ def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], C
     seconds = np.array([cost.step for cost in measured.values()])
     fixed, per_flop = _line(flops, seconds)
     setup = max(cost.setup for cost in measured.values())
-    forward = 1 / 3  # of a step's operations
 
     def cost(config: TrainConfig) -> Cost:
-        if config in measured:
-            return measured[config]
-        step = fixed + per_flop * _flops(config)
-        tokens = config.eval_windows * config.model.seq_len
-        return Cost(step, forward * step * tokens / config.tokens_per_step, setup)
+        return measured.get(config) or cost_of(config, fixed + per_flop * _flops(config), setup)
 
     return cost
+
+
+def cost_of(config: TrainConfig, step: float, setup: float) -> Cost:
+    """Return the cost of a run whose steps take so many seconds: an evaluation is their forward part."""
+    tokens = config.eval_windows * config.model.seq_len
+    return Cost(step, FORWARD * step * tokens / config.tokens_per_step, setup)
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
