@@ -82,7 +82,7 @@ def planned(
     runs = candidates(base, given, longest)
     text.split(base.data.val_fraction, runs[0].model.seq_len)  # a given context may not fit
     warm_up(smallest(base, longest), *parts)
-    budget = max(60 * minutes, elapsed() + least)
+    budget = max(60 * minutes, least and elapsed() + least)
     train, val = as_bytes.split(base.data.val_fraction, 1)
     worth = len(as_bytes) / len(text)
     choice, cost = _probed(runs, given, parts, budget, worth)

@@ -31,7 +31,7 @@ def train_run(run: Run, promise: Promise | None = None) -> int:
             show(f"{shown(folder, 200)} is complete: {run.start.step} of {run.config.steps} steps.")
         return 0
     stop = StopRequest()
-    with at_the_end(lambda: "before training began: give the same command again"):
+    with at_the_end(lambda: "before training began: run the same command again"):
         trainer = prepared(run)
     train(run, trainer, stop, promise)
     step, steps = trainer.step, trainer.config.steps
@@ -117,4 +117,6 @@ def _runtime(trainer: Trainer) -> str:
     choice, config = trainer.choice, trainer.config
     line = f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
     work = step_flops(config.model, config.batch_size * config.grad_accum)
-    return line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take long"
+    return (
+        line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take a while"
+    )
