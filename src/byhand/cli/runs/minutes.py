@@ -104,9 +104,11 @@ def extended(run: Run, minutes: float) -> tuple[Run, Promise]:
     config, step, budget = run.config, run.start.step, 60 * minutes
     rows = metrics.read(run.folder)
     rates = [rate for row in rows[-RECENT:] if (rate := row.get("train/tok_per_sec", 0)) > 0]
-    losses = [row["val/loss"] for row in rows if "val/loss" in row]
-    if not rates or not losses:
-        raise ConfigError(f"{run.folder} has no metrics that tell its pace and loss. Choose the number of --steps.")
+    if not rates:
+        raise ConfigError(f"{run.folder} has no metrics that tell its pace. Choose the number of --steps.")
+    validated = [row["val/loss"] for row in rows if "val/loss" in row]
+    what = f"{'validation' if validated else 'training'} loss was"
+    loss = (validated or [rows[-1]["train/loss"]])[-1]
     rate = statistics.median(rates)
     cost = cost_of(config, config.tokens_per_step / rate, 0.0)
     given = ("eval_interval", "save_interval", "warmup_steps", "weight_decay")
@@ -117,10 +119,10 @@ def extended(run: Run, minutes: float) -> tuple[Run, Promise]:
     end = time.strftime("%H:%M:%S", time.localtime(time.time() + budget - elapsed()))
     say(
         f"chosen: {counted(choice.config.steps, 'more step')} at the {rate:,.0f} tokens/s of its last ones",
-        f"expected: done at {end}, {duration(budget)} after the start; validation loss was {losses[-1]:.2f}",
+        f"expected: done at {end}, {duration(budget)} after the start; {what} {loss:.2f}",
     )
     pace = Pace(choice, cost, budget, lambda: budget - ENDING - elapsed())
-    return replace(run, config=config), Promise(budget, losses[-1], config.steps, pace, "validation loss was")
+    return replace(run, config=config), Promise(budget, loss, config.steps, pace, what)
 
 
 def _over(minutes: float) -> ConfigError:

@@ -46,7 +46,7 @@ OF_NO_RECIPE = {f.name for f in fields(DataConfig)} - {"chat"} | REPORTING | {"o
 
 @dataclass(frozen=True)
 class Options:
-    """Train a GPT on a text, or resume a run bit for bit where it stopped."""
+    """Train a GPT on a text, by default for one minute, or resume a run bit for bit where it stopped."""
 
     train: Settings = field(default_factory=lambda: preset("nano"))
     preset: str = "nano"
