@@ -31,6 +31,14 @@ GROUPS = {  # the contents of requirements/GROUP.txt; each group needs the ones 
     "lint": ["--group", "lint"],
     "docs": ["--group", "docs"],
 }
+CONTENTS = {
+    "run": "byhand and matplotlib",
+    "fast": "numba",
+    "xla": "JAX",
+    "test": "pytest and Hypothesis",
+    "lint": "linters",
+    "docs": "Sphinx",
+}
 OPTIONAL = ("fast", "xla")  # left out, with a line, on platforms without wheels
 
 
@@ -93,15 +101,16 @@ def _make(lock: IO[str]) -> None:
 
 
 def _install_group(name: str, line: str, lock: IO[str]) -> None:
-    print(f"installing what `dev.py {name}` needs into {VENV.name}, once", file=sys.stderr, flush=True)
+    what = f"{CONTENTS[name]} for `dev.py {' '.join(sys.argv[1:2])}`"
+    print(f"installing {what} into {VENV.name}, once", file=sys.stderr, flush=True)
     wheels = ["--only-binary", ":all:"] if name in OPTIONAL else []
     why = _pip(lock, *wheels, "--require-hashes", "-r", ROOT / "requirements" / f"{name}.txt")
     if name == "run" and not why:
         why = _pip(lock, "--no-deps", "-e", ROOT)
     if why and name not in OPTIONAL:
-        fail(f"cannot install what `dev.py {name}` needs: {why}. Check the network and run the same command again.")
+        fail(f"cannot install {what}: {why}. Check the network and run the same command again.")
     if why:  # the next command tries again: the network may have been away
-        print(f"going on without {name}: {why}", file=sys.stderr, flush=True)
+        print(f"going on without {CONTENTS[name]}: {why}", file=sys.stderr, flush=True)
     else:
         _add(lock, [line])
 

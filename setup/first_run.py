@@ -8,8 +8,6 @@ import sys
 from itertools import count, pairwise
 from pathlib import Path
 
-FIRST_RUN = ["--preset", "nano", "--steps", "2000", "--data", "python-stdlib"]
-
 
 def first_run(arguments: list[str]) -> int:
     """Train with these flags of `byhand train`, sample, and say what to try next; return the exit code."""
@@ -21,8 +19,7 @@ def first_run(arguments: list[str]) -> int:
     if {"--resume", "--help"} & given.keys():
         return main(["train", *arguments])
     folder = given.get("--out") or next((b for a, b in pairwise(arguments) if a == "--out"), free_folder())
-    begin = FIRST_RUN[-2:] if "--minutes" in given else FIRST_RUN
-    if code := main(["train", *begin, "--out", folder, *arguments]):
+    if code := main(["train", "--out", folder, *arguments]):
         return code
     print("\nA sample:\n", flush=True)
     code = main(["sample", folder, "--prompt", "def ", "--max-new-tokens", "400"])
@@ -31,7 +28,7 @@ def first_run(arguments: list[str]) -> int:
         f"\nThree things to try next:\n"
         f"  {command} sample {folder} --prompt 'import ' --temperature 0.5\n"
         f"  {command} plot {folder}\n"
-        f"  {command} train --data YOUR_TEXT.txt --steps 2000"
+        f"  {command} train --data YOUR_TEXT.txt --minutes 5"
     )
     return code
 

@@ -84,9 +84,9 @@ def refused(run):
         (CONFIG, {"d_model": 131071, "n_heads": 7}, "does not divide"),
         (CONFIG, {"n_layers": 1024, "d_model": 131072}, "its arrays alone have 844,429,777,698,860"),
         (CONFIG, {"vocab_size": 1 << 20, "seq_len": 1 << 20}, "its arrays alone have 54,526,864"),
-        (STATE, {"step": 10**300}, "not one of a trainer"),
-        (STATE, {"step": True}, "not one of a trainer"),
-        (STATE, {"text": "x"}, "not one of a trainer"),
+        (STATE, {"step": 10**300}, "not a trainer's state"),
+        (STATE, {"step": True}, "not a trainer's state"),
+        (STATE, {"text": "x"}, "not a trainer's state"),
     ],
 )
 def test_forged_sizes_build_nothing(tmp_path, bounded, part, changes, said):

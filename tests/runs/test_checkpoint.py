@@ -101,7 +101,7 @@ def test_the_same_step_is_saved_once_and_another_runs_is_refused(tmp_path, hosts
     before = {p.name: (p.stat().st_ino, p.stat().st_mtime_ns) for p in path.iterdir()}
     saved_at(tmp_path, 3, hosts)
     said = save(tmp_path, replace(example(4), state=example(3).state), hosts)
-    assert all("step-00000003 is of another run" in str(error) for error in said)
+    assert all("step-00000003 belongs to another run" in str(error) for error in said)
     assert {p.name: (p.stat().st_ino, p.stat().st_mtime_ns) for p in path.iterdir()} == before
     expect(checkpoint.load(tmp_path), example(3))
 
@@ -309,7 +309,7 @@ def test_a_failure_before_anything_is_written_is_told_by_all(tmp_path, hosts):
     saved_at(tmp_path, 1, hosts)
     (tmp_path / "step-00000002").write_text("mine")
     said = save(tmp_path, example(2), hosts)
-    assert re.search(r"step-00000002 is in the way of a checkpoint.*then resume", str(said[0]))
+    assert re.search(r"step-00000002 blocks a checkpoint.*then resume", str(said[0]))
     assert [str(error) for error in said[1:]] == [f"host 0: {said[0]}"] * (hosts - 1)
     for text in ({"path": float("nan")}, {"path": object()}, {"a": 10**500}, {"path": "x" * (1 << 21)}):
         said = save(tmp_path, replace(example(), state={"step": 4, "text": text}), hosts)
@@ -376,7 +376,7 @@ def test_a_full_disk_is_told_by_all_and_leaves_what_was_there(tmp_path, monkeypa
     fail_to_write(monkeypatch, name)
     said, guilty = save(tmp_path, example(2), hosts), int("00002-of" in name)
     rest, again = ("step-00000001 is still whole", "resume") if older else (
-        "there is no older checkpoint", "give the same command again"
+        "there is no older checkpoint", "run the same command again"
     )  # fmt: skip
     line = f"cannot write {tmp_path / 'step-00000002' / name}: No space left on device; {rest}. Free some space and "
     line += again
@@ -398,7 +398,7 @@ def test_a_full_disk_is_told_by_all_and_leaves_what_was_there(tmp_path, monkeypa
 def test_a_line_that_cannot_be_written_says_what_to_do(tmp_path, monkeypatch, number, remedy):
     monkeypatch.setattr(writing, "_write", lambda *_: (_ for _ in ()).throw(OSError(number, os.strerror(number))))
     progress = Progress(1, 2, 5.5, 0.1, 1.0, 32, 1000.0)
-    with pytest.raises(CheckpointError, match=f"{remedy} give the same command again"):
+    with pytest.raises(CheckpointError, match=f"{remedy} run the same command again"):
         metrics.append(tmp_path, progress)
     monkeypatch.undo()
     checkpoint.save(tmp_path, example(1))
@@ -416,7 +416,7 @@ def rewrite(path: Path, name: str, content: bytes) -> None:
 def test_parts_that_do_not_belong_together_are_refused(tmp_path):
     path = checkpoint.save(tmp_path / "a", example(5))
     other = checkpoint.save(tmp_path / "b", example(6))
-    for name, said in ((STATE, "is not what its name says"), (OPTIMIZER, "optimizer")):
+    for name, said in ((STATE, "does not match its name"), (OPTIMIZER, "optimizer")):
         before = (path / name).read_bytes()
         foreign = b"{}" if name == OPTIMIZER else (other / name).read_bytes()
         if name == OPTIMIZER:
@@ -433,7 +433,7 @@ def test_a_renamed_checkpoint_is_refused_and_a_copy_with_a_name_of_its_own_is_no
     shutil.copytree(path, tmp_path / "best")
     assert checkpoint.load(tmp_path / "best").step == 5
     path.rename(tmp_path / "step-00000099")
-    with pytest.raises(CheckpointError, match="not what its name says"):
+    with pytest.raises(CheckpointError, match="does not match its name"):
         checkpoint.load(tmp_path)
 
 
@@ -504,7 +504,7 @@ def test_another_tokenizer_of_the_same_size_is_found(tmp_path, there):
     assert other.vocab_size == BPE.vocab_size
     (path / TOKENIZER).write_bytes(other.content)
     reseal(path, (*FILES, TOKENIZER)[: len(FILES) + there])
-    with pytest.raises(CheckpointError, match=r"tokenizer.json is not of the tokenizer that the run began with\."):
+    with pytest.raises(CheckpointError, match=r"tokenizer.json is not the tokenizer that the run began with\."):
         checkpoint.load(tmp_path)
     state = json.loads((path / STATE).read_bytes())
     del state["tokenizer"]

@@ -418,12 +418,12 @@ def test_tokenizers_that_do_not_fit_are_refused_in_time(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="bpe tokenizer has 265 tokens, but the model's vocab_size is 256"):
         bpe_trainer(CONFIG)
     train, val = Corpus(HELLO, BPE), ByteDataset(HELLO)
-    with pytest.raises(DataError, match="are of different tokenizers"):
+    with pytest.raises(DataError, match="use different tokenizers"):
         Trainer(OF_BPE, train, val)
     run = bpe_trainer()
     run.save(tmp_path)
     start = checkpoint.load(tmp_path)
-    with pytest.raises(DataError, match="not of the tokenizer that the run began with"):
+    with pytest.raises(DataError, match="not encoded with the run's tokenizer"):
         Trainer(OF_BPE, val, val, start)
     monkeypatch.setattr(registry, "_kinds", {})
     with pytest.raises(DataError, match="cannot be stored"):

@@ -16,8 +16,10 @@ from byhand.flops import block_weights, step_flops, update_flops
 from byhand.model import parameter_shapes
 
 MARGIN = 0.03  # of the time: a step's mean is above the median that the probe found
+FORWARD = 1 / 3  # of a step's operations
 BESIDES = 1e-4  # seconds of a step outside the runtime: a line of metrics, a check of the text
 EVALUATIONS, EVALUATING = 10, 0.03  # most evaluations of a run, and their largest share of its time
+FEWEST = 50  # steps: only the smallest shape takes a text that it knows by heart sooner, and has as many
 AS_GOOD = 0.005  # nats: two runs that the scaling law does not tell apart
 SAVE_EVERY = 600.0  # seconds
 SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # the cost of a save
@@ -60,7 +62,8 @@ def choose(
     text_tokens  length of the text to learn from
     worth       bytes that a token stands for
     """
-    fitting = [c for run in candidates if (c := _fit(run, cost(run), seconds, text_tokens, given, worth))]
+    fits = (_fit(run, cost(run), seconds, text_tokens, given, worth, run is candidates[0]) for run in candidates)
+    fitting = [choice for choice in fits if choice]
     best = min((choice.loss for choice in fitting), default=0.0)
     good = [choice for choice in fitting if choice.loss <= best + AS_GOOD]
     early = [choice for choice in good if choice.text_ends]
@@ -70,7 +73,13 @@ def choose(
 
 
 def _fit(
-    candidate: TrainConfig, cost: Cost, seconds: float, text_tokens: int, given: Collection[str], worth: float
+    candidate: TrainConfig,
+    cost: Cost,
+    seconds: float,
+    text_tokens: int,
+    given: Collection[str],
+    worth: float,
+    smallest: bool,
 ) -> PlannedRun | None:
     """Return the candidate with as many steps as time and text allow, or None."""
     parameters = sum(math.prod(shape) for shape in parameter_shapes(candidate.model).values())
@@ -92,7 +101,10 @@ def _fit(
             each += price / interval
     in_time = int(left / each)
     passes = most_passes(weights, text_tokens * worth, candidate.optim.optimizer)
-    in_text = max(1, int(passes * text_tokens / candidate.tokens_per_step))
+    in_text = int(passes * text_tokens / candidate.tokens_per_step)
+    if in_text < FEWEST and not smallest:
+        return None
+    in_text = max(FEWEST, in_text)
     steps = min(in_time, in_text)
     if steps < 1:
         return None
@@ -111,16 +123,17 @@ def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], C
     seconds = np.array([cost.step for cost in measured.values()])
     fixed, per_flop = _line(flops, seconds)
     setup = max(cost.setup for cost in measured.values())
-    forward = 1 / 3  # of a step's operations
 
     def cost(config: TrainConfig) -> Cost:
-        if config in measured:
-            return measured[config]
-        step = fixed + per_flop * _flops(config)
-        tokens = config.eval_windows * config.model.seq_len
-        return Cost(step, forward * step * tokens / config.tokens_per_step, setup)
+        return measured.get(config) or cost_of(config, fixed + per_flop * _flops(config), setup)
 
     return cost
+
+
+def cost_of(config: TrainConfig, step: float, setup: float) -> Cost:
+    """Return the cost of a run whose steps take so many seconds: an evaluation is their forward part."""
+    tokens = config.eval_windows * config.model.seq_len
+    return Cost(step, FORWARD * step * tokens / config.tokens_per_step, setup)
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:

@@ -55,7 +55,7 @@ class Pace:
         if marks and now - marks[-1][0] < MARKS * budget and not late:
             return steps
         marks.append((now, step))
-        # What comes is foretold by half as long a past, and by no less than a quarter: a short load early in the run
+        # What comes is predicted by half as long a past, and by no less than a quarter: a short load early in the run
         # says little of its end, and the probe knows better.
         since = now - max(SHORTEST * budget, left / 2)
         while len(marks) > 1 and marks[1][0] <= since and marks[1][1] <= step - FEWEST:

@@ -37,6 +37,7 @@ COMMANDS = {  # by name: the folder of its file, and its line of help
     "plan": ("measure", "Show the kernel calls of a training step, and the time of each."),
     "doctor": ("measure", "Show this machine's cores, CPU features, BLAS and compiled code."),
 }
+ELSEWHERE = {"generate": "sample", "finetune": "train", "convert": "import", "quantize": "export", "ls": "runs"}
 
 USAGE = """usage: byhand [--debug] COMMAND [options]
 
@@ -79,5 +80,6 @@ def _command(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        raise ByhandError(f"there is no command {quoted(name)}. {suggestion(name[:LONGEST_NAME], COMMANDS)}")
+        hint = suggestion(ELSEWHERE.get(name, name)[:LONGEST_NAME], COMMANDS)
+        raise ByhandError(f"there is no command {quoted(name)}. {hint}")
     return import_module(f"byhand.cli.{COMMANDS[name][0]}.{name}").main(rest)

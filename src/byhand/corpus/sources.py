@@ -54,6 +54,10 @@ def _files_of(source: str) -> Iterator[tuple[Path, bool]]:
                 raise DataError(f"no file matches {source[:200]}. Check the pattern.")
             yield from ((file, False) for file in matching)
         else:
+            if "://" in source:
+                raise DataError(
+                    f"{source[:200]} is an address, and byhand downloads nothing. Save it and name the file."
+                )
             raise DataError(f"there is no file or folder {source}. Check the name, or use python-stdlib.")
     except OSError as error:  # a name that is too long, a folder that may not be entered
         raise DataError(f"cannot read {source[:200]}: {reason(error)}. Check its name and permissions.") from None

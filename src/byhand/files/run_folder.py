@@ -47,7 +47,7 @@ def checkpoints(run: Path) -> list[Path]:
 
 def again_with(checkpoint: Path | None) -> str:
     """Return how to go on with a stopped run: resume, or begin again without a checkpoint."""
-    return "resume" if checkpoint else "give the same command again"
+    return "resume" if checkpoint else "run the same command again"
 
 
 def is_run(folder: Path) -> bool:

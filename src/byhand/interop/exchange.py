@@ -8,14 +8,13 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
-from byhand.config import ModelConfig, TrainConfig
+from byhand.config import TrainConfig
 from byhand.conversations.formats import with_template
 from byhand.errors import ConfigError, DataError, command, reason
 from byhand.files import run_folder
 from byhand.files.weights import OpenFile
 from byhand.files.writing import create_all, remedy, remove_left_over
 from byhand.formats.registry import FORMATS
-from byhand.interop.families import family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
 from byhand.interop.hugging_face import folder as hugging_face
@@ -139,17 +138,6 @@ def save_as_run(model: Foreign, tokenizer: Tokenizer, run: Path) -> Path:
     with locked(run):
         run_folder.require_free(run)
         return checkpoint.save(run, as_checkpoint(model, tokenizer))
-
-
-def refusals(config: ModelConfig) -> list[str]:
-    """Return why a model cannot be exported, a line for each reason, with what to change; [] if it can."""
-    found: dict[str, list[str]] = {}
-    for goal, known in (("transformers", hugging_face.FAMILIES), ("GGUF", gguf.KNOWN)):
-        try:
-            family_of(config, known, "{}")
-        except ConfigError as error:
-            found.setdefault(str(error), []).append(goal)
-    return [why.replace("{}", " or ".join(goals)) for why, goals in found.items()]
 
 
 def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32") -> list[Path]:

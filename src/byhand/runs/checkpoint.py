@@ -77,7 +77,7 @@ class Writing:
                     raise error
                 same = run_folder.manifest_of(final) == whole
                 if error is None and not same:
-                    raise CheckpointError(f"{final} is of another run. Save into another folder.")
+                    raise CheckpointError(f"{final} belongs to another run. Save into another folder.")
                 if error is None:
                     return False
                 if not same:
@@ -148,9 +148,7 @@ def require_way(run: Path, steps: Container[int]) -> None:
         raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Check its permissions.") from None
     if path:
         again = run_folder.again_with(newest_whole(run))
-        raise CheckpointError(
-            f"{path} is in the way of a checkpoint, and not byhand's to remove. Move it away, then {again}."
-        )
+        raise CheckpointError(f"{path} blocks a checkpoint, and byhand did not make it. Move it away, then {again}.")
 
 
 def load(run: Path, moments: bool = True, unread: bool = False) -> Checkpoint:

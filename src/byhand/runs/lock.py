@@ -69,7 +69,7 @@ def _held(run: Path) -> BinaryIO:
         if os.fstat(file.fileno()).st_nlink > 1:
             file.close()
             raise CheckpointError(
-                f"cannot use {run / LOCK}: it is a hard link to another file. Remove this name of it, and try again."
+                f"cannot use {run / LOCK}: it is a hard link to another file. Remove this link, and try again."
             )
         file.truncate(0)
         os.write(file.fileno(), f"process {os.getpid()}\n".encode())

@@ -96,7 +96,7 @@ def _content(run: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise CheckpointError(f"cannot read {run / METRICS}: {reason(error)}. Move it away, or mend it.") from None
+        raise CheckpointError(f"cannot read {run / METRICS}: {reason(error)}. Move it away, or fix it.") from None
 
 
 def _row(line: bytes) -> dict[str, Any] | None:

@@ -106,7 +106,7 @@ def read(path: Path, moments: bool = True, unread: bool = False) -> Checkpoint:
             raise CheckpointError(f"{path} is damaged: a {symbol.meaning} is negative.")
     tokenizer = _tokenizer(sealed, config.model.vocab_size)
     if state.get(DIGEST, tokenizer.digest) != tokenizer.digest:
-        raise CheckpointError(f"{path} is damaged: {TOKENIZER} is not of the tokenizer that the run began with.")
+        raise CheckpointError(f"{path} is damaged: {TOKENIZER} is not the tokenizer that the run began with.")
     if moments:
         _known.add(before)
     parameters = found.get(BASE, {}) | found[MODEL]
@@ -125,9 +125,9 @@ def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:
         raise newer(sealed.path, brief(error, 200)) from None
     counts = (step, text.get("training_documents", 0)) if isinstance(text, dict) else ()
     if not counts or not all(type(n) is int and n >= 0 for n in counts) or step >= STEPS:
-        raise CheckpointError(f"{sealed.path} is damaged: {STATE} is not one of a trainer.")
+        raise CheckpointError(f"{sealed.path} is damaged: {STATE} is not a trainer's state.")
     if step_of(sealed.path.resolve().name) not in (None, step):
-        raise CheckpointError(f"{sealed.path} is not what its name says: {STATE} is of step {step}.")
+        raise CheckpointError(f"{sealed.path} does not match its name: {STATE} is from step {step}.")
     return config, state
 
 

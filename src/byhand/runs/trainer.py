@@ -266,9 +266,9 @@ def changed(before: list[list[int]], step: int, steps: int) -> list[list[int]]:
 def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None) -> None:
     """Raise DataError unless both parts of a text, and the run before, are of one tokenizer."""
     if train.tokenizer.digest != val.tokenizer.digest:
-        raise DataError(f"{train.name} and {val.name} are of different tokenizers. Encode both with the same one.")
+        raise DataError(f"{train.name} and {val.name} use different tokenizers. Encode both with the same one.")
     if start and start.tokenizer.digest != train.tokenizer.digest:
-        raise DataError(f"{train.name} is not of the tokenizer that the run began with. Use the checkpoint's.")
+        raise DataError(f"{train.name} was not encoded with the run's tokenizer. Use the checkpoint's.")
 
 
 def finite(made: Checkpoint) -> Checkpoint:

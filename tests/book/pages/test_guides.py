@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import CodeType
@@ -24,9 +25,9 @@ from byhand.book.pages.answers import attention
 from byhand.book.pages.blocks.arrays import displayed, number_in_latex, quiet
 from byhand.book.pages.blocks.lessons import chosen
 from byhand.book.pictures.passes import TOKENS, paper_model
+from byhand.budget import recipe
 from byhand.cli.learn.explain import parse_target
 from byhand.cli.main import COMMANDS, main
-from byhand.config import ModelConfig
 from byhand.equations import attention_scores, split_qkv
 from byhand.layers.parameter import STD
 from byhand.model import TinyGPT
@@ -217,7 +218,7 @@ def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
     page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
     asked = re.findall(r'^byhand explain runs/first --prompt "(.*?)" "(.*?)"(.*)$', page, re.MULTILINE)
     assert len(asked) == 4
-    model = TinyGPT(ModelConfig(), dtype="float64")
+    model = TinyGPT(replace(recipe.MODEL, n_layers=2, d_model=32, n_heads=1, d_ff=96), dtype="float64")
     for prompt, target, flags in asked:
         name, index, _ = parse_target(target)
         tokens = list(prompt.encode())

@@ -72,7 +72,7 @@ def test_a_quiz_that_is_answered_for_ever(tmp_path):
     with open("/dev/zero", "rb") as zeros:
         done = start("work", "gelu", "--quiz", stdin=zeros)
     assert done.returncode == 0
-    assert b"that is no number" in done.stdout
+    assert b"not a number" in done.stdout
     command = f"yes 99 | {sys.executable} -m byhand work attention-index --quiz"
     done = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=SECONDS, check=False)
     assert done.returncode == 0

@@ -232,7 +232,7 @@ def test_quiz_with_nonsense_and_then_nothing(monkeypatch, capsys):
     answer(monkeypatch, "hello", "", "99")
     assert main(["work", "gelu", "--quiz"]) == 0
     said = capsys.readouterr().out
-    assert "that is no number" in said
+    assert "not a number" in said
     assert "0 of 2 right" in said  # the one that was shown, and the one that was tried and missed
 
 
@@ -294,7 +294,7 @@ def test_after_an_answer_without_end_the_number_is_asked_for_again(line, monkeyp
     again = capsys.readouterr().out.splitlines()
     assert len(again) == len(asked) + 2  # why not, and the question
     assert again.count("   ? ") == 1
-    assert sum("that is no number" in said for said in again) == 1
+    assert sum("not a number" in said for said in again) == 1
 
 
 def test_an_answer_from_a_pipe_without_a_line_end(monkeypatch, capsys):
@@ -304,7 +304,7 @@ def test_an_answer_from_a_pipe_without_a_line_end(monkeypatch, capsys):
 
     monkeypatch.setattr("sys.stdin", Forever())
     assert main(["work", "gelu", "--quiz"]) == 0
-    assert "that is no number" in capsys.readouterr().out
+    assert "not a number" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_an_answer_from_a_pipe_without_a_line_end(monkeypatch, capsys):
 def test_hostile_answers_are_no_numbers(written, monkeypatch, capsys):
     answer(monkeypatch, written, "q")
     assert main(["work", "gelu", "--quiz"]) == 0
-    assert "that is no number" in capsys.readouterr().out
+    assert "not a number" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["x" * 100_000, "\0", "\x1b[31m", "-", "gelu\n"])

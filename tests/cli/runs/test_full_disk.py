@@ -90,7 +90,7 @@ def test_a_full_disk_at_any_byte(tmp_path):
         there = run_folder.checkpoints(run)
         if culprit not in ("run.json", "lock", "corpus.bin"):  # these offer another folder
             assert line.endswith(
-                "Free some space and resume." if there else "Free some space and give the same command again."
+                "Free some space and resume." if there else "Free some space and run the same command again."
             )
         assert all(not checkpoint.defect(path) for path in there)
         before = max((row["step"] for row in metrics.read(run)), default=0)

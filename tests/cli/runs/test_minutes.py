@@ -9,9 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from byhand.budget import recipe
+from byhand.budget.choice import FEWEST
 from byhand.budget.pace import Pace
+from byhand.cli.arguments.parsing import read
 from byhand.cli.main import main
 from byhand.cli.runs.minutes import Promise
+from byhand.cli.runs.train import LEAST, Options, opened
 from byhand.config import ModelConfig, OptimConfig, from_dict
 from byhand.files.sealed import entries, manifest
 from byhand.flops import step_flops
@@ -260,6 +263,55 @@ def test_it_can_be_stopped_and_resumed(tmp_path, text, machine):
     assert "took" not in out
 
 
+def test_a_text_alone_trains_for_one_minute_on_what_it_has(tmp_path, machine):
+    for size in (40, 600):
+        write_text(tmp_path / f"{size}.txt", size)
+        out, err = machine.train("--data", f"{size}.txt", "--seed", 2, "--out", f"of-{size}")
+        assert "training for one minute, the default" in err.splitlines()[0]
+        stored = settings(tmp_path / f"of-{size}")
+        assert stored["model"]["norm"] == "rms", "the recipe"
+        assert (stored["training"]["steps"], stored["training"]["seed"]) == (FEWEST, 2)
+    assert float(said(OUTCOME, out)["reached"]) < 4.5, "it learnt something"
+
+
+def test_what_takes_long_before_training_makes_the_default_minute_longer(tmp_path, machine, monkeypatch):
+    def compiles(*_):
+        machine.now += 80
+
+    monkeypatch.setattr("byhand.cli.runs.minutes.warm_up", compiles)
+    begun, text = machine.now, write_text(tmp_path / "text.txt", 400_000)
+    given = ["--data", text, "--out", "run", "--eval-windows", 16]
+    machine.train(*given)
+    assert 80 + 25 < machine.now - begun <= 80 + LEAST
+    assert main(["train", *map(str, given[:-3]), "asked", "--minutes", "1"]) == 2
+
+
+@pytest.mark.parametrize(
+    "flag", [["--steps", 3], ["--batch-size", 2], ["--n-layers", 1], ["--lr", 0.01], ["--preset", "nano"]]
+)
+def test_any_setting_of_the_recipe_trains_as_before(tmp_path, monkeypatch, flag):
+    begun = []
+    monkeypatch.setattr("byhand.cli.runs.train.begin", lambda config, *_: begun.append(config) or 1 / 0)
+    with pytest.raises(ZeroDivisionError), opened(read(Options, [*map(str, flag), "--out", "run"], "byhand train")):
+        pass
+    assert begun[0].model.norm == "layer"
+    assert begun[0].optim.optimizer == "adamw"
+
+
+def test_minutes_extend_a_run(tmp_path, machine):
+    text = write_text(tmp_path / "text.txt", 400_000)
+    machine.train("--steps", 50, *SHORT_STEPS, "--warmup-steps", 5, "--data", text, "--out", "run")
+    begun = machine.now
+    out, err = machine.train("--resume", "run", "--minutes", 0.3)
+    assert 0.9 * 18 < machine.now - begun <= 18
+    steps = settings(tmp_path / "run")["training"]["steps"]
+    assert re.search(r"chosen: [\d,]+ more steps at the [\d,]+ tokens/s of its last ones", err)
+    assert "learning rate rises from" in err
+    assert re.search(r"; validation loss was [\d.]+, reached [\d.]+ \(-[\d.]+\)", out)
+    rows = [json.loads(row) for row in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert len(rows) == steps > 100, "though its metrics are those of another machine"
+
+
 def test_as_a_process_on_this_machine(tmp_path):
     """Whatever its speed: the text is over before an hour is."""
     write_text(tmp_path / "short.txt", 600)
@@ -279,7 +331,8 @@ BAD = [
     (["--minutes", "1", "--steps", "10"], "--minutes chooses the number of steps"),
     (["--minutes", "1", "--max-iters=10"], "--minutes chooses the number of steps"),
     (["--minutes", "1", "--config", "steps.toml"], "--minutes chooses the number of steps"),
-    (["--minutes", "1", "--resume", "run"], "--minutes plans a new run"),
+    (["--minutes", "-1", "--resume", "run"], "--minutes is -1, but"),
+    (["--minutes", "1", "--steps", "9", "--resume", "run"], "--minutes chooses the number of steps"),
     (["--minutes", "1", "--seq-len", "5000"], "needs at least 5,001"),
     (["--minutes", "1", "--min-lr", "1"], "--min-lr 1.0 must lie between 0 and lr"),
     (["--minutes", "0.0001"], "--minutes 0.0001 is over before the first step"),

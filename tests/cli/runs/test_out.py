@@ -133,7 +133,7 @@ def test_a_lock_that_is_a_hard_link_is_not_written_into(tmp_path, text, trained)
     other = hard_linked(unfinished(trained, tmp_path / "run"), "lock")
     other.write_bytes(b"precious")
     line = error_line(byhand("train", "--resume", "run", cwd=tmp_path))
-    assert f"cannot use {Path('run/lock')}: it is a hard link to another file. Remove this name of it" in line
+    assert f"cannot use {Path('run/lock')}: it is a hard link to another file. Remove this link" in line
     assert other.read_bytes() == b"precious"
     (tmp_path / "run" / "lock").unlink()
     assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
@@ -334,7 +334,7 @@ def test_what_blocks_a_checkpoint_is_named_before_a_step_is_trained(tmp_path, te
     path = in_the_way(run, what, "step-00000002")
     before = contents(tmp_path)
     line = error_line(byhand("train", "--resume", "run", cwd=tmp_path))
-    assert f"{Path('run') / path.name} is in the way of a checkpoint" in line
+    assert f"{Path('run') / path.name} blocks a checkpoint" in line
     assert "Move it away, then resume." in line
     assert {**contents(tmp_path), "run/lock": b""} == {**before, "run/lock": b""}
     path.rename(tmp_path / "away")
@@ -348,8 +348,8 @@ def test_what_blocks_the_first_checkpoint_is_named_before_a_step_is_trained(tmp_
     (run / MARKER).write_bytes(MARK)
     path = in_the_way(run, ".writing-", "step-00000002")
     line = error_line(train(tmp_path, text, "--out", "run"))
-    assert f"{Path('run') / path.name} is in the way of a checkpoint" in line
-    assert "Move it away, then give the same command again." in line
+    assert f"{Path('run') / path.name} blocks a checkpoint" in line
+    assert "Move it away, then run the same command again." in line
     assert not (run / "metrics.jsonl").exists()
 
 

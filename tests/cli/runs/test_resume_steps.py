@@ -32,7 +32,9 @@ def test_a_complete_run_is_extended_and_says_how_the_learning_rate_goes_on(run):
     assert (config.steps, checkpoint.load(run).step) == (10, 10)
     expected = [learning_rate(config.optim, i, 6 if i < 6 else 10) for i in range(10)]
     assert rates(run) == pytest.approx(expected)
-    said = f"it ends at step 10, not 6: the learning rate goes on from {expected[6]:.3g} after {expected[5]:.3g}"
+    said = (
+        f"learning rate rises from {expected[5]:.3g} back to {expected[6]:.3g}: the cosine schedule is now 10 steps"
+    )
     assert said in done.stderr.decode()
     assert b"is complete: 10 of 10 steps" in inside.byhand("train", "--resume", "run", cwd=run.parent).stdout
 

@@ -126,7 +126,10 @@ BAD = [
     (["sample", "RUN", "--prompt", "-x"], "--prompt needs a value (one that begins with - is written --prompt=-x)"),
     (["sample", "RUN", "--top-k", "1.5"], "--top-k 1.5 is not an integer"),
     (["plot", "RUN", "--png", "RUN"], "cannot write"),
-    *((["plot", "RUN", "--png", name], f"--png {name} is no name of a PNG. End") for name in ("x.svg", "x.txt")),
+    *(
+        (["plot", "RUN", "--png", name], f"--png {name} does not end with .png. Name a PNG")
+        for name in ("x.svg", "x.txt")
+    ),
     (["sample"], "byhand sample needs RUN."),
     (["eval", "RUN", "--data", "missing"], "there is no file or folder missing"),
     (["eval", "RUN"], "--data"),

@@ -74,7 +74,7 @@ def test_mistakes(folder):
     for arguments, said in (
         (["plot"], "byhand plot needs RUNS"),
         (["plot", "runs/a", "runs/none"], "runs/none"),
-        (["plot", "runs/a", "--csv", "x.txt"], "is no name of a CSV. End it with .csv"),
+        (["plot", "runs/a", "--csv", "x.txt"], "does not end with .csv. Name a CSV file."),
         (["plot", "runs/a", "--csv", "none/x.csv"], "cannot write none/x.csv"),
     ):
         assert said in error_line(inside.byhand(*arguments, cwd=folder)), arguments

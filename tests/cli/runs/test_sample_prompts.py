@@ -59,7 +59,7 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (b'{"prompt": "a", "prompt": "b"}', "it is no JSON (the key 'prompt' twice)."),
         (
             b'{"prompt": "a", "topk": 3}',
-            "'topk' is no setting. Use prompt, max_new_tokens, stop, samples, temperature, top_k,",
+            "'topk' is not a setting. Use prompt, max_new_tokens, stop, samples, temperature, top_k,",
         ),
         (b'{"prompt": "a", "top_k": true}', "top_k is true, but must be a whole number."),
         (b'{"prompt": "a", "top_k": 0}', "top_k is 0, but must be at least 1. Use 40."),

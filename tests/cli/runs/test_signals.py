@@ -200,7 +200,7 @@ def test_before_training_begins_the_command_to_repeat_is_told(tmp_path, text):
     outcome = process.signal([INT])
     assert (outcome.code, outcome.err.splitlines()[-1]) == (
         130,
-        "interrupted before training began: give the same command again",
+        "interrupted before training began: run the same command again",
     )
     for command in (["info", "run"], ["sample", "run"], ["plot", "run"], ["train", "--resume", "run"]):
         said = error_line(inside.byhand(*command, cwd=tmp_path))

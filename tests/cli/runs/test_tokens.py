@@ -260,18 +260,19 @@ def test_minutes_count_tokens(monkeypatch, capsys):
     """Losses are expected by the n-grams of the bytes, and said for a token, which has several."""
     asked = []
 
-    def probed(base, given, text, budget, worth):
-        asked.append((text, worth))
-        config = replace(base, steps=999)  # which read the text several times
-        return PlannedRun(base, config, 1.0, 1.0, 2.0, False, 9, 0.1), Cost(1.0, 1.0, 1.0)
+    def probed(runs, given, parts, budget, worth):
+        asked.append((sum(map(len, parts)), worth))
+        config = replace(CONFIG, steps=999)  # which read the text several times
+        return PlannedRun(CONFIG, config, 1.0, 1.0, 2.0, False, 9, 0.1), Cost(1.0, 1.0, 1.0)
 
+    monkeypatch.setattr(minutes, "warm_up", lambda *_: None)
     monkeypatch.setattr(minutes, "_probed", probed)
     monkeypatch.setattr(minutes, "choose", lambda runs, *_: None)  # what was probed stays
     text, as_bytes = Corpus(TEXT, BPE, "notes"), Corpus(TEXT)
     _, of_bytes = planned(CONFIG, [], as_bytes, 1.0, as_bytes)
     _, of_tokens = planned(CONFIG, [], text, 1.0, as_bytes)
     worth = len(TEXT) / len(BPE.encode(TEXT))
-    assert asked == [(as_bytes, 1.0), (text, worth)]
+    assert asked == [(len(as_bytes), 1.0), (len(text), worth)]
     assert of_tokens.loss == pytest.approx(min(of_bytes.loss * worth**0.9, math.log(CONFIG.model.vocab_size)))
     assert "999 steps, 1 pass over" in capsys.readouterr().err
     assert "; 1 step instead of 999 to" in of_tokens.outcome(2.0, 1)

@@ -167,5 +167,5 @@ def test_a_run_with_long_updates_says_so_before_the_first(tmp_path, text, monkey
         done = byhand("train", *TINY, "--steps", "1", "--data", text, "--out", f"run{begins}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert (
-            re.search(rb"; an update computes [\d.]+ MFLOP, so the first may take long\n", done.stderr) is not None
+            re.search(rb"; an update computes [\d.]+ MFLOP, so the first may take a while\n", done.stderr) is not None
         ) is begins

@@ -10,9 +10,11 @@ from base64 import b64encode
 
 import pytest
 
+from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import say, say_what_is_logged, show, show_json
 from byhand.cli.terminal.shown import on_terminal
 from byhand.files import sealed
+from byhand.runs.trainer import Progress
 from cli.inside import byhand
 from cli.process import environment, write_text
 
@@ -137,3 +139,11 @@ def test_a_text_whose_name_is_hostile_forges_no_line(tmp_path, monkeypatch):
 
 def test_a_sample_on_a_terminal_keeps_its_lines_only():
     assert on_terminal("a\n\tb中\x1b[2J\x07\u202e") == "a\n\tb中\\x1b[2J\\x07\\u202e"
+
+
+def test_a_step_shows_the_validation_loss_of_its_own_evaluation_alone(capsys, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    display = Display(0)
+    for step, val in ((1, None), (2, 2.5), (3, None)):
+        display.show(Progress(step, 20, 3.0, 1e-3, 1.0, step, 100.0, val))
+    assert [" val 2.5000 " in line for line in capsys.readouterr().err.splitlines()] == [False, True, False]

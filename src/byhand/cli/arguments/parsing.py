@@ -43,6 +43,12 @@ ALIASES = {
     "--outtype": "--dtype",  # of llama.cpp's converter
     "--quantize": "--dtype",  # as it was called here
 }
+ON_A_GPU = ("--runtime xla (it takes the GPU that JAX sees)",)
+ELSEWHERE = {  # flags of other programs that a flag of ours does in another way
+    **dict.fromkeys(("--device", "--gpu", "--gpus", "--cuda"), ON_A_GPU),
+    **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), ("--minutes M, or --steps N",)),
+    **dict.fromkeys(("--fp16", "--bf16"), ("--dtype bfloat16",)),
+}
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ def text_bytes(text: str, flag: str) -> bytes:
     try:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError:  # half a surrogate pair, which Windows allows
-        raise DataError(f"{flag} holds half a character. Write it out in full.") from None
+        raise DataError(f"{flag} is not valid Unicode: it holds half a character. Write the whole one.") from None
 
 
 def _values(options: type[Any], arguments: list[str]) -> dict[str, Any]:
@@ -199,13 +205,16 @@ def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
         raise ByhandError(f"there is no option {quoted(long)}.")
     for word in unknown:
         if found := re.match(f"[{DASHES}]+([a-z][a-z-]*)", word):
-            raise ByhandError(f"{quoted(word)} begins with a dash that is no hyphen. Write --{shown(found[1], 60)}.")
+            raise ByhandError(f"{quoted(word)} begins with a typographic dash. Write --{shown(found[1], 60)}.")
     if not options:
         text = "--data" in flags and os.path.exists(unknown[0])  # as other programs take it
         use = f" Use --data {shown(command(unknown[0]))}." if text else ""
-        raise ByhandError(f"{quoted(unknown[0])} is one word too many.{use}")
-    near = get_close_matches(options[0].lower(), flags, n=1, cutoff=0.8)
-    raise ByhandError(f"there is no option {quoted(options[0])}.{f' Perhaps you meant {near[0]}.' if near else ''}")
+        raise ByhandError(f"unexpected argument {quoted(unknown[0])}.{use}")
+    name = options[0].lower().replace("_", "-")
+    here = next((f" Use {use}." for use in ELSEWHERE.get(name, ()) if use.split()[0] in flags), "")
+    near = get_close_matches(name, flags, n=1, cutoff=0.8)
+    hint = here or (f" Perhaps you meant {near[0]}." if near else "")
+    raise ByhandError(f"there is no option {quoted(options[0])}.{hint}")
 
 
 def _parser(options: Any, prog: str = "", page: bool = False) -> ArgumentParser:

@@ -85,6 +85,10 @@ class Setting:
             if found := next((name for name in (word, plain) if name in choices), None):
                 return choices[found]
             raise ByhandError(f"{self.flag} is {quoted(word)}, but must be one of {', '.join(choices)}.")
+        if self.kind is Path and "://" in word:  # of which a path would lose a slash
+            raise ByhandError(
+                f"{quoted(word)} is an address, and byhand downloads nothing. Save it and name the file."
+            )
         if self.kind is Path and not (word or self.optional or self.positional):  # it would be the current folder
             raise ByhandError(f"{self.flag} names no folder or file. Name one, or leave {self.flag} out.")
         try:

@@ -175,7 +175,7 @@ def parse_target(target: str) -> tuple[str, tuple[int, ...], bool]:
     match = TARGET.fullmatch(target) if len(target) <= LONGEST else None
     if match is None:
         raise ExplainError(
-            f"{quoted(target)} is no element. Write a name and an index, as in blocks.0.attn.weights[0,0,2,1]."
+            f"{quoted(target)} is not an element. Write a name and an index, as in blocks.0.attn.weights[0,0,2,1]."
         )
     places = [place for place in map(str.strip, (match["index"] or "").split(",")) if place]
     return match["name"], tuple(parse_integer(place, "the index") for place in places), bool(match["d"])

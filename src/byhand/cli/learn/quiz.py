@@ -53,7 +53,7 @@ SAID = {
     "hint": Words("in letters: {arithmetic}", "提示（字母）：{arithmetic}"),
     "begun": Words("the first part: {arithmetic}", "提示（先算第一项）：{arithmetic}"),
     "numbers": Words("in numbers: {arithmetic}", "提示（代入数字）：{arithmetic}"),
-    "no_number": Words("that is no number: {how}", "这不是数字：{how}"),
+    "no_number": Words("not a number: {how}", "这不是数字：{how}"),
     "score": Words("{right} of {asked} right at the first try.", "共 {asked} 题，第一次就答对 {right} 题。"),
     "left": Words("To continue: {work} --quiz --resume", "继续：{work} --quiz --resume --lang zh"),
     "not_kept": Words("To continue: {work} --quiz --from {step}", "继续：{work} --quiz --from {step} --lang zh"),

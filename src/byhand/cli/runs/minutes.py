@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from byhand.budget.choice import PlannedRun, choose, predicted
+from byhand.budget.choice import PlannedRun, choose, cost_of, predicted
 from byhand.budget.expectation import Range, bytes_to_count, expected_range
 from byhand.budget.n_grams import n_gram_losses
 from byhand.budget.pace import Pace
@@ -20,9 +21,13 @@ from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
 from byhand.flops import block_weights
 from byhand.quantities import counted, duration
+from byhand.runs import metrics
+from byhand.runs.run import Run
 
 PROBING, LONGEST_PROBE = 0.006, 2.0  # share of the time for each shape that is timed; seconds
 LONGEST = 60 * 24 * 366  # minutes of a year
+RECENT = 100  # steps that tell the pace of a run that goes on
+NO_END = 1 << 60  # tokens of a text that is never known by heart
 ENDING = 0.15  # seconds that the interpreter takes before the clock starts and after the last line
 
 
@@ -31,12 +36,14 @@ class Promise:
     """A prediction: seconds from the start of the command to its end, and the validation loss after these steps.
 
     pace  changes their number if the machine becomes slower or faster
+    what  the loss is: of a run that goes on, the one before
     """
 
     seconds: float
     loss: float
     steps: int
     pace: Pace
+    what: str = "expected validation loss"
 
     def outcome(self, loss: float, steps: int) -> str:
         """Return a line that compares it with the outcome."""
@@ -46,20 +53,16 @@ class Promise:
         return (
             f"took {took:.1f} s of {self.seconds:.1f} ({took / self.seconds - 1:+.1%}); "
             f"{changed if steps != self.steps else ''}"
-            f"expected validation loss {expected:.2f}, reached {reached:.2f} ({reached - expected:+.2f})"
+            f"{self.what} {expected:.2f}, reached {reached:.2f} ({reached - expected:+.2f})"
         )
 
 
-def require_sense(minutes: float, given: Collection[str], resuming: bool) -> None:
+def require_sense(minutes: float, given: Collection[str]) -> None:
     """Raise ConfigError for an impossible time, or if the number of steps is given already."""
     if not (minutes > 0 and math.isfinite(minutes)):
         raise ConfigError(f"--minutes is {minutes:g}, but must be a positive number. Use --minutes 5.")
     if minutes > LONGEST:
         raise ConfigError(f"--minutes is {minutes:g}, but a year has {LONGEST:,}. Use --minutes 5.")
-    if resuming:
-        raise ConfigError(
-            "--minutes plans a new run, but the steps of a resumed one are set. Leave out one of the two."
-        )
     if "steps" in given:
         raise ConfigError(
             "--minutes chooses the number of steps, but it is given too. Leave out --minutes or the steps."
@@ -67,22 +70,27 @@ def require_sense(minutes: float, given: Collection[str], resuming: bool) -> Non
 
 
 def planned(
-    base: TrainConfig, given: Collection[str], text: Corpus, minutes: float, as_bytes: Corpus
+    base: TrainConfig, given: Collection[str], text: Corpus, minutes: float, as_bytes: Corpus, least: float = 0.0
 ) -> tuple[TrainConfig, Promise]:
     """Probe the machine; report the choice and the prediction; return both.
 
     as_bytes  the text as bytes, whose n-grams predict the loss of a byte; a token is worth as many bytes as it has
+    least     seconds that reading and compiling leave, though the minutes end later then
     """
-    budget = 60 * minutes
+    parts = text.split(base.data.val_fraction, 1)
+    longest = 2 ** int(math.log2(max(2, min(map(len, parts))) - 1))  # a window is one token longer
+    runs = candidates(base, given, longest)
+    text.split(base.data.val_fraction, runs[0].model.seq_len)  # a given context may not fit
+    warm_up(smallest(base, longest), *parts)
+    budget = max(60 * minutes, least and elapsed() + least)
     train, val = as_bytes.split(base.data.val_fraction, 1)
     worth = len(as_bytes) / len(text)
-    choice, cost = _probed(base, given, text, budget, worth)
+    choice, cost = _probed(runs, given, parts, budget, worth)
     weights, tokens = block_weights(choice.config.model), choice.config.steps * choice.config.tokens_per_step
     seen = bytes_to_count(weights, worth * tokens, len(train))
     n_grams = n_gram_losses(train.tokens, val.tokens, seen)
     left = budget - ENDING - elapsed()  # counting took time
-    text_tokens = len(text.split(base.data.val_fraction, 1)[0])
-    choice = choose([choice.candidate], lambda _: cost, left, text_tokens, given, worth) or choice
+    choice = choose([choice.candidate], lambda _: cost, left, len(parts[0]), given, worth) or choice
     expected = expected_range(choice.loss, n_grams, seen).of_tokens(worth, choice.config.model.vocab_size)
     seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
     _say(choice, cost, expected, seconds)
@@ -90,27 +98,53 @@ def planned(
     return choice.config, Promise(seconds, expected.loss, choice.config.steps, pace)
 
 
+def extended(run: Run, minutes: float) -> tuple[Run, Promise]:
+    """Return a run that goes on for some minutes at the pace of its last steps, and its promise; report both."""
+    assert run.start
+    config, step, budget = run.config, run.start.step, 60 * minutes
+    rows = metrics.read(run.folder)
+    rates = [rate for row in rows[-RECENT:] if (rate := row.get("train/tok_per_sec", 0)) > 0]
+    if not rates:
+        raise ConfigError(f"{run.folder} has no metrics that tell its pace. Choose the number of --steps.")
+    validated = [row["val/loss"] for row in rows if "val/loss" in row]
+    what = f"{'validation' if validated else 'training'} loss was"
+    loss = (validated or [rows[-1]["train/loss"]])[-1]
+    rate = statistics.median(rates)
+    cost = cost_of(config, config.tokens_per_step / rate, 0.0)
+    given = ("eval_interval", "save_interval", "warmup_steps", "weight_decay")
+    choice = choose([config], lambda _: cost, budget - ENDING - elapsed(), NO_END, given)
+    if choice is None:
+        raise _over(minutes)
+    config = run.start.config = replace(config, steps=step + choice.config.steps)
+    end = time.strftime("%H:%M:%S", time.localtime(time.time() + budget - elapsed()))
+    say(
+        f"chosen: {counted(choice.config.steps, 'more step')} at the {rate:,.0f} tokens/s of its last ones",
+        f"expected: done at {end}, {duration(budget)} after the start; {what} {loss:.2f}",
+    )
+    pace = Pace(choice, cost, budget, lambda: budget - ENDING - elapsed())
+    return replace(run, config=config), Promise(budget, loss, config.steps, pace, what)
+
+
+def _over(minutes: float) -> ConfigError:
+    return ConfigError(
+        f"--minutes {minutes:g} is over before the first step: start-up and probe took {elapsed():.0f} s "
+        f"(the next time less, if they had to compile). Use more minutes, or a smaller shape."
+    )
+
+
 def _probed(
-    base: TrainConfig, given: Collection[str], text: Corpus, budget: float, worth: float
+    runs: list[TrainConfig], given: Collection[str], parts: tuple[Corpus, Corpus], budget: float, worth: float
 ) -> tuple[PlannedRun, Cost]:
     """Time the best shape and its larger neighbour until the choice is stable; return it and its cost."""
-    train, val = text.split(base.data.val_fraction, 1)
-    longest = 2 ** int(math.log2(max(2, min(len(train), len(val))) - 1))  # a window is one token longer
-    runs = candidates(base, given, longest)
-    text.split(base.data.val_fraction, runs[0].model.seq_len)  # a given context may not fit
-    warm_up(smallest(base, longest), train, val)
     measured: dict[TrainConfig, Cost] = {}
     probing = min(LONGEST_PROBE, PROBING * budget)
     guess = 0
     while True:
-        measured[runs[guess]] = measure(runs[guess], train, val, probing)
+        measured[runs[guess]] = measure(runs[guess], *parts, probing)
         cost = predicted(measured)
-        choice = choose(runs, cost, budget - ENDING - elapsed(), len(train), given, worth)
+        choice = choose(runs, cost, budget - ENDING - elapsed(), len(parts[0]), given, worth)
         if choice is None:
-            raise ConfigError(
-                f"--minutes {budget / 60:g} is over before the first step: start-up and probe took {elapsed():.0f} s "
-                f"(the next time less, if they had to compile). Use more minutes, or a smaller shape."
-            )
+            raise _over(budget / 60)
         best = runs.index(choice.candidate)
         # Smaller shapes do not predict how well a larger one uses the machine; skip one that is slow to time.
         near = [i for i in (best, best + 1) if i < len(runs) and runs[i] not in measured]

@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand plot")
     for flag, path in (("png", options.png), ("csv", options.csv)):
         if path and path.suffix.lower() not in ("", f".{flag}"):  # a device has none
-            raise ByhandError(f"--{flag} {shown(path, 200)} is no name of a {flag.upper()}. End it with .{flag}.")
+            raise ByhandError(f"--{flag} {shown(path, 200)} does not end with .{flag}. Name a {flag.upper()} file.")
     if not options.runs:
         raise ByhandError("byhand plot needs RUNS. Name a run folder, or several to compare.")
     rows = {run: _rows(run) for run in dict.fromkeys(map(_folder, options.runs))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ from byhand.budget.recipe import candidates
 from byhand.cli.arguments.parsing import Given, read
 from byhand.cli.arguments.presets import PUBLISHED, RECIPE, Settings, fixed_by, preset, with_toml
 from byhand.cli.arguments.settings import AUTO, flag
-from byhand.cli.runs.minutes import Promise, planned, require_sense
+from byhand.cli.runs.minutes import Promise, extended, planned, require_sense
 from byhand.cli.runs.together import joined
 from byhand.cli.runs.training import train_run
 from byhand.cli.runs.tuning import tuned
 from byhand.cli.terminal.say import say
-from byhand.config import TrainConfig
-from byhand.config_checks import without_effect
+from byhand.config import DataConfig, TrainConfig
+from byhand.config_checks import MOST, without_effect
 from byhand.corpus.dataset import Corpus
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import Text, Texts
@@ -30,7 +30,7 @@ from byhand.interop.hugging_face.tokens import of_path
 from byhand.memory import fitting, require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
-from byhand.runs.run import RESUMABLE, Run, begin, open_corpus, resume
+from byhand.runs.run import OF_A_MACHINE, RESUMABLE, Run, begin, open_corpus, resume
 from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
@@ -38,10 +38,15 @@ from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.update_rules import unread
 
+DEFAULT_MINUTES, LEAST = 1.0, 30.0  # of a run without a recipe; seconds of it that compiling leaves to training
+REPORTING = {"eval_interval", "eval_windows", "save_interval", "keep", "keep_best"}
+# The text, the place, the machine: a run of which nothing else is given has no recipe yet.
+OF_NO_RECIPE = {f.name for f in fields(DataConfig)} - {"chat"} | REPORTING | {"out", "seed", *OF_A_MACHINE}
+
 
 @dataclass(frozen=True)
 class Options:
-    """Train a GPT on a text, or resume a run bit for bit where it stopped."""
+    """Train a GPT on a text, by default for one minute, or resume a run bit for bit where it stopped."""
 
     train: Settings = field(default_factory=lambda: preset("nano"))
     preset: str = "nano"
@@ -52,13 +57,15 @@ class Options:
     minutes: float | None = None
     """Time for the whole command, which picks shape, recipe and steps by a short probe: without --preset a modern
     small model (rotary positions, RMSNorm, SwiGLU) that Muon trains. Settings that flags, --config or --preset give
-    stay. If the machine becomes slower or faster, the run gets fewer or more steps, and its schedule with them."""
+    stay. If the machine becomes slower or faster, the run gets fewer or more steps, and its schedule with them.
+    1 if neither this, nor --preset, nor any setting of model, optimizer or length is given. With --resume: so many
+    more minutes."""
     out: Path | None = None
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None
     """Go on with this run. Its settings stay; --data may say where its text is now. --runtime, --threads, --dtype,
-    --mesh and --recompute may change, and --steps, also of a run that is complete: the learning rate then follows its
-    schedule for that many. The run keeps what was asked for last."""
+    --mesh and --recompute may change, and --steps or --minutes, also of a run that is complete: the learning rate
+    then follows its schedule for that many. The run keeps what was asked for last."""
     init_from: Path | None = None
     """Begin a new run with this run's model and tokenizer, to tune it on --data; --lr is 0.0001 unless given,
     0.001 with --lora."""
@@ -81,6 +88,8 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
 
     texts  from memory, in place of --data
     """
+    if by_default := not given.help_asked and given.values.keys() <= OF_NO_RECIPE:
+        given = replace(given, values=given.values | {"minutes": DEFAULT_MINUTES})
     config, chosen = _base(given.values)
     given, chosen, fits = _with_room(given, chosen)
     decided = set(chosen) | (fixed_by(given.values["preset"]) if "preset" in given.values else set())
@@ -99,16 +108,17 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
         if options.resume:
             _require_resumable(given)
             config, tokenizer = options.train, BYTES
-            opening = partial(resume, options.resume, given.values, hosts)
+            open_end = {"steps": MOST["steps"]} if options.minutes is not None else {}
+            opening = partial(resume, options.resume, given.values | open_end, hosts)
         else:
             config, tokenizer, start = _new_run(options, given, chosen)
             if (fits or (_is_large(options) and "batch_size" not in chosen)) and options.minutes is None:
                 config = _fitted(config, start, hosts)
             if options.minutes is not None or texts is not None:
-                config, promise, text = _opened_text(config, decided, options, tokenizer, texts)
+                config, promise, text = _opened_text(config, decided, options, tokenizer, texts, by_default)
             opening = partial(begin, config, options.out, tokenizer, start, text, hosts)
         with opening() if group is None else shared(group, opening, config, given.values, tokenizer) as run:
-            yield run, promise
+            yield extended(run, options.minutes) if options.resume and options.minutes else (run, promise)
 
 
 def _with_room(given: Given[Options], chosen: dict[str, Any]) -> tuple[Given[Options], dict[str, Any], bool]:
@@ -143,7 +153,12 @@ def _fitted(config: TrainConfig, start: Checkpoint | None, hosts: int) -> TrainC
 
 
 def _opened_text(
-    config: TrainConfig, decided: Collection[str], options: Options, tokenizer: Tokenizer, texts: Texts | None
+    config: TrainConfig,
+    decided: Collection[str],
+    options: Options,
+    tokenizer: Tokenizer,
+    texts: Texts | None,
+    by_default: bool,
 ) -> tuple[TrainConfig, Promise | None, tuple[Text, Corpus]]:
     """Return the settings, with --minutes a run that fits and what to expect of it, and the text, which is open."""
     if options.out:
@@ -153,7 +168,9 @@ def _opened_text(
     text, corpus = open_corpus(config, tokenizer, texts)
     if options.minutes is None:
         return config, None, (text, corpus)
-    config, promise = planned(config, decided, corpus, options.minutes, corpus_of(text))
+    if by_default:
+        say("training for one minute, the default: choose with --minutes M, or --preset nano for the book's model")
+    config, promise = planned(config, decided, corpus, options.minutes, corpus_of(text), LEAST * by_default)
     return config, promise, (text, corpus)
 
 
@@ -171,7 +188,7 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
     if not options.resume and not options.init_from:
         _require_effect(options.train, given.values)
     if options.minutes is not None:
-        require_sense(options.minutes, decided, options.resume is not None)
+        require_sense(options.minutes, decided)
     if "hosts" in given.values and not options.hosts:  # a variable that is not set would train alone
         raise ConfigError("--hosts names no host. Leave it out to train alone, or use --hosts auto.")
     if not options.hosts:
@@ -204,7 +221,7 @@ def _require_effect(config: TrainConfig, given: Collection[str]) -> None:
 def _require_resumable(given: Given[Options]) -> None:
     """Raise ConfigError if a flag would change a run that goes on."""
     for name in given.values:
-        if name not in ("resume", "data", "hosts", "patience", *RESUMABLE):
+        if name not in ("resume", "data", "hosts", "patience", "minutes", *RESUMABLE):
             raise ConfigError(f"{flag(name)} cannot change a run that is resumed. Leave it out, or start a new run.")
 
 

@@ -15,7 +15,6 @@ from byhand.corpus.dataset import bits_per_byte
 from byhand.errors import command
 from byhand.files.run_folder import name_of
 from byhand.flops import step_flops
-from byhand.interop.exchange import refusals
 from byhand.quantities import counted, duration, in_units
 from byhand.runs.run import Run
 from byhand.runs.trainer import Progress, Trainer
@@ -32,7 +31,7 @@ def train_run(run: Run, promise: Promise | None = None) -> int:
             show(f"{shown(folder, 200)} is complete: {run.start.step} of {run.config.steps} steps.")
         return 0
     stop = StopRequest()
-    with at_the_end(lambda: "before training began: give the same command again"):
+    with at_the_end(lambda: "before training began: run the same command again"):
         trainer = prepared(run)
     train(run, trainer, stop, promise)
     step, steps = trainer.step, trainer.config.steps
@@ -87,19 +86,15 @@ def _say_what_begins(trainer: Trainer, run: Run) -> None:
         f"{config.tokens_per_step} tokens",
         _runtime(trainer),
     )
-    if not run.start:  # who trains for weeks learns it now
-        for why in refusals(m):
-            say(f"`byhand export` will refuse it: {why}")
     if trainer.change:
         say(trainer.change)
     if run.planned not in (0, config.steps):
         before, now = (
             learning_rate(config.optim, trainer.step - k, n) for k, n in ((1, run.planned), (0, config.steps))
         )
-        say(
-            f"it ends at step {config.steps}, not {run.planned}: the learning rate goes on from {now:.3g} after "
-            f"{before:.3g}, by its {config.optim.schedule} schedule for {config.steps} steps"
-        )
+        moves = f"rises from {before:.3g} back to" if now > before else "stays at" if now == before else "falls to"
+        schedule = f"the {config.optim.schedule} schedule is now {config.steps} steps, not {run.planned}"
+        say(f"learning rate {moves} {now:.3g}: {schedule}")
 
 
 def _say_how_it_ended(
@@ -122,4 +117,6 @@ def _runtime(trainer: Trainer) -> str:
     choice, config = trainer.choice, trainer.config
     line = f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
     work = step_flops(config.model, config.batch_size * config.grad_accum)
-    return line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take long"
+    return (
+        line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take a while"
+    )

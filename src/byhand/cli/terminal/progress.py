@@ -22,7 +22,6 @@ class Display:
         self._begun = time.monotonic()
         self._first = first_step
         self._rates: deque[float] = deque(maxlen=50)
-        self._val: float | None = None
         self._live = None
         if not (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb") and sys.stderr.isatty():
             from rich.console import Console
@@ -43,8 +42,6 @@ class Display:
     def show(self, progress: Progress) -> None:
         """Update the live line, or print a plain line now and then; an evaluation always leaves a line."""
         self._rates.append(progress.tokens_per_second)
-        if progress.val_loss is not None:
-            self._val = progress.val_loss
         line = self._line(progress)
         every = max(1, progress.steps // PLAIN_LINES)
         if self._live:
@@ -56,7 +53,7 @@ class Display:
             say(line)
 
     def _line(self, p: Progress) -> str:
-        val = "" if self._val is None else f"  val {self._val:.4f}"
+        val = "" if p.val_loss is None else f"  val {p.val_loss:.4f}"
         rate = sorted(self._rates)[len(self._rates) // 2]
         elapsed = time.monotonic() - self._begun
         left = elapsed / (p.step - self._first) * (p.steps - p.step)

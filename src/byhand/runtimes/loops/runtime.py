@@ -47,7 +47,7 @@ class LoopsRuntime(Runtime):
         if request.dtype in NATIVE and request.dtype != "float32":
             return f"the loops runtime computes in float32, not {request.dtype}. Use --runtime numpy."
         if request.runtime == "auto" and request.operations < LEAST_OPERATIONS:
-            return "loading the loops runtime takes longer than computing this. Ask for it by name to load it."
+            return "small job (`--runtime loops` to force)."
         return ""
 
     def session(self, model: Any, optimizer: Any, request: Request) -> LoopsSession:
