@@ -18,6 +18,7 @@ from byhand.formats.registry import FORMATS
 from byhand.interop.families import family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
+from byhand.interop.gguf.parts import models
 from byhand.interop.hugging_face import folder as hugging_face
 from byhand.interop.hugging_face import peft, tokens
 from byhand.interop.llama2_c import checkpoint as llama2_c
@@ -91,11 +92,11 @@ def read(path: Path) -> Foreign:
             raise DataError(f"{path} is byhand's own. Use it as it is, or `byhand export` to bring it elsewhere.")
         if peft.is_adapter(path):
             raise DataError(f"{path} is an adapter of PEFT. Name its base: `byhand import` with --base MODEL.")
-        found = sorted(path.glob("*.gguf"))
-        if (path / hugging_face.CONFIG).exists() or not found:
+        found = models(list(path.glob("*.gguf")))
+        if not found or any(path.glob("*.safetensors")):
             return hugging_face.read(path)
         if len(found) > 1:
-            raise DataError(f"{path} holds {len(found)} GGUF files. Name one, as in {found[0]}.")
+            raise DataError(f"{path} holds {len(found)} models. Name one, as in {found[0]}.")
         path = found[0]
     if HUB.fullmatch(path.as_posix()) and not os.path.lexists(path):
         get = command("hf", "download", path.as_posix(), "--local-dir", path.name)
