@@ -103,6 +103,19 @@ def test_adapters_of_q_and_v_alone(tmp_path):
         ({"peft_type": "IA3"}, "peft_type is 'IA3', which byhand lacks"),
         ({"use_dora": True}, "use_dora is true, which byhand lacks"),
         ({"rank_pattern": {"q_proj": 4}}, "rank_pattern is"),
+        (
+            {"init_lora_weights": "pissa_niter_4"},
+            "init_lora_weights is 'pissa_niter_4', which byhand lacks. It changed",
+        ),
+        ({"init_lora_weights": "olora"}, "path_initial_model_for_weight_conversion"),
+        ({"new_key": 2}, "new_key is 2, which byhand lacks"),
+        ({"r": 3, "lora_alpha": 1e39}, "with its lora_alpha 1e+39, "),
+        (
+            {"r": 3, "target_modules": ["q_proj"]},
+            "target_modules differ about base_model.model.model.layers.0.self_attn.k",
+        ),
+        ({"r": 3, "target_modules": "all-linear"}, "target_modules differ about base_model.model.lm_head"),
+        ({"r": 3, "target_modules": ["x"], "layers_to_transform": [0]}, "target_modules differ about"),
         ({"lora_alpha": "16"}, "is no configuration of LoRA: lora_alpha is no number"),
         ({"r": 4}, "r is 4 in adapter_config.json, but arrays have rank 3. Use files of one adapter."),
         ({"r": 2.5}, "is no configuration of LoRA: r is no rank"),
@@ -124,6 +137,31 @@ def test_what_cannot_be_merged_is_said_in_one_line(settings, words, tmp_path):
         exchange.imported(folder, base=tmp_path / "base")
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("init", [True, "gaussian", "orthogonal"])
+def test_a_folder_that_peft_wrote_is_merged_as_peft_merges_it(init, tmp_path):
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    peft = pytest.importorskip("peft")
+    exchange.write(run_of(LLAMA, parameters(LLAMA)), "hf", tmp_path / "base")
+    base = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "base")
+    torch.manual_seed(1)
+    model = peft.get_peft_model(
+        base,
+        peft.LoraConfig(
+            r=2, init_lora_weights=init, target_modules=["q_proj", "down_proj"], layers_to_transform=[1],
+            lora_alpha=3, use_rslora=True,
+        ),
+    )  # fmt: skip
+    for name, p in model.named_parameters():
+        if "lora_B" in name:
+            p.data.normal_()
+    model.save_pretrained(tmp_path / "adapter")
+    due = model.merge_and_unload()(torch.tensor(TOKENS)).logits.detach().numpy()
+    found, _ = exchange.imported(tmp_path / "adapter", "bytes", tmp_path / "base")
+    np.testing.assert_allclose(logits(found.config, found.arrays, TOKENS), due, atol=1e-4)
 
 
 def test_bases_and_adapters_that_are_not_there(tmp_path):
