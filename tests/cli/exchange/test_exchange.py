@@ -1,6 +1,7 @@
 """`byhand import`, `byhand export` and `byhand train --init-from` as a user gives them."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -57,6 +58,8 @@ def test_a_run_that_went_out_and_came_back_writes_the_same_text(place, run, goal
     done = byhand("import", path, "--out", tmp_path / "again", cwd=place)
     assert done.returncode == 0, done.stderr.decode()
     assert b"Try: byhand sample" in done.stdout
+    again = byhand("import", path, "--out", tmp_path / "again", cwd=place)
+    assert b"again holds a run already. Choose another folder with --out; `byhand info " in again.stderr
     assert sampled(place, tmp_path / "again", temperature=0) == sampled(place, run, temperature=0)
     assert sampled(place, tmp_path / "again", temperature=5) == sampled(place, run, temperature=5)
     before, after = checkpoint.load(place / run), checkpoint.load(tmp_path / "again")
@@ -64,6 +67,11 @@ def test_a_run_that_went_out_and_came_back_writes_the_same_text(place, run, goal
     assert all(np.array_equal(after.parameters[name], array) for name, array in before.parameters.items())
     facts = json.loads(byhand("info", tmp_path / "again", "--json", cwd=place).stdout)
     assert facts["imported"].endswith("gpt2" if run == "bytes" else "llama")
+    assert facts["model"]["d_ff"] == after.config.model.ff_width
+    if goal == "hf":
+        folder = shutil.copytree(path, tmp_path / "chats")
+        (folder / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
+        assert b"Try: byhand chat" in byhand("import", folder, "--out", tmp_path / "chat", cwd=place).stdout
 
 
 def test_an_imported_run_is_evaluated_explained_and_tuned(place, tmp_path):
