@@ -23,7 +23,13 @@ OF_ALL = {
     "norm_position": ("pre",), "causal": (True,), "lm_head_bias": (False,), "logit_softcap": (0.0,),
     "norm_affine": (True,), "parallel_residual": (False,),
 }  # fmt: skip
-FREE = {"vocab_size", "tied_embeddings", "rope_pairing", "zero_init"}  # any value in every family: tensors show it
+FREE = {
+    "vocab_size",
+    "tied_embeddings",
+    "rope_pairing",
+    "zero_init",
+    "norm_bias",
+}  # any value in every family: tensors show it
 SCALED = {"rope_factor", "rope_original_len", "rope_slow", "rope_fast", "rope_attention"}  # with any rope_scaling
 GROWING = {  # settings that a family may raise: each value with those that have its parameters, the fewest first
     "norm_affine": {False: (False, True), True: (True,)},
@@ -186,7 +192,7 @@ def family_of(config: ModelConfig, known: Mapping[str, Family], goal: str) -> Fa
     if problems[name]:
         differences, changes = zip(*problems[name], strict=True)
         raise ConfigError(
-            f"this model has no form in {goal}: {'; '.join(differences)}. Train a model {', '.join(changes)}."
+            f"{goal} cannot store this model: {'; '.join(differences)}. Train a model {', '.join(changes)}."
         )
     return known[name]
 

@@ -88,7 +88,11 @@ def _sizes(model: ModelConfig) -> dict[str, int]:
 
 def _trained(model: ModelConfig) -> list[int]:
     """Return the sizes of the arrays that are trained, of a run in which others are frozen."""
-    return [math.prod(p.shape) for p in declared(model).values() if p.trained] if model.lora else []
+    return (
+        [math.prod(p.shape) for p in declared(model).values() if p.trained]
+        if model.lora or not model.norm_bias
+        else []
+    )
 
 
 def _planned(changes: object) -> dict[str, int]:
