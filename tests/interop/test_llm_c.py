@@ -91,4 +91,4 @@ def test_wrong_sizes_and_numbers_are_refused(tmp_path):
     path.write_bytes(written({**arrays(), "h.1.mlp.c_fc.bias": np.full(4 * C, np.inf, np.float32)}))
     assert "fcb 1 holds NaN or infinity" in refused(path)
     path.write_bytes(b"hello")
-    assert "is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT" in refused(path)
+    assert "is neither a GGUF nor a checkpoint of llm.c, llama2.c or nanoGPT" in refused(path)

@@ -211,7 +211,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is(place, tmp_path):
     flags = [*TINY, "--runtime", "numpy", "--steps", 1, "--data", "text.txt", "--out", tmp_path / "biased"]
     done = byhand("train", *flags, cwd=place)
     assert done.returncode == 0
-    why = "this model has no form in transformers or GGUF: lm_head_bias is true, which gpt2 models lack."
+    why = "transformers and GGUF cannot store this model: lm_head_bias is true, which gpt2 models lack."
     told = f"`byhand export` will refuse it: {why} Train a model with --no-lm-head-bias.\n"
     assert done.stderr.decode().count(told) == 1, "when the run begins"
     done = byhand("train", *flags[:-1], tmp_path / "plain", "--no-lm-head-bias", cwd=place)
@@ -219,7 +219,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is(place, tmp_path):
     assert "\n\n" not in done.stderr.decode()
     for goal, name in (("hf", "transformers"), ("gguf", "GGUF")):
         done = byhand("export", tmp_path / "biased", "--to", goal, "--out", tmp_path / "out", cwd=place)
-        assert f"this model has no form in {name}: lm_head_bias is true" in (error := error_line(done))
+        assert f"{name} cannot store this model: lm_head_bias is true" in (error := error_line(done))
         assert "Train a model with --no-lm-head-bias." in error
     assert not (tmp_path / "out").exists()
     done = byhand("export", "bytes", "--to", "hf", "--out", tmp_path / "out", "--dtype", "q8_0", cwd=place)
@@ -241,8 +241,8 @@ def test_a_folder_of_the_user_is_left_as_it_is(place, tmp_path):
     ("name", "content", "words"),
     [
         ("nothing", None, "cannot read"),
-        ("text", b"hello", "is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT"),
-        ("empty", b"", "is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT"),
+        ("text", b"hello", "is neither a GGUF nor a checkpoint of llm.c, llama2.c or nanoGPT"),
+        ("empty", b"", "is neither a GGUF nor a checkpoint of llm.c, llama2.c or nanoGPT"),
     ],
 )
 def test_what_is_no_model_is_said(place, name, content, words, tmp_path):
