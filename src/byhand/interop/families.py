@@ -114,7 +114,8 @@ class Family:
 
     def allowed(self) -> dict[str, tuple[Any, ...]]:
         """Return all settings that are bound, with the values that each may have."""
-        bound = {**OF_ALL, **self.settings, "activation": tuple(self.activations)}
+        bound = {name: values for name, values in OF_ALL.items() if name not in self.keys.values()}
+        bound |= {**self.settings, "activation": tuple(self.activations)}
         others = [f for f in fields(ModelConfig) if f.name not in bound and not self.may_vary(f.name)]
         return {**bound, **{f.name: (f.default,) for f in others}}
 
