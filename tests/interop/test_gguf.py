@@ -425,6 +425,20 @@ def test_an_export_that_is_interrupted_leaves_nothing(goal, tmp_path, monkeypatc
     assert exchange.write(run, goal, tmp_path / "out")
 
 
+def test_the_depth_by_which_llama_cpp_changes_the_scores_of_gemma3(tmp_path):
+    config = replace(
+        WHOLE["gemma3_text of six layers"], n_layers=62, d_model=8, d_ff=8, d_head=4, n_heads=1, n_kv_heads=1
+    )
+    with pytest.raises(ConfigError, match="divides scores by the root of 8 at 62 layers"):
+        export(config, parameters(config), tmp_path / "out")
+    path = export(replace(config, n_layers=61), parameters(replace(config, n_layers=61)), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors}
+    path.write_bytes(by_description({**file.keys, "gemma3.block_count": 62}, tensors))
+    assert "llama.cpp divides scores by the root of 8 in a gemma3 of 62 layers" in refused(path)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
