@@ -216,10 +216,15 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         ("llama.expert_count", False, "its llama.expert_count is False"),
         ("llama.vocab_size", 300, "its llama.vocab_size is 300, but its token_embd.weight has 256 rows."),
         ("tokenizer.ggml.model", "bert", "only SentencePiece's"),
+        (
+            "tokenizer.ggml.add_bos_token",
+            1,
+            "its tokenizer: tokenizer.ggml.add_bos_token is '1', but must be true or",
+        ),
         ("tokenizer.ggml.tokens", ["a"], "its tokens are not those of a model of 256"),
         ("general.alignment", 48, "its alignment is 48"),
         ("general.type", "adapter", "its general.type is 'adapter'"),
-        ("llama.logit_scale", 2.0, "its llama.logit_scale is 2.0. byhand does not know this key"),
+        ("llama.logit_scale", 2.0, "its 'llama.logit_scale' is 2.0. byhand does not know this key"),
         ("llama.use_parallel_residual", True, ""),
     ],
 )

@@ -120,7 +120,7 @@ def test_a_bare_gpt2_with_its_masks_is_the_same_model(tmp_path):
         ({"rope_scaling": {"type": "yarn", "factor": 2.0, "mscale": 0.7}}, "its mscale is 0.7"),
         (
             {"rope_scaling": {"type": "yarn", "factor": 2.0, "beta": 3}},
-            "its rope_scaling has beta 3, which byhand does",
+            "its rope_scaling has 'beta': 3, which byhand does",
         ),
         ({"rope_scaling": {"type": ["linear"], "factor": 2.0}}, "its rope_scaling is"),
         ({"rope_scaling": ["linear", 2.0]}, "its rope_scaling is"),
@@ -400,6 +400,7 @@ def test_two_rotary_bases_are_read_from_older_files_too():
         ("gemma3_text", {**FOUR, "layer_types": ["full_attention"]}, "its layer_types are"),
         ("gemma3_text", {**FOUR, "sliding_window_pattern": 0}, "its sliding_window_pattern is 0"),
         ("gemma3_text", {**FOUR, "attn_logit_softcapping": 50.0}, "its attn_logit_softcapping is 50.0"),
+        ("llama", {"per_layer_config": {"0": {"head_dim": 2}}}, "its per_layer_config is"),
         ("gpt_neox", {"head_dim": 2}, "its head_dim is 2, but its heads have the width"),
         (
             "smollm3",
@@ -425,7 +426,9 @@ def test_kinds_of_layers_that_cannot_be_computed_are_refused(kind, change, words
 
 
 def test_what_a_family_does_not_read_says_nothing():
-    """Phi-3's window is that of all layers, whatever their types."""
+    """Phi-3's window is that of all layers, whatever their types; GPT-NeoX's base has another name."""
+    plain = foreign.settings("gpt_neox", 3)
+    assert settings.as_config({**plain, "rope_theta": 5.0, "partial_rotary_factor": 1.0}) == settings.as_config(plain)
     config = read_settings("phi3", {**FOUR, "layer_types": ["full_attention"] * 4, "sliding_window": 3})
     assert config.attention_window == 3
 

@@ -77,7 +77,7 @@ class Family:
                  says which is taken for an absent key, if not false
     window       keys of the window of attention, each with the value that transformers takes where a file lacks it
     windowed     whether a window is written; that of other families is only read
-    older        names of keys in older files: the name since then
+    older        older names of keys, which transformers reads; it looks for the newer ones in rope_parameters alone
     twins        other names of keys, which transformers reads too, and prefers
     copies       keys that are written for other programs: the key whose value they have
     divided      whether transformers refuses a number of heads that does not divide the width

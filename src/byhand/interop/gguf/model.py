@@ -114,8 +114,8 @@ def _require_known(keys: Mapping[str, Any], family: Family) -> None:
     known = prefixed(family.name, dict.fromkeys((*IDLE, *WIDTHS, *scaling, *steps)))
     for key in sorted(keys.keys() - {*known, *family.keys, *family.only, *family.flags})[:1]:
         raise DataError(
-            f"its {key[:80]} is {quoted(keys[key])}. byhand does not know this key, which may change what the model "
-            f"computes."
+            f"its {key[:80]!r} is {quoted(keys[key])}. byhand does not know this key, which may change what the "
+            f"model computes."
         )
 
 

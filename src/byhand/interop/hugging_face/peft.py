@@ -184,8 +184,8 @@ def _settings_of(folder: Path) -> tuple[dict[str, Any], Any]:
         raise DataError(f"{folder / CONFIG} is no configuration of LoRA: {brief(error)}. Use PEFT's own.") from None
     for key, value in settings.items():
         if key not in IDLE and value not in KEPT.get(key, (None, False, [], {})):
-            todo = PLAIN.get(key, "Use a plain LoRA adapter.")
-            raise DataError(f"{folder}: {key[:80]} is {brief(value)}, which byhand lacks. {todo}")
+            todo, name = PLAIN.get(key, "Use a plain LoRA adapter."), key if key.isidentifier() else repr(key)
+            raise DataError(f"{folder}: {name[:80]} is {brief(value)}, which byhand lacks. {todo}")
 
     def scale(rank: int) -> float:
         if rank != given:

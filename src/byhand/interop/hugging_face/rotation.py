@@ -64,7 +64,7 @@ def _scaling(turns: Any, place: str, found: Mapping[str, Any], family: Family) -
         raise DataError(f"its {place} is {quoted(turns)}, but only {', '.join(KINDS)} can be computed here.")
     require_usual(turns, {key: values for key, values in ONLY.items() if key not in family.keys})
     for key in sorted(turns.keys() - {*family.keys, *ONLY, *IDLE})[:1]:
-        raise DataError(f"its {place} has {key[:80]} {quoted(turns[key])}, which byhand does not know.")
+        raise DataError(f"its {place} has {key[:80]!r}: {quoted(turns[key])}, which byhand does not know.")
     if kind == "default":
         return {}
     said = {key: value for key, value in turns.items() if value is not None or key not in NULL}

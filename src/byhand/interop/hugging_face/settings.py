@@ -15,7 +15,7 @@ from byhand.interop.settings import family_named, keys_of, quoted, require_usual
 
 SAME = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}  # other names for one function
 OF_GEMMA = {"gelu": "gelu_pytorch_tanh"}  # its first files call the tanh form so
-CAUSAL = {"is_causal": (True,)}  # of every family; transformers writes it only where it is false
+OF_EVERY = {"is_causal": (True,), "per_layer_config": (None, {})}  # transformers writes them only where they differ
 CAP = "final_logit_softcapping"
 SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # true or false, whoever reads them
 
@@ -29,10 +29,11 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
             f"its model_type is {name!r}, which needs {lacking}. byhand lacks that. Use a model of {known}."
         )
     family = family_named(found, "model_type", FAMILIES)
-    require_usual(found, CAUSAL | {key: values for key, values in family.only.items() if key not in family.keys})
+    require_usual(found, OF_EVERY | {key: values for key, values in family.only.items() if key not in family.keys})
     for key in SWITCHES:
         _flag(found, key)
-    found = {key: found[older] for older, key in family.older.items() if older in found} | dict(found)
+    found = {key: value for key, value in found.items() if key not in family.older.values()}
+    found |= {key: found[older] for older, key in family.older.items() if older in found}
     if found.get(CAP, 0) is None:
         found = {**found, CAP: 0.0}  # as ours says that there is none
     flat, scaling = with_rotation(without_kinds(found, family), family)
