@@ -219,8 +219,9 @@ class TrainConfig:
         at_least(self, 0, "eval_interval", "save_interval", "seed", "threads")
         at_most(self)
 
-        if self.model.lora and self.optim.ema:
-            raise ConfigError("ema averages all weights, but with lora most are frozen. Use only one of them.")
+        frozen = "with lora most" if self.model.lora else "" if self.model.norm_bias else "without norm_bias some"
+        if frozen and self.optim.ema:
+            raise ConfigError(f"ema averages all weights, but {frozen} are frozen. Use only one of them.")
 
     @property
     def array_dtype(self) -> str:

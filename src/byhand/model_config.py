@@ -125,6 +125,9 @@ class ModelConfig(Follows):
     norm_affine: bool = False
     """Give every LayerNorm a learned gain and bias, or every RMSNorm a learned gain."""
     """归一化是否带可学习的参数：层归一化为增益与偏置，均方根归一化只有增益"""
+    norm_bias: bool = field(default=True, metadata=LATER | needs("norm_affine", True))
+    """Train the bias of every LayerNorm; if not, it stays 0."""
+    """是否训练层归一化的偏置；不训练则一直为 0"""
     activation: Literal[with_role("activation", "gate")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (late)
     """Non-linearity of the MLP; gated ones, such as swiglu, multiply a second linear layer by it."""
     """前馈网络的激活函数；带门控的（如 swiglu）还用激活值作门，乘以另一个线性层的结果"""

@@ -20,6 +20,8 @@ from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.conventions import ONE, Conventions
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.registry import restored, stored
+from byhand.tokenizers.sentencepiece_files import BYTES as BYTE
+from byhand.tokenizers.sentencepiece_files import VocabularyPiece, of_pieces
 from interop.tokenizer_cases import CASES, TEXTS, ids, template, tokenizer_json, write
 
 LLAMA = "llama 3 instruct"
@@ -194,3 +196,25 @@ def test_llama_cpp_adds_bos_to_llama_3s_words_unless_a_key_says_otherwise():
         found = gguf.with_conventions(plain, keys, (), begins)
         assert found.conventions.before == before
         assert found.encode("<s>") == [bos] or not before
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_a_padding_token_that_a_model_has_no_row_for_is_left_out(pieces, caplog):
+    tokenizer = of_hugging_face(tokenizer_json(CASES["gpt2"]))
+    if pieces:
+        tokenizer = of_pieces(
+            [*(VocabularyPiece(f"<0x{i:02X}>", 0.0, BYTE) for i in range(256)), VocabularyPiece("a", 0.0)]
+        )
+    size = tokenizer.vocab_size
+    values = tokenizer.as_json()
+    values["special"] = {**values.get("special", {}), "<pad>": size}
+    if pieces:
+        values["late"] = [*values.get("late", []), "<pad>"]
+    longer = type(tokenizer).from_json(values)
+    found = exchange.within(longer.using(replace(tokenizer.conventions, pad=size, shown=(size,))), size)
+    assert found.content == tokenizer.content
+    assert "left out <pad>: the model has only" in caplog.text
+    assert exchange.within(longer, size + 1) is longer
+    for used in (Conventions(ends=(size,)), Conventions(before=(size,)), Conventions(templates={"default": "<pad>"})):
+        with pytest.raises(DataError, match="the tokenizer uses '<pad>', but the model has only"):
+            exchange.within(longer.using(used), size)

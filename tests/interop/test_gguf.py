@@ -216,8 +216,16 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         ("llama.expert_count", False, "its llama.expert_count is False"),
         ("llama.vocab_size", 300, "its llama.vocab_size is 300, but its token_embd.weight has 256 rows."),
         ("tokenizer.ggml.model", "bert", "only SentencePiece's"),
+        (
+            "tokenizer.ggml.add_bos_token",
+            1,
+            "its tokenizer: tokenizer.ggml.add_bos_token is '1', but must be true or",
+        ),
         ("tokenizer.ggml.tokens", ["a"], "its tokens are not those of a model of 256"),
         ("general.alignment", 48, "its alignment is 48"),
+        ("general.type", "adapter", "its general.type is 'adapter'"),
+        ("llama.logit_scale", 2.0, "its 'llama.logit_scale' is 2.0. byhand does not know this key"),
+        ("llama.use_parallel_residual", True, ""),
     ],
 )
 def test_keys_that_cannot_be_computed_are_refused(key, value, words, tmp_path):
@@ -226,7 +234,10 @@ def test_keys_that_cannot_be_computed_are_refused(key, value, words, tmp_path):
         file = GGUF(opened)
         tensors = {name: file.read(name) for name in file.tensors}
     path.write_bytes(by_description({**file.keys, key: value}, tensors))
-    assert words in refused(path)
+    if words:
+        assert words in refused(path)
+    else:
+        assert exchange.read(path).config == LLAMA
 
 
 @pytest.mark.parametrize(
@@ -328,8 +339,73 @@ def test_numbers_that_a_format_cannot_hold_are_refused_before_anything_is_writte
 def test_one_of_several_files_has_to_be_named(tmp_path):
     path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
     (path.parent / "copy.gguf").write_bytes(path.read_bytes())
-    assert "holds 2 GGUF files. Name one" in refused(path.parent)
+    assert "holds 2 models. Name one" in refused(path.parent)
     assert exchange.read(path).arrays
+
+
+def in_parts(path, place, change=lambda i, keys: keys) -> list[Path]:
+    """Write a file in three parts, the first without tensors."""
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = [(name, file.read(name)) for name in file.tensors]
+    place.mkdir()
+    paths, cuts = [place / f"m-{i + 1:05d}-of-00003.gguf" for i in range(3)], (0, 0, 5, len(tensors))
+    for i, part in enumerate(paths):
+        said = {"split.no": i, "split.count": 3, "split.tensors.count": len(tensors)}
+        keys = change(i, said if i else {**file.keys, **said})
+        part.write_bytes(by_description(keys, dict(tensors[cuts[i] : cuts[i + 1]])))
+    return paths
+
+
+def test_a_model_in_parts_is_read_by_any_part_and_by_its_folder(tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    due = exchange.read(path)
+    paths = in_parts(path, tmp_path / "parts")
+    (paths[0].parent / "config.json").write_text("{}")  # as repositories of GGUFs have it
+    for place in (*paths, paths[0].parent):
+        found = exchange.read(place)
+        assert found.config == due.config
+        assert all(np.array_equal(found.arrays[name], array) for name, array in due.arrays.items())
+    paths[1].unlink()
+    for place in (paths[0], paths[2], paths[0].parent):
+        assert "is one of 3 parts, and m-00002-of-00003.gguf is missing. Download all parts" in refused(place)
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "words"),
+    [
+        (0, {"split.count": 2}, "is one part of a model, but its name and its keys (split.no 0, split.count 2)"),
+        (0, {"split.count": 0}, "its keys (split.no 0, split.count 0)"),
+        (0, {"split.count": True}, "its keys (split.no 0, split.count True)"),
+        (1, {"split.no": 2}, "as part 2 of 3 it does not fit the first: 'split.no'"),
+        (2, {"split.count": 2}, "as part 3 of 3 it does not fit the first: 'split.count'"),
+        (1, {"llama.block_count": 3}, "as part 2 of 3 it does not fit the first: 'llama.block_count'"),
+        (0, {"split.tensors.count": 1000}, "as part 2 of 3 it does not fit the first: 'split.tensors.count'"),
+        (None, {"split.tensors.count": 1000}, "split.tensors.count is 1000, but there are"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(part, change, words, tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    paths = in_parts(path, tmp_path / "parts", lambda i, keys: keys | (change if part in (i, None) else {}))
+    assert words in refused(paths[0])
+
+
+def test_a_part_that_was_renamed_says_what_it_is(tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    first = in_parts(path, tmp_path / "parts")[0]
+    assert "is one part of a model, but its name" in refused(first.rename(tmp_path / "model.gguf"))
+
+
+def test_a_head_that_llama_cpp_demands_is_not_taken_for_tied(tmp_path):
+    path = export(WHOLE["gpt_neox"], parameters(WHOLE["gpt_neox"]), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors if name != "output.weight"}
+    path.write_bytes(by_description(file.keys, tensors))
+    assert "lacks the tensor output.weight" in refused(path)
+    del file.keys["gptneox.use_parallel_residual"]
+    path.write_bytes(by_description(file.keys, tensors))
+    assert "its gptneox.use_parallel_residual is None, but must be true or false" in refused(path)
 
 
 @pytest.mark.parametrize("goal", ["hf", "gguf"])
@@ -352,6 +428,20 @@ def test_an_export_that_is_interrupted_leaves_nothing(goal, tmp_path, monkeypatc
     assert not list((tmp_path / "out").iterdir())
     monkeypatch.undo()
     assert exchange.write(run, goal, tmp_path / "out")
+
+
+def test_the_depth_by_which_llama_cpp_changes_the_scores_of_gemma3(tmp_path):
+    config = replace(
+        WHOLE["gemma3_text of six layers"], n_layers=62, d_model=8, d_ff=8, d_head=4, n_heads=1, n_kv_heads=1
+    )
+    with pytest.raises(ConfigError, match="divides scores by the root of 8 at 62 layers"):
+        export(config, parameters(config), tmp_path / "out")
+    path = export(replace(config, n_layers=61), parameters(replace(config, n_layers=61)), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors}
+    path.write_bytes(by_description({**file.keys, "gemma3.block_count": 62}, tensors))
+    assert "llama.cpp divides scores by the root of 8 in a gemma3 of 62 layers" in refused(path)
 
 
 @pytest.mark.parametrize(

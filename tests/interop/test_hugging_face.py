@@ -113,8 +113,15 @@ def test_a_bare_gpt2_with_its_masks_is_the_same_model(tmp_path):
             {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
             "but only default, linear, llama3, yarn can be computed",
         ),
-        ({"rope_scaling": {"type": "yarn", "factor": 2.0, "truncate": False}}, "its rope_scaling is"),
-        ({"rope_scaling": {"type": "yarn", "factor": 2.0, "mscale": 0.7}}, "its rope_scaling is"),
+        (
+            {"rope_scaling": {"type": "yarn", "factor": 2.0, "truncate": False}},
+            "its truncate is False, but only True",
+        ),
+        ({"rope_scaling": {"type": "yarn", "factor": 2.0, "mscale": 0.7}}, "its mscale is 0.7"),
+        (
+            {"rope_scaling": {"type": "yarn", "factor": 2.0, "beta": 3}},
+            "its rope_scaling has 'beta': 3, which byhand does",
+        ),
         ({"rope_scaling": {"type": ["linear"], "factor": 2.0}}, "its rope_scaling is"),
         ({"rope_scaling": ["linear", 2.0]}, "its rope_scaling is"),
         ({"rope_scaling": {"type": "linear"}}, "it lacks factor"),
@@ -127,7 +134,7 @@ def test_a_bare_gpt2_with_its_masks_is_the_same_model(tmp_path):
         ({"rope_parameters": {**LLAMA3, "original_max_position_embeddings": 1e4}}, "rope_original_len is 10000.0"),
         ({"rope_parameters": {**YARN, "original_max_position_embeddings": 6}}, "but no pair makes 1 turns in so few"),
         ({"rope_parameters": {**YARN, "attention_factor": 0.0}}, "rope_attention is 0, but must be from"),
-        ({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}, "its rope_parameters is"),
+        ({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}, "its partial_rotary_factor is"),
         ({"attention_bias": "yes"}, "its attention_bias is 'yes', but must be true or false."),
         ({"hidden_size": "wide"}, 'd_model is "wide"'),
         ({"hidden_size": 10**30}, "d_model is a number of over 24 digits"),
@@ -201,7 +208,6 @@ def test_a_config_without_a_size_is_refused(key, tmp_path):
         ({"use_sliding_window": True, "max_window_layers": 0, "max_position_embeddings": 8192}, 4096),
         ({"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 0}, 5),
         ({"use_sliding_window": True, "sliding_window": 5, "layer_types": ["sliding_attention"] * 2}, 5),
-        ({"sliding_window": 5, "layer_types": ["sliding_attention"] * 2}, None),
         ({"sliding_window": 5, "layer_types": ["full_attention"] * 2}, None),
     ],
 )
@@ -343,6 +349,7 @@ OLD_GEMMA3 = {
     "rope_parameters": None, "rope_theta": 1e5, "rope_local_base_freq": 30.0, "layer_types": None,
     "rope_scaling": {"rope_type": "linear", "factor": 8.0},
 }  # fmt: skip
+SLIDING = ["sliding_attention", *["full_attention"] * 3]
 FOUR = {"num_hidden_layers": 4, "layer_types": None, "no_rope_layers": None}
 
 
@@ -392,7 +399,16 @@ def test_two_rotary_bases_are_read_from_older_files_too():
         ("gpt_neo", {"num_layers": 1, "attention_types": [[["local"], 1]], "window_size": "wide"}, "its window_size"),
         ("gemma3_text", {**FOUR, "layer_types": ["full_attention"]}, "its layer_types are"),
         ("gemma3_text", {**FOUR, "sliding_window_pattern": 0}, "its sliding_window_pattern is 0"),
-        ("gemma3_text", {**FOUR, "final_logit_softcapping": 30.0}, "its final_logit_softcapping is 30.0"),
+        ("gemma3_text", {**FOUR, "attn_logit_softcapping": 50.0}, "its attn_logit_softcapping is 50.0"),
+        ("llama", {"per_layer_config": {"0": {"head_dim": 2}}}, "its per_layer_config is"),
+        ("gpt_neox", {"head_dim": 2}, "its head_dim is 2, but its heads have the width"),
+        (
+            "smollm3",
+            {**FOUR, "layer_types": SLIDING, "sliding_window": 3},
+            "'sliding_attention', but its window is not",
+        ),
+        ("smollm3", {**FOUR, "layer_types": SLIDING, "use_sliding_window": True}, "but its window is not used"),
+        ("qwen2", {**FOUR, "layer_types": SLIDING, "sliding_window": 3}, "but its window is not used. Set use_slid"),
         (
             "gemma3_text",
             {"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 2.0}}},
@@ -407,3 +423,22 @@ def test_kinds_of_layers_that_cannot_be_computed_are_refused(kind, change, words
     with pytest.raises(ByhandError) as error:
         read_settings(kind, change)
     assert words in str(error.value)
+
+
+def test_what_a_family_does_not_read_says_nothing():
+    """Phi-3's window is that of all layers, whatever their types; GPT-NeoX's base has another name."""
+    plain = foreign.settings("gpt_neox", 3)
+    assert settings.as_config({**plain, "rope_theta": 5.0, "partial_rotary_factor": 1.0}) == settings.as_config(plain)
+    config = read_settings("phi3", {**FOUR, "layer_types": ["full_attention"] * 4, "sliding_window": 3})
+    assert config.attention_window == 3
+
+
+@pytest.mark.parametrize(("given", "cap"), [({}, 0.0), ({"final_logit_softcapping": 30.0}, 30.0)])
+def test_the_cap_of_gemmas_logits_goes_in_and_out(given, cap, tmp_path):
+    """transformers would divide by a cap of 0."""
+    found = exchange.read(folder(tmp_path / "in", {**foreign.settings("gemma3_text", 1), **given}))
+    assert found.config.logit_softcap == cap
+    run = Checkpoint(TrainConfig(model=found.config), found.arrays, {}, {"step": 0, "text": {}})
+    exchange.write(run, "hf", tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "config.json").read_bytes())["final_logit_softcapping"] == (cap or None)
+    assert exchange.read(tmp_path / "out").config == found.config

@@ -75,7 +75,13 @@ def test_another_length_is_no_model(tmp_path):
     whole = written(model(True)[1], 0, True)
     for content in (whole[:-4], whole + bytes(4), struct.pack("<7i", 8, 24, 1 << 30, 2, 2, 300, 12) + bytes(99)):
         (tmp_path / "a.bin").write_bytes(content)
-        with pytest.raises(ByhandError, match="no checkpoint"):
+        with pytest.raises(ByhandError, match="nor a checkpoint"):
+            exchange.read(tmp_path / "a.bin")
+    for at, value in ((36, 2), (40, 1)):
+        content = bytearray(written(model(True)[1], 1, True))
+        content[at] = value
+        (tmp_path / "a.bin").write_bytes(content)
+        with pytest.raises(ByhandError, match="its header says more than is known"):
             exchange.read(tmp_path / "a.bin")
     (tmp_path / "a.bin").write_bytes(b"24ka" + struct.pack("<i", 2) + bytes(300))
     with pytest.raises(ByhandError, match="version 2"):

@@ -90,5 +90,9 @@ def test_wrong_sizes_and_numbers_are_refused(tmp_path):
     assert "does not begin with the 1024 bytes" in refused(path)
     path.write_bytes(written({**arrays(), "h.1.mlp.c_fc.bias": np.full(4 * C, np.inf, np.float32)}))
     assert "fcb 1 holds NaN or infinity" in refused(path)
+    content = bytearray(written(arrays()))
+    content[40] = 1
+    path.write_bytes(content)
+    assert "its header says more than is known" in refused(path)
     path.write_bytes(b"hello")
-    assert "is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT" in refused(path)
+    assert "is neither a GGUF nor a checkpoint of llm.c, llama2.c or nanoGPT" in refused(path)

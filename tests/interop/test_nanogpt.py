@@ -17,6 +17,7 @@ from byhand.errors import DataError
 from byhand.interop import exchange
 from byhand.interop.nanogpt import checkpoint as nanogpt
 from byhand.interop.nanogpt.pickled import NotTensors, loaded
+from byhand.model import TinyGPT
 
 
 def archive(path, files, method=zipfile.ZIP_STORED):
@@ -197,7 +198,7 @@ def rows(shape):
     return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
 
 
-def checkpoint(place, change=lambda tensors: None):
+def checkpoint(place, change=lambda tensors: None, **more):
     """Write a checkpoint of a tiny model, and return its path and its arrays."""
     rng = np.random.default_rng(0)
     arrays = {f"transformer.{name}.weight": rng.standard_normal(shape, np.float32) for name, shape in SHAPES.items()}
@@ -207,7 +208,7 @@ def checkpoint(place, change=lambda tensors: None):
     }
     tensors["lm_head.weight"] = tensors["transformer.wte.weight"]
     change(tensors)
-    content = pickled({"model": tensors, "model_args": SIZES, "iter_num": 3})
+    content = pickled({"model": tensors, "model_args": SIZES, "iter_num": 3, **more})
     files = {f"ckpt/data/{number}": array.tobytes() for number, array in enumerate(arrays.values())}
     return archive(place / "ckpt.pt", {"ckpt/data.pkl": content, "ckpt/byteorder": b"little", **files}), arrays
 
@@ -219,6 +220,63 @@ def test_a_checkpoint_is_read_without_torch(tmp_path):
     assert np.array_equal(found.arrays["wte"], arrays["transformer.wte.weight"])
     assert np.array_equal(found.arrays["blocks.0.mlp.w_out"], arrays["transformer.h.0.mlp.c_proj.weight"].T)
     assert not found.arrays["ln_f.bias"].any()
+
+
+def test_a_model_without_biases_trains_none(tmp_path):
+    """Clipping and updates are those of a model that has no biases: the norms' stay 0."""
+    found = exchange.read(checkpoint(tmp_path)[0])
+    model = TinyGPT(found.config, arrays=found.arrays)
+    model.loss([[0, 1, 2]], [[1, 2, 3]]).backward()
+    biases = {name for name in found.arrays if name.endswith(".bias")}
+    assert biases == {f"{name}.bias" for name in ("blocks.0.ln_1", "blocks.0.ln_2", "ln_f")}
+    assert {name for name, p in model.parameters().items() if p.grad is None} == biases
+
+
+def with_meta(place, meta, dataset="chars"):
+    """Return a checkpoint in an out folder beside the data folder with a meta.pkl."""
+    (place / "out").mkdir()
+    path, _ = checkpoint(place / "out", config={"dataset": dataset})
+    (place / "data" / "chars").mkdir(parents=True)
+    (place / "data" / "chars" / "meta.pkl").write_bytes(meta)
+    return path
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_its_characters_are_its_tokenizer(protocol, tmp_path):
+    characters = "\n ~é你"
+    ids = {text: token for token, text in enumerate(characters)}
+    meta = {"vocab_size": 5, "itos": dict(enumerate(characters)), "stoi": ids}
+    path = with_meta(tmp_path, pickle.dumps(meta, protocol))
+    tokenizer = exchange.imported(path)[1]
+    text = "你~\n é é"
+    assert tokenizer.encode(text) == [ids[each] for each in text]
+    assert tokenizer.decode(range(5)).decode() == characters
+    assert tokenizer.count_bytes(np.arange(5)) == len(characters.encode())
+    with pytest.raises(DataError, match="has 5 tokens, too few for bytes"):
+        exchange.imported(path, "bytes")
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"vocab_size": 5}, {"stoi": {"a": 0}}, {"stoi": dict.fromkeys("abcde", 0)}, [1],
+        {"stoi": {c: i for i, c in enumerate(["ab", *"cdef"])}},
+        {"stoi": {c: float(i) for i, c in enumerate("abcde")}},
+        {"stoi": {c: i for i, c in enumerate("abcd\ud800")}}, {"stoi": {c: i for i, c in enumerate("abcdef")}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_meta_pkl_of_another_model_is_refused(meta, tmp_path):
+    content = pickle.dumps(meta)
+    with pytest.raises(DataError, match=r"meta\.pkl does not say 5 characters and their ids"):
+        exchange.imported(with_meta(tmp_path, content))
+
+
+@pytest.mark.parametrize("dataset", [None, "../../chars", "elsewhere"])
+def test_a_model_of_characters_without_them_says_where_they_are(dataset, tmp_path):
+    path = with_meta(tmp_path, b"", dataset)
+    with pytest.raises(DataError, match=r"lacks meta\.pkl, which says the characters of its 5 tokens\. Copy"):
+        exchange.imported(path)
 
 
 def test_negated_numbers_and_any_stride_of_a_single_row_are_read(tmp_path):

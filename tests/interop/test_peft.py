@@ -103,6 +103,19 @@ def test_adapters_of_q_and_v_alone(tmp_path):
         ({"peft_type": "IA3"}, "peft_type is 'IA3', which byhand lacks"),
         ({"use_dora": True}, "use_dora is true, which byhand lacks"),
         ({"rank_pattern": {"q_proj": 4}}, "rank_pattern is"),
+        (
+            {"init_lora_weights": "pissa_niter_4"},
+            "init_lora_weights is 'pissa_niter_4', which byhand lacks. It changed",
+        ),
+        ({"init_lora_weights": "olora"}, "path_initial_model_for_weight_conversion"),
+        ({"new_key": 2}, "new_key is 2, which byhand lacks"),
+        ({"r": 3, "lora_alpha": 1e39}, "with its lora_alpha 1e+39, "),
+        (
+            {"r": 3, "target_modules": ["q_proj"]},
+            "target_modules differ about base_model.model.model.layers.0.self_attn.k",
+        ),
+        ({"r": 3, "target_modules": "all-linear"}, "target_modules differ about base_model.model.lm_head"),
+        ({"r": 3, "target_modules": ["x"], "layers_to_transform": [0]}, "target_modules differ about"),
         ({"lora_alpha": "16"}, "is no configuration of LoRA: lora_alpha is no number"),
         ({"r": 4}, "r is 4 in adapter_config.json, but arrays have rank 3. Use files of one adapter."),
         ({"r": 2.5}, "is no configuration of LoRA: r is no rank"),
@@ -130,7 +143,7 @@ def test_bases_and_adapters_that_are_not_there(tmp_path):
     arrays = placed(MODELS["gpt2"], tmp_path)
     with pytest.raises(ByhandError, match=r"is an adapter of PEFT\. Name its base"):
         exchange.imported(tmp_path / "adapter")
-    with pytest.raises(ByhandError, match=r"has no adapter_config.json, so it is no adapter"):
+    with pytest.raises(ByhandError, match=r"has no adapter_config.json: it is not an adapter"):
         exchange.imported(tmp_path / "base", base=tmp_path / "base")
     plain = run_of(GPT2, {name: arrays[name] for name in declared(GPT2)})
     with pytest.raises(ByhandError, match=r"this run has no adapter\. Use --to hf"):

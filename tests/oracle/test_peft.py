@@ -42,15 +42,15 @@ def test_peft_computes_of_our_adapter_what_we_do(name, tmp_path):
     np.testing.assert_allclose(their_logits(theirs), logits(config, arrays, TOKENS), atol=1e-4)
 
 
-@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize(("root", "init"), [(False, False), (True, False), (False, "orthogonal")])
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
-def test_we_compute_of_pefts_adapter_what_it_does(name, root, tmp_path):
+def test_we_compute_of_pefts_adapter_what_it_does(name, root, init, tmp_path):
     model = base_of(MODELS[name], parameters(MODELS[name]), tmp_path / "base")
     modules = ["c_attn", "c_proj", "c_fc"] if name == "gpt2" else ["q_proj", "v_proj", "o_proj", "up_proj"]
     torch.manual_seed(1)
     settings = peft.LoraConfig(
-        r=3, lora_alpha=5, target_modules=modules, fan_in_fan_out=name == "gpt2", use_rslora=root,
-        task_type="CAUSAL_LM", init_lora_weights=False,
+        r=4, lora_alpha=5, target_modules=modules, fan_in_fan_out=name == "gpt2", use_rslora=root,
+        task_type="CAUSAL_LM", init_lora_weights=init, layers_to_transform=[1] if init else None,
     )  # fmt: skip
     theirs = peft.get_peft_model(model, settings)
     theirs.save_pretrained(tmp_path / "adapter")

@@ -162,6 +162,20 @@ def test_no_checkpoint_no_run_and_all_damaged_are_told_apart(tmp_path):
         checkpoint.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("where", "bad", "words"),
+    [("parameters", np.nan, "wte"), ("moments", np.inf, "moment v of wte"), ("averages", -np.inf, "the average of ")],
+)
+def test_what_loading_would_refuse_is_not_saved(tmp_path, where, bad, words):
+    made = example(3, replace(CONFIG, optim=replace(CONFIG.optim, ema=0.5)))
+    made.averages = {name: array.copy() for name, array in made.parameters.items()}
+    arrays = made.moments["v"] if where == "moments" else getattr(made, where)
+    arrays["wte"][:] = bad
+    with pytest.raises(CheckpointError, match=f"^{words}.* holds NaN or infinity; it was not saved"):
+        checkpoint.save(tmp_path, made)
+    assert not any(tmp_path.glob("*"))
+
+
 def test_weights_of_another_shape_are_refused(tmp_path):
     other = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=8, n_heads=2))
     with pytest.raises(CheckpointError, match=r"model.safetensors could not be read again: wte is \(11, 4\)"):

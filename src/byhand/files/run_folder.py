@@ -108,8 +108,11 @@ def run_of(folder: Path) -> Path:
     return place.parent if is_checkpoint(folder) and place in checkpoints(place.parent) else folder
 
 
-def require_free(run: Path) -> None:
-    """Raise CheckpointError unless the folder is absent, empty, or a run of byhand without a checkpoint."""
+def require_free(run: Path, use: str = "`byhand train --resume {}` goes on with it") -> None:
+    """Raise CheckpointError unless the folder is absent, empty, or a run of byhand without a checkpoint.
+
+    use  what to do with a run that is there
+    """
     try:
         names = sorted(os.listdir(run))
     except FileNotFoundError:
@@ -126,8 +129,7 @@ def require_free(run: Path) -> None:
     mark = _mark(run)
     if any(map(_is_sealed, checkpoints(run))):
         raise CheckpointError(
-            f"{run} holds a run already. Choose another folder with --out; `byhand train --resume "
-            f"{command(run)}` goes on with it."
+            f"{run} holds a run already. Choose another folder with --out; {use.format(command(run))}."
         )
     if mark == MARK and steps:
         raise CheckpointError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from byhand.files.writing import create_all, remedy, remove_left_over
 from byhand.formats.registry import FORMATS
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
+from byhand.interop.gguf.parts import models
 from byhand.interop.hugging_face import folder as hugging_face
 from byhand.interop.hugging_face import peft, tokens
 from byhand.interop.llama2_c import checkpoint as llama2_c
@@ -27,8 +30,10 @@ from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import locked
 from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.conventions import NONE
 from byhand.tokenizers.tokenizer import Tokenizer
 
+log = logging.getLogger(__name__)
 READERS: dict[bytes, Callable[[Path], Foreign]] = {  # by a file's first bytes
     gguf.MAGIC: gguf.read,
     llm_c.MAGIC: llm_c.read,
@@ -65,7 +70,7 @@ def imported(path: Path, tokenizer: str = "", base: Path | None = None) -> tuple
 def _adapted(path: Path, base: Path, tokenizer: str) -> Foreign:
     """Return a base model with PEFT's adapter merged into it."""
     if not peft.is_adapter(path):
-        raise DataError(f"{path} has no {peft.CONFIG}, so it is no adapter for a base. Leave out --base.")
+        raise DataError(f"{path} has no {peft.CONFIG}: it is not an adapter. Leave out --base.")
     whole = opened(base, tokenizer if not run_folder.is_of_byhand(base) else "").merged()
     config, arrays = peft.read(path, whole.config.model, whole.averages or whole.parameters)
     return Foreign("PEFT adapter", config, arrays, lambda: whole.tokenizer)
@@ -90,11 +95,11 @@ def read(path: Path) -> Foreign:
             raise DataError(f"{path} is byhand's own. Use it as it is, or `byhand export` to bring it elsewhere.")
         if peft.is_adapter(path):
             raise DataError(f"{path} is an adapter of PEFT. Name its base: `byhand import` with --base MODEL.")
-        found = sorted(path.glob("*.gguf"))
-        if (path / hugging_face.CONFIG).exists() or not found:
+        found = models(list(path.glob("*.gguf")))
+        if not found or any(path.glob("*.safetensors")):
             return hugging_face.read(path)
         if len(found) > 1:
-            raise DataError(f"{path} holds {len(found)} GGUF files. Name one, as in {found[0]}.")
+            raise DataError(f"{path} holds {len(found)} models. Name one, as in {found[0]}.")
         path = found[0]
     if HUB.fullmatch(path.as_posix()) and not os.path.lexists(path):
         get = command("hf", "download", path.as_posix(), "--local-dir", path.name)
@@ -108,7 +113,7 @@ def read(path: Path) -> Foreign:
         return llama2_c.read(path)
     if start not in READERS:
         raise DataError(
-            f"{path} is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT. "
+            f"{path} is neither a GGUF nor a checkpoint of llm.c, llama2.c or nanoGPT. "
             f"Give one of these, or a folder with config.json and model.safetensors."
         )
     return READERS[start](path)
@@ -120,10 +125,37 @@ def with_tokenizer(model: Foreign, given: Tokenizer | None, path: Path) -> Token
     if tokenizer is None:
         raise DataError(
             f"{path} has no tokenizer for its {model.config.vocab_size:,} tokens. Name one with --tokenizer: a "
-            f"tokenizer.json, tokenizer.model or tokenizer.bin, a folder with one, or bytes."
+            f"tokenizer.json, tokenizer.model or tokenizer.bin, or a folder with one."
         )
+    if given is BYTES and model.config.vocab_size < BYTES.vocab_size:
+        raise DataError(f"{path} has {model.config.vocab_size} tokens, too few for bytes. Name its own tokenizer.")
+    tokenizer = within(tokenizer, model.config.vocab_size)
     tokenizer.require_vocabulary(model.config.vocab_size)
     return tokenizer
+
+
+def within(tokenizer: Tokenizer, vocab_size: int) -> Tokenizer:
+    """Return a tokenizer without the special tokens that a model has no row for, if no text gets them.
+
+    Such as a padding token that was added to the tokenizer alone. DataError if a convention or a template uses one.
+    """
+    beyond = {text: token for text, token in tokenizer.special.items() if token >= vocab_size}
+    if not beyond or any(i >= vocab_size for i in tokenizer.token_bytes.keys() - beyond.values()):
+        return tokenizer
+    kept, templates = tokenizer.conventions, "".join(tokenizer.conventions.templates.values())
+    needed = {kept.bos, kept.eos, kept.eot, *kept.ends, *kept.before, *kept.after}
+    if used := [text for text, token in beyond.items() if token in needed or text in templates]:
+        raise DataError(
+            f"the tokenizer uses {used[0][:80]!r}, but the model has only {vocab_size:,} tokens. Name another "
+            f"tokenizer with --tokenizer."
+        )
+    values = tokenizer.using(NONE).as_json()
+    values["special"] = {text: token for text, token in values["special"].items() if text not in beyond}
+    values["late"] = [text for text in values.get("late", []) if text not in beyond]
+    ids = {name: None for name in ("pad", "unk") if getattr(kept, name) in beyond.values()}
+    shown = tuple(token for token in kept.shown if token < vocab_size)
+    log.warning("left out %s: the model has only %s tokens", ", ".join(beyond), f"{vocab_size:,}")
+    return type(tokenizer).from_json(values).using(replace(kept, shown=shown, **ids))
 
 
 def as_checkpoint(model: Foreign, tokenizer: Tokenizer) -> Checkpoint:

@@ -23,7 +23,13 @@ OF_ALL = {
     "norm_position": ("pre",), "causal": (True,), "lm_head_bias": (False,), "logit_softcap": (0.0,),
     "norm_affine": (True,), "parallel_residual": (False,),
 }  # fmt: skip
-FREE = {"vocab_size", "tied_embeddings", "rope_pairing", "zero_init"}  # any value in every family: tensors show it
+FREE = {
+    "vocab_size",
+    "tied_embeddings",
+    "rope_pairing",
+    "zero_init",
+    "norm_bias",
+}  # any value in every family: tensors show it
 SCALED = {"rope_factor", "rope_original_len", "rope_slow", "rope_fast", "rope_attention"}  # with any rope_scaling
 GROWING = {  # settings that a family may raise: each value with those that have its parameters, the fewest first
     "norm_affine": {False: (False, True), True: (True,)},
@@ -71,7 +77,7 @@ class Family:
                  says which is taken for an absent key, if not false
     window       keys of the window of attention, each with the value that transformers takes where a file lacks it
     windowed     whether a window is written; that of other families is only read
-    older        names of keys in older files: the name since then
+    older        older names of keys, which transformers reads; it looks for the newer ones in rope_parameters alone
     twins        other names of keys, which transformers reads too, and prefers
     copies       keys that are written for other programs: the key whose value they have
     divided      whether transformers refuses a number of heads that does not divide the width
@@ -108,7 +114,8 @@ class Family:
 
     def allowed(self) -> dict[str, tuple[Any, ...]]:
         """Return all settings that are bound, with the values that each may have."""
-        bound = {**OF_ALL, **self.settings, "activation": tuple(self.activations)}
+        bound = {name: values for name, values in OF_ALL.items() if name not in self.keys.values()}
+        bound |= {**self.settings, "activation": tuple(self.activations)}
         others = [f for f in fields(ModelConfig) if f.name not in bound and not self.may_vary(f.name)]
         return {**bound, **{f.name: (f.default,) for f in others}}
 
@@ -186,7 +193,7 @@ def family_of(config: ModelConfig, known: Mapping[str, Family], goal: str) -> Fa
     if problems[name]:
         differences, changes = zip(*problems[name], strict=True)
         raise ConfigError(
-            f"this model has no form in {goal}: {'; '.join(differences)}. Train a model {', '.join(changes)}."
+            f"{goal} cannot store this model: {'; '.join(differences)}. Train a model {', '.join(changes)}."
         )
     return known[name]
 

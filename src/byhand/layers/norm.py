@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from byhand.config import ModelConfig
@@ -26,14 +26,15 @@ class Norm(Protocol):
 
 @dataclass(frozen=True)
 class LayerNorm:
-    """Mean 0 and variance 1; `norm_affine` adds a learned gain and bias."""
+    """Mean 0 and variance 1; `norm_affine` adds a learned gain and bias; without `norm_bias` that stays 0."""
 
     config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
         """Return gain and bias (C,), or nothing."""
         width = ("width", self.config.d_model)
-        return {"gain": ones(width), "bias": zeros(width)} if self.config.norm_affine else {}
+        bias = replace(zeros(width), trained=self.config.norm_bias)
+        return {"gain": ones(width), "bias": bias} if self.config.norm_affine else {}
 
     def apply(self, p: Tree, x: Tensor, name: str) -> Tensor:
         """Return x (..., C) normalised."""

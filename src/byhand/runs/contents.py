@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.config import TrainConfig, to_dict
+from byhand.config import TrainConfig, from_dict, to_dict
 from byhand.errors import ByhandError, CheckpointError, brief
 from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import SMALL, parse_json
@@ -41,6 +41,7 @@ class Checkpoint:
 
     moments   the arrays of the optimizer's state, by kind and parameter
     averages  moving averages of the parameters, of a run with --ema after its first step
+    finite    whether it is known that all numbers of the arrays are finite
     """
 
     config: TrainConfig
@@ -50,6 +51,7 @@ class Checkpoint:
     path: Path | None = None
     tokenizer: Tokenizer = BYTES
     averages: Mapping[str, np.ndarray] = field(default_factory=dict)
+    finite: bool = False
 
     @property
     def step(self) -> int:
@@ -90,6 +92,16 @@ class Checkpoint:
             return self
         model, arrays = merged(self.config.model, self.parameters)
         return replace(self, config=replace(self.config, model=model), parameters=arrays, moments={})
+
+    def first_non_finite(self) -> str | None:
+        """Return what the first array is that holds NaN or infinity, None if none does."""
+        moments = {f"moment {kind} of ": arrays for kind, arrays in self.moments.items()}
+        for what, arrays in {"": self.parameters, **moments, "the average of ": self.averages}.items():
+            for name, array in arrays.items():
+                if not np.isfinite(array).all():
+                    return f"{what}{name}"
+        self.finite = True
+        return None
 
     def forget(self) -> None:
         """Drop the arrays: whoever has taken the model then holds the only ones, and may move them."""
@@ -144,7 +156,12 @@ def _require_due(
 
 
 def contents(checkpoint: Checkpoint, index: int = 0, count: int = 1) -> dict[str, Content]:
-    """Return the files that one of `count` processes writes, but for the manifest."""
+    """Return the files that one of `count` processes writes, but for the manifest.
+
+    Raises CheckpointError for what loading would refuse.
+    """
+    if not checkpoint.finite and (name := checkpoint.first_non_finite()):
+        raise CheckpointError(f"{name} holds NaN or infinity; it was not saved.")
     shapes_of = due(checkpoint.config)
     frozen = {n: a for n, a in checkpoint.parameters.items() if n.partition("[")[0] in shapes_of.get(BASE, ())}
     kinds = {
@@ -159,11 +176,21 @@ def contents(checkpoint: Checkpoint, index: int = 0, count: int = 1) -> dict[str
         found[part_name(whole, index, count)] = list(blocks(kinds[whole]))
     checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
     if index == 0:
-        small = {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}
+        small = {CONFIG: _config(checkpoint.config), STATE: _state(checkpoint)}
         if not isinstance(checkpoint.tokenizer, ByteTokenizer):
             small[TOKENIZER] = stored(checkpoint.tokenizer)
         found |= {name: [content] for name, content in small.items()}
     return found
+
+
+def _config(config: TrainConfig) -> bytes:
+    """Return the settings as they are stored; CheckpointError if they could not be read again."""
+    try:
+        written = as_json(to_dict(config))
+        from_dict(TrainConfig, parse_json(written), CONFIG)
+    except (TypeError, ValueError, ByhandError) as error:
+        raise CheckpointError(f"the settings cannot be stored as JSON: {brief(error, 200)}.") from None
+    return written
 
 
 def _state(checkpoint: Checkpoint) -> bytes:

@@ -273,12 +273,8 @@ def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None)
 
 def finite(made: Checkpoint) -> Checkpoint:
     """Return the checkpoint; NonFiniteError names the first array that is not finite."""
-    moments = {f"moment {kind} of ": arrays for kind, arrays in made.moments.items()}
-    kept = {"": made.parameters, **moments, "the average of ": made.averages}
-    for what, arrays in kept.items():
-        for name, array in arrays.items():
-            if not np.isfinite(array).all():
-                raise not_finite(f"{what}{name}, after the update,", made.step, made.config.optim)
+    if name := made.first_non_finite():
+        raise not_finite(f"{name}, after the update,", made.step, made.config.optim)
     return made
 
 

@@ -1,6 +1,7 @@
 """`byhand import`, `byhand export` and `byhand train --init-from` as a user gives them."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -57,6 +58,8 @@ def test_a_run_that_went_out_and_came_back_writes_the_same_text(place, run, goal
     done = byhand("import", path, "--out", tmp_path / "again", cwd=place)
     assert done.returncode == 0, done.stderr.decode()
     assert b"Try: byhand sample" in done.stdout
+    again = byhand("import", path, "--out", tmp_path / "again", cwd=place)
+    assert b"again holds a run already. Choose another folder with --out; `byhand info " in again.stderr
     assert sampled(place, tmp_path / "again", temperature=0) == sampled(place, run, temperature=0)
     assert sampled(place, tmp_path / "again", temperature=5) == sampled(place, run, temperature=5)
     before, after = checkpoint.load(place / run), checkpoint.load(tmp_path / "again")
@@ -64,6 +67,11 @@ def test_a_run_that_went_out_and_came_back_writes_the_same_text(place, run, goal
     assert all(np.array_equal(after.parameters[name], array) for name, array in before.parameters.items())
     facts = json.loads(byhand("info", tmp_path / "again", "--json", cwd=place).stdout)
     assert facts["imported"].endswith("gpt2" if run == "bytes" else "llama")
+    assert facts["model"]["d_ff"] == after.config.model.ff_width
+    if goal == "hf":
+        folder = shutil.copytree(path, tmp_path / "chats")
+        (folder / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
+        assert b"Try: byhand chat" in byhand("import", folder, "--out", tmp_path / "chat", cwd=place).stdout
 
 
 def test_an_imported_run_is_evaluated_explained_and_tuned(place, tmp_path):
@@ -205,7 +213,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is(place, tmp_path):
     assert done.returncode == 0
     for goal, name in (("hf", "transformers"), ("gguf", "GGUF")):
         done = byhand("export", tmp_path / "biased", "--to", goal, "--out", tmp_path / "out", cwd=place)
-        assert f"this model has no form in {name}: lm_head_bias is true" in (error := error_line(done))
+        assert f"{name} cannot store this model: lm_head_bias is true" in (error := error_line(done))
         assert "Train a model with --no-lm-head-bias." in error
     assert not (tmp_path / "out").exists()
     done = byhand("export", "bytes", "--to", "hf", "--out", tmp_path / "out", "--dtype", "q8_0", cwd=place)
@@ -227,8 +235,8 @@ def test_a_folder_of_the_user_is_left_as_it_is(place, tmp_path):
     ("name", "content", "words"),
     [
         ("nothing", None, "cannot read"),
-        ("text", b"hello", "is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT"),
-        ("empty", b"", "is no GGUF and no checkpoint of llm.c, llama2.c or nanoGPT"),
+        ("text", b"hello", "is neither a GGUF nor a checkpoint of llm.c, llama2.c or nanoGPT"),
+        ("empty", b"", "is neither a GGUF nor a checkpoint of llm.c, llama2.c or nanoGPT"),
     ],
 )
 def test_what_is_no_model_is_said(place, name, content, words, tmp_path):

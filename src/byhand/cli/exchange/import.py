@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand import")
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out runs/gpt2.")
-    run_folder.require_free(options.out)
+    run_folder.require_free(options.out, "`byhand info {}` says what that one holds")
     model, tokenizer = exchange.imported(options.path, options.tokenizer, options.base)
     exchange.save_as_run(model, tokenizer, options.out)
     m, run = model.config, str(options.out)
@@ -46,7 +46,8 @@ def main(arguments: list[str]) -> int:
         f"({counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}), "
         f"tokens: {shown('; '.join([tokenizer.kind, *map(' '.join, tokenizer.described().items())]))}"
     )
-    sample = command("byhand", "sample", run, "--prompt", "The ")
+    chats = bool(tokenizer.conventions.templates)
+    sample = command("byhand", "chat", run) if chats else command("byhand", "sample", run, "--prompt", "The ")
     tune = command("byhand", "train", "--init-from", run, "--data", "TEXT")
     show(f"Try: {shown(sample)}\nor:  {shown(tune)}")
     return 0

@@ -74,16 +74,25 @@ def gather(run: Path) -> dict[str, Any]:
         **({"sampled": loaded.of_average} if loaded.of_average else {}),
         **({"best": run_folder.name_of(loaded.best[0])} if loaded.best else {}),
         "checkpoints": states,
-        "model": to_dict(loaded.config.model),
+        "model": to_dict(loaded.config.model) | _sizes(loaded.config.model),
         **({} if imported else _of_training(loaded.config)),
         **({"computed by": {**used, "dtype": loaded.config.dtype}} if isinstance(used, dict) else {}),
         **({} if imported else {"versions": loaded.state.get("versions", {})}),
     }
 
 
+def _sizes(model: ModelConfig) -> dict[str, int]:
+    """Return the sizes that follow from others where they are not given."""
+    return {"n_kv_heads": model.kv_heads, "d_head": model.head_width, "d_ff": model.ff_width}
+
+
 def _trained(model: ModelConfig) -> list[int]:
     """Return the sizes of the arrays that are trained, of a run in which others are frozen."""
-    return [math.prod(p.shape) for p in declared(model).values() if p.trained] if model.lora else []
+    return (
+        [math.prod(p.shape) for p in declared(model).values() if p.trained]
+        if model.lora or not model.norm_bias
+        else []
+    )
 
 
 def _planned(changes: object) -> dict[str, int]:

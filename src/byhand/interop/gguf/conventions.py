@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, DataError
 from byhand.interop.hugging_face.conventions import conventions_of
 from byhand.tokenizers.conventions import DEFAULT, MOST, Conventions
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -50,8 +50,10 @@ def with_conventions(
     found: dict[str, Any] = {name: keys[key] for name, key in NAMED.items() if _is_token(keys.get(key), tokenizer)}
     found = {name: token for name, token in found.items() if tokenizer.token_bytes[token] != b"\0"}  # see `_no_end`
     for name, (flag, token) in ADDED.items():
-        added = keys.get(flag, begins and name == "before") is True and token in found
-        found[name] = (found[token],) if added else ()
+        added = keys.get(flag, begins and name == "before")
+        if type(added) is not bool:
+            raise DataError(f"{flag} is {str(added)[:40]!r}, but must be true or false")
+        found[name] = (found[token],) if added and token in found else ()
     symbols = tokenizer.symbols()
     added = {*found["before"], *found["after"]}
     tokenizer = tokenizer.with_special([text for text, token in symbols.items() if token in added])

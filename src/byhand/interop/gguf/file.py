@@ -55,11 +55,12 @@ class GGUF:
                 raise file.damaged(f"the key {name[:80]!r} is there twice")
             self.keys[name] = self._value(self._number(U32))
         self.tensors: dict[str, Stored] = {}
+        self.files: dict[str, OpenFile] = {}  # of tensors in other parts
         self._describe(n_tensors)
 
     def read(self, name: str) -> np.ndarray:
         """Return a tensor of finite numbers in float32."""
-        return self.file.floats(self.tensors[name], name)
+        return self.files.get(name, self.file).floats(self.tensors[name], name)
 
     def _describe(self, count: int) -> None:
         """Read the tensors' descriptions; their bytes must follow each other up to the end of the file."""

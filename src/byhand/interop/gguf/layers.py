@@ -16,6 +16,7 @@ from byhand.interop.settings import quoted
 
 LOCAL, STEP = "rope.freq_base_swa", "attention.sliding_window_pattern"
 STEPS = {"gemma3": 6, "smollm3": 4}  # unless STEP says otherwise
+OF_27B = 62  # layers of the gemma3 with another divisor
 DEEPEST = 1024  # layers
 
 
@@ -36,6 +37,10 @@ def settings_of(keys: Mapping[str, Any], family: Family, settings: Mapping[str, 
         raise DataError(f"its {name}.{STEP} is {quoted(step)}, but must be a whole number above 0.")
     if type(window) is not int:
         raise DataError(f"its {name}.attention.sliding_window is {quoted(window)}, but must be a whole number.")
+    width, heads = settings["d_model"], settings["n_heads"]
+    sized = settings["n_layers"] == OF_27B and {type(width), type(heads)} == {int} and heads > 0
+    if sized and width // heads != (settings["d_head"] or width // heads):
+        raise DataError(f"llama.cpp divides scores by the root of {width // heads} in a gemma3 of {OF_27B} layers.")
     if step == 1:
         return {"layer_pattern": "", "attention_window": None, "rope_window_base": None}
     return {"layer_pattern": every(step, "w", "g", step)}
@@ -59,6 +64,9 @@ def of_gemma3(config: ModelConfig) -> list[tuple[str, str]]:
             f"the layers are {config.layer_letters[:80]}, but in a gemma3 every so many see all, and others a window"
         )
         found.append((said, "with --layer-pattern wwwwwg"))
+    due = config.d_model // config.n_heads if config.n_layers == OF_27B else config.head_width
+    if due != config.head_width:
+        found.append((f"llama.cpp divides scores by the root of {due} at {OF_27B} layers", "with another --n-layers"))
     if config.score_divisor != config.head_width:
         found.append(("llama.cpp divides the scores of gemma3 by the root of D", "without --attention-divisor"))
     return found

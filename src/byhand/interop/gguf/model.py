@@ -13,13 +13,14 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
-from byhand.files.weights import OpenFile, Stored
+from byhand.files.weights import Stored
 from byhand.formats.registry import FLOAT32, Format
 from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import layers, rotation, tokens
 from byhand.interop.gguf.families import KNOWN, WIDTHS, prefixed
 from byhand.interop.gguf.file import GGUF, MAGIC, content
+from byhand.interop.gguf.parts import opened
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 from byhand.interop.tensors import Arrays, from_theirs, pieces, require_room, require_tensors, to_theirs
@@ -32,13 +33,16 @@ LISTED = (
     "attention.head_count_kv",
     "feed_forward_length",
 )  # may be a list, one for each block
+IDLE = (  # keys that change nothing that llama.cpp computes
+    "vocab_size", "expert_used_count", "tensor_data_layout", "pooling_type", "rope.scaling.finetuned",
+    "use_parallel_residual",
+)  # fmt: skip
 EXACT = {"position_embd.weight"}  # is added, not multiplied: stays float32
 
 
 def read(path: Path) -> Foreign:
     """Return the model of a file. DataError or ConfigError if it is damaged or cannot be one of ours."""
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
+    with opened(path) as file:
         try:
             family, config = _config(file)
         except ByhandError as error:
@@ -65,7 +69,9 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     for key in (f"{name}.{listed}" for listed in LISTED):
         if key in keys:
             keys[key] = _one(key, keys[key], keys.get(f"{name}.block_count"))
+    require_usual(file.keys, {"general.type": ("model",)})
     require_usual(keys, {key: values for key, values in family.only.items() if key not in family.keys})
+    _require_known(keys, family)
     found = settings_of(keys, family.keys, family.missing)
     settings = family.usual() | {ours: _shortest(value) for ours, value in found.items()}
     if family.may_vary("d_head"):
@@ -77,7 +83,9 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
         width = _whole(settings["d_model"]) // max(1, _whole(settings["n_heads"]))
         settings["rope_fraction"] = 1.0 if rotated is None else _whole(rotated) / max(1, width)
     for key, name_of_ours in family.flags.items():
-        settings[name_of_ours] = family.settings[name_of_ours][keys.get(key, False) is True]
+        if type(keys.get(key)) is not bool:
+            raise DataError(f"its {key} is {quoted(keys.get(key))}, but must be true or false.")
+        settings[name_of_ours] = family.settings[name_of_ours][keys[key]]
     settings["rope_pairing"] = family.pairing
     settings |= layers.settings_of(keys, family, settings)
     if "rope_scaling" in family.settings:
@@ -88,7 +96,8 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
         settings["attention_bias"] = "qkv"
     if True in family.settings.get("mlp_bias", ()) and "blk.0.ffn_down.bias" in file.tensors:
         settings["mlp_bias"] = True
-    settings["tied_embeddings"] = "output.weight" not in file.tensors
+    tied = family.settings.get("tied_embeddings", ("output.weight" not in file.tensors,))
+    settings["tied_embeddings"] = tied[0]
     table = file.tensors.get("token_embd.weight")
     if table is None:
         raise DataError("it lacks the tensor token_embd.weight.")
@@ -96,6 +105,18 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     if (said := keys.get(f"{name}.vocab_size", rows)) != rows:
         raise DataError(f"its {name}.vocab_size is {quoted(said)}, but its token_embd.weight has {rows:,} rows.")
     return family, plain(ModelConfig(vocab_size=rows, **settings))
+
+
+def _require_known(keys: Mapping[str, Any], family: Family) -> None:
+    """Raise DataError for a key of the architecture that is not known: it may change what the model computes."""
+    scaling = rotation.KEYS if "rope_scaling" in family.settings else ()
+    steps = (layers.STEP,) if family.name == "gemma3" else ()
+    known = prefixed(family.name, dict.fromkeys((*IDLE, *WIDTHS, *scaling, *steps)))
+    for key in sorted(keys.keys() - {*known, *family.keys, *family.only, *family.flags})[:1]:
+        raise DataError(
+            f"its {key[:80]!r} is {quoted(keys[key])}. byhand does not know this key, which may change what the "
+            f"model computes."
+        )
 
 
 def _scaling(file: GGUF, family: Family, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ KINDS = {  # by type: keys and our settings; the size of turned queries and keys
     "linear": {FACTOR: "rope_factor"},
     "yarn": {FACTOR: "rope_factor", LENGTH: "rope_original_len", SIZE: "rope_attention"},
 }
+KEYS = (TYPE, FACTOR, SCALE, LENGTH, SIZE)
 ONLY = {  # llama.cpp takes these values whatever a file says, but for families that are not here
     "rope.scaling.yarn_beta_slow": (1.0,), "rope.scaling.yarn_beta_fast": (32.0,),
     "rope.scaling.yarn_ext_factor": (1.0, -1.0), "rope.scaling.yarn_attn_factor": (1.0,),

@@ -54,8 +54,6 @@ LLAMA_TENSORS = facts("""
 PART = "partial_rotary_factor"  # the part of a head that is rotated
 FUSED = ("w_qkv", "b_qkv", "w_gate", "w_up")  # one tensor in Phi-3's files: of queries, keys, values; of gate and up
 ONLY: dict[str, tuple[Any, ...]] = {
-    "scale_attn_weights": (True,),
-    "scale_attn_by_inverse_layer_idx": (False,),
     "add_cross_attention": (False,),
     "is_encoder_decoder": (False,),
     PART: (1.0, None),
@@ -83,7 +81,7 @@ GPT2 = Family(
         "num_hidden_layers": "n_layer",
     },
     copies={"n_ctx": "n_positions"},  # converters to GGUF read it
-    only=ONLY,
+    only={**ONLY, "scale_attn_weights": (True,), "scale_attn_by_inverse_layer_idx": (False,)},
     tensors=GPT2_TENSORS,
 )  # fmt: skip
 LLAMA = Family(

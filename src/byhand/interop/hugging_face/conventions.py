@@ -120,8 +120,10 @@ def _text(value: Any, key: str) -> str | None:
 
 def _ids(value: Any) -> list[int]:
     """Return the ids that a file names: one, several or none."""
-    listed = value if isinstance(value, list) else [value]
-    return [i for i in listed if type(i) is int]
+    listed = [i for i in (value if isinstance(value, list) else [value]) if i is not None]
+    if wrong := [i for i in listed if type(i) is not int]:
+        raise DataError(f"an eos_token_id is {str(wrong[0])[:40]!r}, but must be a token's id. Use the model's own.")
+    return listed
 
 
 def _templates(folder: Path, settings: Mapping[str, Any]) -> dict[str, str]:

@@ -28,7 +28,7 @@ GPT_NEO = Family(
     twins={"num_hidden_layers": "num_layers", "num_attention_heads": "num_heads"},
     layers={"g": "global", "w": "local"},
     window={"window_size": 256},
-    only={key: values for key, values in ONLY.items() if "scale" not in key},
+    only=ONLY,
     tensors=facts("""
     wte = wte.weight
     wpe = wpe.weight
@@ -85,14 +85,18 @@ GEMMA3 = replace(
     settings={
         **GEMMA.settings, "norm_position": ("both",), "qk_norm": (True,), "rope_scaling": ("none", "linear"),
     },
-    keys={**LLAMA.keys, "query_pre_attn_scalar": "attention_divisor", "rope_local_base_freq": "rope_window_base"},
+    keys={
+        **LLAMA.keys, "query_pre_attn_scalar": "attention_divisor", "rope_local_base_freq": "rope_window_base",
+        "final_logit_softcapping": "logit_softcap",
+    },
     missing={
         "num_key_value_heads": 4, "head_dim": 256, "rms_norm_eps": 1e-6, "tie_word_embeddings": True,
         "rope_theta": 1e6, "query_pre_attn_scalar": 256, "rope_local_base_freq": 10000.0,
+        "final_logit_softcapping": 0.0,
     },
     layers={"g": "full_attention", "w": "sliding_attention"},
     window={"sliding_window": 4096},
-    only={**GEMMA.only, "final_logit_softcapping": (None,), "attn_logit_softcapping": (None,)},
+    only={**GEMMA.only, "attn_logit_softcapping": (None,)},
     further=_whole_divisor,
     tensors=GEMMA.tensors + facts("""
     blocks.*.ln_1_out.gain = layers.*.post_attention_layernorm.weight : 1

@@ -79,6 +79,7 @@ def _of_smollm3(found: Mapping[str, Any], depth: int) -> str:
         letters = "".join("ng"[t] for t in turned[:depth])
     kinds = _kinds(found, depth)
     if found.get("use_sliding_window") is not True or found.get("sliding_window") is None:
+        _require_full(kinds)
         return letters
     kinds = kinds or [FULL if letter == "g" else SLIDING for letter in letters]
     pairs = list(zip(letters, kinds, strict=True))
@@ -110,8 +111,9 @@ def _window(found: Mapping[str, Any], family: Family, n_layers: Any) -> Any:
             raise DataError(f"its {key} is {quoted(value)}, but must be a whole number.")
     kinds = _kinds(found, n_layers)
     if window is None or given.get("use_sliding_window") is False:
+        _require_full(kinds if family.window and family.name != "phi3" else None)
         return None
-    if kinds is None:
+    if kinds is None or family.name == "phi3":  # which does not read the key
         count = n_layers if type(n_layers) is int and n_layers <= 1024 else 0
         kinds = [SLIDING if i >= first else FULL for i in range(count)]
     if all(each == FULL for each in kinds):
@@ -119,6 +121,15 @@ def _window(found: Mapping[str, Any], family: Family, n_layers: Any) -> Any:
     if all(each == SLIDING for each in kinds):
         return window
     raise DataError("its layers have windows of attention of several sizes, but here all layers have one.")
+
+
+def _require_full(kinds: list[str] | None) -> None:
+    """Raise DataError if layers are to have a window that is not used, where transformers fails, or uses it."""
+    if SLIDING in (kinds or ()):
+        raise DataError(
+            f"its layer_types name {SLIDING!r}, but its window is not used. Set use_sliding_window and "
+            f"sliding_window, or name all layers {FULL!r}."
+        )
 
 
 def _kinds(found: Mapping[str, Any], n_layers: Any) -> list[str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,19 @@ from byhand.layers.adapter import DOWN, UP, merged
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 INSIDE, OF_DOWN, OF_UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
 RANK = 8  # PEFT's, where its configuration names none
-REFUSED = {  # keys that change what an adapter computes, with the values at which they do not
-    "peft_type": ("LORA",), "bias": ("none", None), "use_dora": (False, None), "modules_to_save": (None, []),
-    "rank_pattern": ({}, None), "alpha_pattern": ({}, None), "lora_bias": (False, None),
-    "trainable_token_indices": (None,), "target_parameters": (None, []), "layer_replication": (None,),
-    "alora_invocation_tokens": (None,), "use_qalora": (False, None), "use_bdlora": (False, None),
+KEPT = {  # keys that change what an adapter computes, with the values that do not; of the others None, False and none
+    "peft_type": ("LORA",), "bias": ("none", None), "use_rslora": (True, False, None),
+    "init_lora_weights": (True, False, None, "gaussian", "orthogonal", "eva"),  # the others change the base too
 }  # fmt: skip
+IDLE = {  # of training, or read elsewhere
+    "task_type", "auto_mapping", "base_model_name_or_path", "revision", "inference_mode", "peft_version", "r",
+    "lora_alpha", "lora_dropout", "fan_in_fan_out", "target_modules", "exclude_modules", "layers_to_transform",
+    "layers_pattern", "megatron_config", "megatron_core", "loftq_config", "eva_config", "qalora_group_size",
+}  # fmt: skip
+PLAIN = {  # what to do about a key
+    "init_lora_weights": "It changed the base model too: save the adapter again with PEFT's save_pretrained(..., "
+    "path_initial_model_for_weight_conversion=...), or merge it with PEFT's merge_and_unload.",
+}
 
 
 def is_adapter(path: Path) -> bool:
@@ -104,7 +112,7 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
 
     Raises DataError if the adapter is damaged, of another kind, or of another model.
     """
-    scale = _scale(folder)
+    settings, scale = _settings_of(folder)
     family = family_of(config, FAMILIES, "transformers")
     found, config = with_pairing(arrays, config, family.pairing)
     with OpenFile(folder / WEIGHTS) as file:
@@ -115,7 +123,15 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
         left = dict(stored)
         for piece in pieces(family.completed(config), family.tensors):
             name = _module(piece, family)
-            if name + OF_DOWN not in left or name + OF_UP not in left:
+            there = {name + OF_DOWN, name + OF_UP} <= left.keys()
+            if len(piece.shape) == 2 and _is_targeted(settings, name.removeprefix(INSIDE), piece) not in (
+                None,
+                there,
+            ):
+                raise DataError(
+                    f"{folder}: {WEIGHTS} and target_modules differ about {name}. Use files of one adapter."
+                )
+            if not there:
                 continue
             pair = [(key, left.pop(key)) for key in (name + OF_DOWN, name + OF_UP)]
             if any(entry.kind.unpack is None for _, entry in pair):
@@ -125,7 +141,11 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
             weight = whole[..., piece.columns]
             if (down.shape[:1], up.shape[1:], down.shape[1:]) != (weight.shape[:1], weight.shape[1:], up.shape[:1]):
                 raise DataError(f"{folder}: {name} is for another width than the base model's. Use its own base.")
-            made, _ = low_rank.forward(weight, down, up, scale=scale(down.shape[1]))
+            with np.errstate(all="ignore"):
+                made, _ = low_rank.forward(weight, down, up, scale=scale(down.shape[1]))
+            if not np.isfinite(made).all():
+                alpha = settings["lora_alpha"]
+                raise DataError(f"{folder}: with its lora_alpha {alpha:g}, {name} merged is not finite. Use another.")
             whole[..., piece.columns] = made
             ends = np.cumsum([found[ours].shape[-1] for ours in piece.ours])[:-1]
             found |= zip(piece.ours, np.split(whole, ends, -1), strict=True)
@@ -134,12 +154,26 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
     return config, found
 
 
-def _scale(folder: Path) -> Any:
-    """Return s as a function of the rank, which must be the configuration's."""
+def _is_targeted(settings: dict[str, Any], module: str, piece: TensorPart) -> bool | None:
+    """Return whether PEFT adapts a linear layer of the base; None if a pattern says it: the tensors do, too."""
+    named, excluded = settings.get("target_modules"), settings.get("exclude_modules") or []
+    layers, number = settings.get("layers_to_transform"), re.search(r"\.([0-9]+)\.", module)
+    if not isinstance(excluded, list) or (named != "all-linear" and not isinstance(named, list)):
+        return None
+
+    def one_of(names: list[Any]) -> bool:
+        return any(module == name or module.endswith(f".{name}") for name in names)
+
+    linear = piece.ours[0] not in ("wte", "wpe", "lm_head.w")  # as PEFT has it
+    within = layers is None or (number and int(number[1]) in (layers if isinstance(layers, list) else [layers]))
+    return bool((linear if named == "all-linear" else one_of(named)) and within and not one_of(excluded))
+
+
+def _settings_of(folder: Path) -> tuple[dict[str, Any], Any]:
+    """Return the configuration, and s as a function of the rank, which must be the configuration's."""
     try:
         settings = parse_json(read_regular(folder / CONFIG, SMALL))
-        alpha, root = settings["lora_alpha"], settings.get("use_rslora", False)
-        given = settings.get("r", RANK)
+        alpha, given = settings["lora_alpha"], settings.get("r", RANK)
         if not isinstance(given, int) or isinstance(given, bool) or given < 1:
             raise ValueError("r is no rank")
         if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not math.isfinite(alpha):
@@ -148,17 +182,16 @@ def _scale(folder: Path) -> Any:
         raise DataError(f"cannot read {folder / CONFIG}: {reason(error)}. Check the folder.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder / CONFIG} is no configuration of LoRA: {brief(error)}. Use PEFT's own.") from None
-    for key, values in REFUSED.items():
-        if settings.get(key, values[0]) not in values:
-            raise DataError(
-                f"{folder}: {key} is {brief(settings[key])}, which byhand lacks. Use a plain LoRA adapter."
-            )
+    for key, value in settings.items():
+        if key not in IDLE and value not in KEPT.get(key, (None, False, [], {})):
+            todo, name = PLAIN.get(key, "Use a plain LoRA adapter."), key if key.isidentifier() else repr(key)
+            raise DataError(f"{folder}: {name[:80]} is {brief(value)}, which byhand lacks. {todo}")
 
     def scale(rank: int) -> float:
         if rank != given:
             raise DataError(
                 f"{folder}: r is {given} in {CONFIG}, but arrays have rank {rank}. Use files of one adapter."
             )
-        return alpha / (math.sqrt(rank) if root else rank)
+        return alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank)
 
-    return scale
+    return settings, scale

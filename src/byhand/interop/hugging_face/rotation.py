@@ -14,7 +14,7 @@ from byhand.config import ModelConfig
 from byhand.errors import DataError
 from byhand.interop.families import Family
 from byhand.interop.hugging_face.alike import PART
-from byhand.interop.settings import keys_of, quoted, settings_of
+from byhand.interop.settings import keys_of, quoted, require_usual, settings_of
 
 PLACES = ("rope_scaling", "rope_parameters")
 LENGTH = "original_max_position_embeddings"
@@ -60,11 +60,11 @@ def with_rotation(found: Mapping[str, Any], family: Family) -> tuple[dict[str, A
 def _scaling(turns: Any, place: str, found: Mapping[str, Any], family: Family) -> dict[str, Any]:
     """Return our settings of scaled angles as one place says them."""
     kind = turns.get("rope_type", turns.get("type", "default")) if isinstance(turns, dict) else None
-    odd = isinstance(turns, dict) and {
-        key for key in turns.keys() - family.keys.keys() if key not in IDLE and turns[key] not in ONLY.get(key, ())
-    }
-    if not isinstance(kind, str) or kind not in KINDS or odd or turns.get("type", kind) != kind:
+    if not isinstance(kind, str) or kind not in KINDS or turns.get("type", kind) != kind:
         raise DataError(f"its {place} is {quoted(turns)}, but only {', '.join(KINDS)} can be computed here.")
+    require_usual(turns, {key: values for key, values in ONLY.items() if key not in family.keys})
+    for key in sorted(turns.keys() - {*family.keys, *ONLY, *IDLE})[:1]:
+        raise DataError(f"its {place} has {key[:80]!r}: {quoted(turns[key])}, which byhand does not know.")
     if kind == "default":
         return {}
     said = {key: value for key, value in turns.items() if value is not None or key not in NULL}

@@ -15,7 +15,8 @@ from byhand.interop.settings import family_named, keys_of, quoted, require_usual
 
 SAME = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}  # other names for one function
 OF_GEMMA = {"gelu": "gelu_pytorch_tanh"}  # its first files call the tanh form so
-CAUSAL = {"is_causal": (True,)}  # of every family; transformers writes it only where it is false
+OF_EVERY = {"is_causal": (True,), "per_layer_config": (None, {})}  # transformers writes them only where they differ
+CAP = "final_logit_softcapping"
 SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # true or false, whoever reads them
 
 
@@ -28,10 +29,13 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
             f"its model_type is {name!r}, which needs {lacking}. byhand lacks that. Use a model of {known}."
         )
     family = family_named(found, "model_type", FAMILIES)
-    require_usual(found, CAUSAL | {key: values for key, values in family.only.items() if key not in family.keys})
+    require_usual(found, OF_EVERY | {key: values for key, values in family.only.items() if key not in family.keys})
     for key in SWITCHES:
         _flag(found, key)
-    found = {key: found[older] for older, key in family.older.items() if older in found} | dict(found)
+    found = {key: value for key, value in found.items() if key not in family.older.values()}
+    found |= {key: found[older] for older, key in family.older.items() if older in found}
+    if found.get(CAP, 0) is None:
+        found = {**found, CAP: 0.0}  # as ours says that there is none
     flat, scaling = with_rotation(without_kinds(found, family), family)
     if scaling and len(family.settings.get("rope_scaling", ())) < 2:
         raise DataError(f"its angles are scaled ({scaling['rope_scaling']}), which is known for no {family.name}.")
@@ -43,7 +47,12 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     settings |= layers_of(found, family, settings)
     for key, name in family.flags.items():
         settings[name] = family.settings[name][_flag({key: family.missing.get(key, False), **found}, key)]
-    return family, plain(ModelConfig(**settings))
+    config = plain(ModelConfig(**settings))
+    if config.positions == "rotary" and found.get("head_dim") not in (None, config.head_width):  # angles are its own
+        raise DataError(
+            f"its head_dim is {quoted(found['head_dim'])}, but its heads have the width {config.head_width}."
+        )
+    return family, config
 
 
 def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any], dtype: str = "float32") -> dict[str, Any]:
@@ -65,6 +74,8 @@ def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any], dtype: 
         **{key: getattr(config, name) == family.settings[name][True] for key, name in family.flags.items()},
         **keys_of_layers(config, family),
     }  # fmt: skip
+    if CAP in family.keys and not found[CAP]:
+        found[CAP] = None
     if config.positions == "rotary":
         found |= with_kinds(as_keys(config), config, family)
     return found | {copy: found[key] for copy, key in family.copies.items()}

@@ -67,7 +67,7 @@ def known(tokenizer: Tokenizer) -> Known:
         return BytePairTokenizer(dict(byte_symbols()), [])
     if isinstance(tokenizer, Known):
         return tokenizer
-    raise DataError(f"a {tokenizer.kind} tokenizer has no form in other programs. Use byte-pair encoding or bytes.")
+    raise DataError(f"other programs cannot store a {tokenizer.kind} tokenizer. Use byte-pair encoding or bytes.")
 
 
 def files(tokenizer: Tokenizer, seq_len: int) -> Iterator[tuple[str, bytes]]:

@@ -62,6 +62,9 @@ def read(path: Path) -> Foreign:
         version = struct.unpack("<i", start[4:])[0] if start.startswith(MAGIC) and len(start) == 8 else 0
         if version not in ORDERS:
             raise DataError(f"{path} has version {version}, but only 0 and 1 (float32) are known.")
+        rest = file.read(0, min(HEAD_1, file.size)).tobytes()[8 + HEAD.size :] if version else b""
+        if any(rest[1:]) or rest[:1] > b"\1":
+            raise file.damaged("its header says more than is known")
         found = _config(file, version)
         if found is None:
             raise file.damaged("its sizes do not say its length")

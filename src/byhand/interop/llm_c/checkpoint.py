@@ -53,6 +53,8 @@ def read(path: Path) -> Foreign:
         if len(head) < HEADER or not head.startswith(MAGIC):
             raise file.damaged("it does not begin with the 1024 bytes of a model of llm.c")
         _, version, *sizes, padded = np.frombuffer(head, "<i4")[:8].tolist()
+        if any(head[32:]):
+            raise file.damaged("its header says more than is known")
         if version not in VERSIONS:
             known = " and ".join(f"{number} ({kind.name})" for number, kind in VERSIONS.items())
             raise DataError(f"{path} has version {version}, but only {known} are known.")

@@ -13,6 +13,7 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from byhand.formats.registry import called
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face.families import GPT2
 from byhand.interop.hugging_face.names import without_prefixes
-from byhand.interop.nanogpt import pickled
+from byhand.interop.nanogpt import characters, pickled
 from byhand.interop.settings import AS_WRITTEN, settings_of
 from byhand.interop.tensors import from_theirs, pieces, require_tensors
 
@@ -62,7 +63,7 @@ def read(path: Path) -> Foreign:
         if sum(stored.size for name, (stored, _) in tensors.items() if name != GPT2.head) > file.size:
             raise file.damaged("several tensors have the same numbers")
 
-        def array(name: str) -> np.ndarray:  # without biases, LayerNorm has none either
+        def array(name: str) -> np.ndarray:  # without biases, those of LayerNorm stay 0
             if name in zeros:
                 return np.zeros(zeros[name], np.float32)
             stored, negated = tensors[name]
@@ -72,7 +73,9 @@ def read(path: Path) -> Foreign:
         arrays = from_theirs(array, config, FACTS)
         if not np.array_equal(array(GPT2.head), arrays["wte"]):
             raise file.damaged("its LM head is not its token embedding")
-        return Foreign("nanoGPT", config, arrays)
+        trained = found.get("config")
+        dataset = trained.get("dataset") if isinstance(trained, dict) else None
+        return Foreign("nanoGPT", config, arrays, partial(characters.beside, path, dataset, config.vocab_size))
 
 
 def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
@@ -125,6 +128,7 @@ def _config(given: Mapping[str, Any], path: Path) -> ModelConfig:
         settings = GPT2.usual() | settings_of(given, KEYS, MISSING)
         settings |= {"activation": "gelu_exact", "tied_embeddings": True}
         settings["attention_bias"] = "all" if settings["mlp_bias"] is True else "none"
+        settings["norm_bias"] = settings["mlp_bias"]
         return ModelConfig(**settings)
     except ByhandError as error:
         raise DataError(f"{path}: {error}") from None

@@ -22,7 +22,7 @@ TABLE, TENSOR, PARAMETER = (
     "torch._utils _rebuild_tensor_v2",
     "torch._utils _rebuild_parameter",
 )
-VALUES = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINSTRING"}
+VALUES = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "SHORT_BINSTRING"}
 EMPTY: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "NONE": lambda: None, "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
@@ -96,8 +96,8 @@ def _interpreted(content: bytes) -> Any:
             stack.append(argument)
         elif name in EMPTY:
             stack.append(EMPTY[name]())
-        elif name in ("BINPUT", "LONG_BINPUT"):
-            memo[argument] = stack[-1]
+        elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            memo[len(memo) if name == "MEMOIZE" else argument] = stack[-1]
         elif name in ("BINGET", "LONG_BINGET"):
             stack.append(memo[argument])
         elif name == "MARK":
@@ -129,7 +129,7 @@ def _interpreted(content: bytes) -> Any:
             stack.append(_made(function.name, arguments))
         elif name == "STOP":
             return stack.pop()
-        elif name != "PROTO":
+        elif name not in ("PROTO", "FRAME"):
             raise NotTensors(argument if name in ("GLOBAL", "INST") else name)
     raise ValueError("no end")
 
