@@ -53,13 +53,13 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"{", "it is no JSON"),
+        (b"{", "it is not valid JSON"),
         (b'"text"', "it must be an object with the text to continue"),
         (b'{"promt": "a"}', "it must be an object with the text to continue"),
-        (b'{"prompt": "a", "prompt": "b"}', "it is no JSON (the key 'prompt' twice)."),
+        (b'{"prompt": "a", "prompt": "b"}', "it is not valid JSON (the key 'prompt' twice)."),
         (
             b'{"prompt": "a", "topk": 3}',
-            "'topk' is no setting. Use prompt, max_new_tokens, stop, samples, temperature, top_k,",
+            "there is no setting 'topk'. Use prompt, max_new_tokens, stop, samples, temperature, top_k,",
         ),
         (b'{"prompt": "a", "top_k": true}', "top_k is true, but must be a whole number."),
         (b'{"prompt": "a", "top_k": 0}', "top_k is 0, but must be at least 1. Use 40."),
@@ -71,7 +71,7 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (b'{"prompt": "a", "stop": ""}', "stop is '', but must have 1 to 1,000 bytes."),
         (b'{"prompt": "a", "stop": ["b", 1]}', "stop is ['b', 1], but must be text in quotes, or a list of such"),
         (b'{"prompt": "a", "stop": null}', "stop is null, but must be text in quotes, or a list of such texts."),
-        (b'{"prompt": "a", "stop": "\\ud800"}', "it is no JSON"),
+        (b'{"prompt": "a", "stop": "\\ud800"}', "it is not valid JSON"),
         (b'{"prompt": "a", "min_p": 2}', "min_p is 2, but must be between 0 and 1. Use 0.05."),
         (
             b'{"prompt": "a", "repetition_penalty": 0}',
@@ -79,9 +79,9 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         ),
         (b'{"prompt": "a", "samples": 0}', "samples is 0, but must be at least 1. Use 1."),
         (b'{"prompt": "a", "samples": 2, "temperature": 0}', "samples is 2, but at temperature 0 all are the same"),
-        (b'{"prompt": "\\ud800"}', "it is no JSON"),
-        (b'{"prompt": "\xff"}', "it is no JSON"),
-        (b"[" * 100, "it is no JSON"),
+        (b'{"prompt": "\\ud800"}', "it is not valid JSON"),
+        (b'{"prompt": "\xff"}', "it is not valid JSON"),
+        (b"[" * 100, "it is not valid JSON"),
     ],
     ids=str,
 )

@@ -103,7 +103,7 @@ def _content(path: str) -> bytes:
 def _sentence(error: Exception) -> str:
     if isinstance(error, ByhandError):
         return str(error)
-    return f'it is no JSON ({str(error)[:80]}). Write an object such as {{"prompt": "To be"}}.'
+    return f'it is not valid JSON ({str(error)[:80]}). Write an object such as {{"prompt": "To be"}}.'
 
 
 def _prompt(line: bytes, usual: Prompt) -> Prompt:
@@ -112,7 +112,7 @@ def _prompt(line: bytes, usual: Prompt) -> Prompt:
         raise DataError('it must be an object with the text to continue, such as {"prompt": "To be"}.')
     known = settings(Prompt)
     if unknown := [name for name in value if name not in known]:
-        raise DataError(f"{quoted(unknown[0])} is no setting. Use {', '.join(known)}.")
+        raise DataError(f"there is no setting {quoted(unknown[0])}. Use {', '.join(known)}.")
     return overridden(usual, {n: _texts(n, v) if known[n].repeated else v for n, v in value.items()})
 
 
