@@ -140,3 +140,10 @@ def test_an_interrupt_keeps_the_lines_that_are_whole(folder):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err.decode().strip()) == (130, b"", "interrupted")
+
+
+def test_names_of_other_programs_and_a_prompt_without_its_flag(folder):
+    theirs = byhand("sample", "run", "--temp", 0, "--n-predict", 5, "--repeat-penalty", 1.1, cwd=folder)
+    ours = byhand("sample", "run", "--temperature", 0, "--max-tokens", 5, "--repetition-penalty", 1.1, cwd=folder)
+    assert (theirs.returncode, theirs.stdout) == (0, ours.stdout)
+    assert b'Use --prompt "to be".' in byhand("sample", "run", "to be", cwd=folder).stderr

@@ -42,6 +42,10 @@ ALIASES = {
     "--learning-rate": "--lr",
     "--outtype": "--dtype",  # of llama.cpp's converter
     "--quantize": "--dtype",  # as it was called here
+    "--temp": "--temperature",  # as in llama.cpp, and the next two
+    "--repeat-penalty": "--repetition-penalty",
+    "--n-predict": "--max-new-tokens",
+    "--max-tokens": "--max-new-tokens",
 }
 
 
@@ -202,7 +206,8 @@ def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
             raise ByhandError(f"{quoted(word)} begins with a dash that is no hyphen. Write --{shown(found[1], 60)}.")
     if not options:
         text = "--data" in flags and os.path.exists(unknown[0])  # as other programs take it
-        use = f" Use --data {shown(command(unknown[0]))}." if text else ""
+        flag_of_it = "--data" if text else "--prompt" if "--prompt" in flags else ""
+        use = f" Use {flag_of_it} {shown(command(unknown[0]))}." if flag_of_it else ""
         raise ByhandError(f"{quoted(unknown[0])} is one word too many.{use}")
     near = get_close_matches(options[0].lower(), flags, n=1, cutoff=0.8)
     raise ByhandError(f"there is no option {quoted(options[0])}.{f' Perhaps you meant {near[0]}.' if near else ''}")

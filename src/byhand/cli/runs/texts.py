@@ -111,13 +111,8 @@ class Continuation:
         """Return the text that has ended, as `--json` and `--prompts` print it."""
         scores = {"logprobs": self.stream.logprobs} if self.stream.scored else {}
         prompt = self.given.content.decode(errors="replace")
-        return {
-            "prompt": prompt,
-            "text": self.more(),
-            "ids": self.stream.drawn,
-            **scores,
-            **(self.stats() if stats else {}),
-        }
+        found = {"prompt": prompt, "text": self.more(), "ids": self.stream.drawn, **scores}
+        return found | (self.stats() if stats else {})
 
     def stats(self) -> dict[str, Any]:
         """Return the prompt's tokens that were read and reused, and how fast the text came."""
