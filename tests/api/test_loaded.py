@@ -117,10 +117,24 @@ def test_the_original_programs_file_is_read(tmp_path):
     assert load(tmp_path / "run").state["imported"] == "the original program"
 
 
+QUESTION, ANSWER = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
         (lambda run, place: bh.load(place / "none"), "cannot read"),
+        (lambda run, place: bh.load(123), "path is 123, but must be the path of a run or of a model."),
+        (lambda run, place: bh.export(None, place), "path is None, but must be the path of a run or of a model."),
+        (lambda run, place: bh.load(run.folder.parent), "holds 1 run. Give one of them, such as .*run."),
+        (lambda run, place: run.generate(123), "the prompt is 123, but must be a text. Give a str, or bytes."),
+        (lambda run, place: run.stream(["a"]), "the prompt is .*, but must be a text"),
+        (lambda run, place: run.chat(123), "messages is 123, but must be a question, or a list of messages"),
+        (lambda run, place: run.chat(b"a"), "messages is b'a', but must be a question"),
+        (lambda run, place: run.chat([]), "there is no message, so there is nothing to answer. End with"),
+        (lambda run, place: run.chat([QUESTION, ANSWER]), "the last message is from assistant, so there is nothing"),
+        (lambda run, place: run.chat(QUESTION), "messages has no list of messages"),
+        (lambda run, place: run.generate("a", threads=-1), "threads is -1, but must be at least 0."),
         (lambda run, place: bh.load(run, tokenizer="bytes"), "is a run, which has its tokenizer"),
         (lambda run, place: bh.export(run, place / "x", to="onnx"), "to is 'onnx'. Use one of hf, gguf, peft"),
         (lambda run, place: bh.export(run, place / "x", dtype="q8_0"), "q8_0 is for a GGUF only"),

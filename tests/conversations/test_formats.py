@@ -124,3 +124,22 @@ def test_a_long_conversation_is_measured_few_times():
     rest, whole = shortened(talk, lambda some: measured.append(1) or len(some), 500)
     assert (len(rest), rest[-1], whole) == (500, talk[-1], False)
     assert len(measured) < 20
+
+
+def test_a_full_conversation_goes_on_from_half_and_stays_as_it_is_until_it_is_full_again():
+    """Whether the whole conversation is given at each question, or what was left at the one before."""
+    talk, rest, begins = [Message("system", "s")], [Message("system", "s")], []
+    for i in range(60):
+        question, answer = Message("user", "q" * (i * 7 % 30)), Message("assistant", "a" * (i * 11 % 40))
+        talk, rest = [*talk, question], [*rest, question]
+        found, whole = shortened(talk, _length, 200, 110)
+        assert found == shortened(rest, _length, 200, 110)[0]
+        assert (whole, found[0]) == (found == talk, talk[0])
+        assert _length(found) <= (200 if len(talk) - len(found) in begins[-1:] else 110) or whole
+        begins.append(len(talk) - len(found))
+        talk, rest = [*talk, answer], [*found, answer]
+    assert len(set(begins)) < 20  # of 60 questions, the others go on with the same text
+
+
+def _length(messages):
+    return 7 + sum(3 + len(message.content) for message in messages)

@@ -218,3 +218,32 @@ def test_a_padding_token_that_a_model_has_no_row_for_is_left_out(pieces, caplog)
     for used in (Conventions(ends=(size,)), Conventions(before=(size,)), Conventions(templates={"default": "<pad>"})):
         with pytest.raises(DataError, match="the tokenizer uses '<pad>', but the model has only"):
             exchange.within(longer.using(used), size)
+
+
+@pytest.mark.parametrize(
+    ("said", "due", "left_out"),
+    [
+        ({"do_sample": True, "temperature": 0.6, "top_p": 0.9}, {"temperature": 0.6, "top_p": 0.9}, ""),
+        ({"temperature": 0.2, "top_k": 0, "top_p": 1.0, "min_p": 0.05}, {"temperature": 0.2, "min_p": 0.05}, ""),
+        ({"do_sample": True, "top_k": 64}, {"temperature": 1.0, "top_k": 64}, ""),
+        ({"do_sample": False, "temperature": 0.6, "repetition_penalty": 1.1}, {"repetition_penalty": 1.1}, ""),
+        ({"num_beams": 4, "typical_p": 0.9, "top_h": None, "min_length": 0}, {}, "no num_beams, typical_p"),
+        ({"temperature": -1, "top_k": 2.5, "top_p": "x", "min_p": True}, {}, "min_p cannot be True"),
+        ({}, {}, ""),
+    ],
+)
+def test_how_its_makers_sample_is_read_and_written(said, due, left_out, tmp_path, caplog):
+    """In transformers do_sample alone has temperature 1; a value that changes nothing is none."""
+    write("qwen2", tmp_path / "in")
+    path = tmp_path / "in/generation_config.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | said) if path.exists() else json.dumps(said))
+    found = exchange.read(tmp_path / "in")
+    tokenizer = found.tokenizer()
+    assert tokenizer.conventions.sampling == due
+    assert (left_out or "left out") in caplog.text or not left_out
+    assert bool(caplog.text) == bool(left_out)
+    assert restored(stored(tokenizer)).conventions == tokenizer.conventions
+    for goal in ("hf", "gguf"):
+        assert through(found, tokenizer, goal, tmp_path / goal).tokenizer().conventions.sampling == due
+    written = json.loads((tmp_path / "hf/generation_config.json").read_bytes())
+    assert written["do_sample"] == bool(due.keys() - {"repetition_penalty"})

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from byhand.api.settings import documented, named
+from byhand.cli.arguments.drawing import as_suggested
 from byhand.cli.exchange import export as export_command
 from byhand.cli.runs import chat, sample
 from byhand.cli.runs.texts import Continuation, pieces
 from byhand.config import TrainConfig
-from byhand.conversations.messages import conversation
+from byhand.conversations.messages import EXAMPLE, Message, conversation
+from byhand.errors import ConfigError, DataError
 from byhand.files import run_folder
 from byhand.formats.names import Weights
 from byhand.generation import Engine
@@ -37,8 +39,9 @@ OF_SAMPLE = {
     "last",
     "json",
     "logprobs",
+    "stats",
 }  # flags that only a command has
-OF_CHAT = {"run", "system", "last"}
+OF_CHAT = {"run", "system", "last", "stats"}
 
 
 class Loaded:
@@ -104,18 +107,18 @@ class Loaded:
         return pieces(*self._begun(prompt, settings))
 
     def chat(self, messages: str | Iterable[Mapping[str, str]], **settings: Any) -> str:
-        """Return the answer to a question, or to the last of the messages, as the model's chat template asks for it.
+        """Return the answer to a question, or to the last of the messages, in the model's chat template.
 
         Messages that go on with those of the call before are not read again, unless the weights have changed.
 
-        messages  such as {"role": "user", "content": "To be?"}; roles are system, user and assistant
+        messages  such as {"role": "user", "content": "To be?"}; roles are system, user, assistant; the last is user
 
         Raises DataError if they are none, ConfigError for settings that cannot be.
         """
-        asked = named(chat.Options, "chat", settings, OF_CHAT).over(chat.Options(self.path))
-        given = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
-        text, _ = chat.Talk(self.checkpoint, asked).ask(conversation(given, "messages"))
-        engine = self._engine(asked.runtime, asked.weights, True)
+        given = named(chat.Options, "chat", settings, OF_CHAT)
+        asked = as_suggested(given.over(chat.Options(self.path)), given, self.tokenizer.conventions)
+        text, _ = chat.Talk(self.checkpoint, asked).ask(_conversation(messages))
+        engine = self._engine(asked.runtime, asked.weights, True, asked.threads)
         self._forget_changed()
         return "".join(pieces(engine, text))
 
@@ -131,19 +134,42 @@ class Loaded:
 
     def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Continuation]:
         """Return the engine of these settings, kept from text to text, and a text for it."""
-        asked = named(sample.Options, "generate", settings, OF_SAMPLE).over(sample.Options(self.path))
+        if not isinstance(prompt, str | bytes):
+            raise DataError(f"the prompt is {prompt!r:.80}, but must be a text. Give a str, or bytes.")
+        options = named(sample.Options, "generate", settings, OF_SAMPLE)
+        asked = as_suggested(options.over(sample.Options(self.path)), options, self.tokenizer.conventions)
         content = utf8(prompt) if isinstance(prompt, str) else prompt
         given = sample.encoded(asked, self.checkpoint, "the prompt", asked.text, content)
         given.say_what_is_cut(self.tokenizer, self.model.config.seq_len)
         (text,) = given.texts(self.tokenizer, sample.drawable(asked.ascii_only, self.checkpoint), False)
-        return self._engine(asked.runtime, asked.weights, not asked.no_cache), text
+        return self._engine(asked.runtime, asked.weights, not asked.no_cache, asked.threads), text
 
-    def _engine(self, runtime: str, weights: Weights, cache: bool) -> Engine:
+    def _engine(self, runtime: str, weights: Weights, cache: bool, threads: int) -> Engine:
         """Return the engine of these settings, kept from text to text."""
-        how = (runtime, weights, cache)
+        how = (runtime, weights, cache, threads)
         if how not in self._engines:
-            self._engines[how] = Engine(self.model, runtime=runtime, weights=weights, cache=cache)
+            made = Engine(self.model, runtime=runtime, weights=weights, cache=cache, threads=threads)
+            self._engines[how] = made
         return self._engines[how]
+
+
+def _conversation(messages: Any) -> list[Message]:
+    """Return the messages that a caller gives; DataError unless the last one is a question."""
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    if isinstance(messages, bytes) or not isinstance(messages, Iterable):
+        raise DataError(f"messages is {messages!r:.80}, but must be a question, or a list of messages: {EXAMPLE}.")
+    found = conversation(messages if isinstance(messages, Mapping) else list(messages), "messages")
+    if not found or found[-1].role != "user":
+        last = f"the last message is from {found[-1].role}" if found else "there is no message"
+        raise DataError(f"{last}, so there is nothing to answer. End with a message of the role user.")
+    return found
+
+
+def _path(value: Any, name: str) -> Path:
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise ConfigError(f"{name} is {value!r:.80}, but must be the path of a run or of a model.")
+    return Path(value)
 
 
 documented(chat.Options(Path()), OF_CHAT)(Loaded.chat)
@@ -161,7 +187,9 @@ def load(path: AnyPath, *, tokenizer: str = "", last: bool = False) -> Loaded:
 
     Raises CheckpointError, DataError or ConfigError in one line if it cannot be read, or is no model of ours.
     """
-    place = Path(path)
+    place = _path(path, "path")
+    if not run_folder.is_of_byhand(place) and not (place / "config.json").exists() and run_folder.runs_in(place):
+        raise run_folder.without_checkpoint(place)
     return Loaded(place, exchange.opened(place, tokenizer), last)
 
 

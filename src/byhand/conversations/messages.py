@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 from byhand.config_checks import brief
@@ -76,18 +77,34 @@ def _text_of(part: Any, where: str) -> str:
     return part["text"]
 
 
-def shortened(messages: Messages, length: Callable[[Messages], int], most: int) -> tuple[list[Message], bool]:
-    """Return a conversation of at most so many tokens, and whether it is all of it.
+def shortened(
+    messages: Messages, length: Callable[[Messages], int], most: int, half: int | None = None
+) -> tuple[list[Message], bool]:
+    """Return a conversation of at most `most` tokens, and whether it is all of it.
 
-    It loses its oldest questions with their answers, at most down to the last one, which may be too long itself. What
-    stands before the first question stays.
+    It loses its oldest questions with their answers, as few as it must, at most down to the last question, which may
+    be too long itself. What stands before the first question stays.
+
+    half  whenever the conversation was full, it lost so many questions that at most these tokens were left: the loss
+          stays the same from question to question until it is full again, and a cache serves those in between
     """
     if length(messages) <= most:
         return list(messages), True
     begins = [i for i, message in enumerate(messages) if message.role == "user"] or [0]
+    head, last = messages[: begins[0]], len(begins) - 1
 
     def without(count: int) -> list[Message]:
-        return [*messages[: begins[0]], *messages[begins[count] :]]
+        return [*head, *messages[begins[count] :]]
 
-    lost = bisect_left(range(len(begins)), True, 1, key=lambda count: length(without(count)) <= most)
-    return without(min(lost, len(begins) - 1)), False
+    lost = 0
+    if half is not None and last:
+        turns = [messages[begin:end] for begin, end in pairwise([*begins, len(messages)])]
+        # the head's tokens, and those that a template adds to any conversation
+        common = 2 * length([*head, *turns[0]]) - length([*head, *turns[0], *turns[0]])
+        sizes = [length([*head, *turn]) - common for turn in turns]
+        for i, turn in enumerate(turns):
+            asked = length([*head, turn[0]])
+            if asked + sum(sizes[lost:i]) > most:
+                lost = next((n for n in range(lost + 1, i) if asked + sum(sizes[n:i]) <= half), i)
+    lost = bisect_left(range(len(begins)), True, max(1, lost), key=lambda count: length(without(count)) <= most)
+    return without(min(lost, last)), False

@@ -16,6 +16,7 @@ from pathlib import Path
 from byhand.errors import CheckpointError, command, reason
 from byhand.files.reading import SMALL, read_regular
 from byhand.files.writing import write_new
+from byhand.quantities import counted
 
 MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
 MANIFEST, MODEL, STATE = "manifest.json", "model.safetensors", "trainer_state.json"
@@ -65,10 +66,17 @@ def is_of_byhand(folder: Path) -> bool:
     return is_run(folder) or _is_sealed(folder)
 
 
+def runs_in(folder: Path) -> list[Path]:
+    """Return the runs that a folder holds, by name."""
+    return [folder / name for name in _names(folder) if is_run(folder / name)]
+
+
 def without_checkpoint(folder: Path) -> CheckpointError:
-    """Return the error for a folder without a checkpoint: a run stopped early, or no run."""
+    """Return the error for a folder without a checkpoint: a run stopped early, a folder of runs, or no run."""
     if is_run(folder):
         return CheckpointError(f"{folder} has no checkpoint yet. Wait for one, or repeat its `byhand train`.")
+    if runs := runs_in(folder):
+        return CheckpointError(f"{folder} holds {counted(len(runs), 'run')}. Give one of them, such as {runs[0]}.")
     return CheckpointError(f"{folder} holds no checkpoint. Give a folder that `byhand train` made.")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,8 @@ class Engine:
         try:
             if advanced:
                 self.decoder.step(min(max(1, most), *(stream.left for _, stream in advanced)))
+            for _, stream in advanced:
+                stream.times = [*stream.times[:2], (perf_counter(), len(stream.drawn))]
         except BaseException:
             self.forget()
             for _, stream in reversed(advanced):
@@ -126,6 +129,8 @@ class Engine:
         slot = max(free, key=lambda slot: (self._kept(slot, stream), slot not in self._held))
         kept = self._kept(slot, stream)
         self._held.pop(slot, None)
+        stream.read, stream.reused = min(len(stream.tokens), self._config.seq_len) - kept, kept
+        stream.times = [(perf_counter(), len(stream.drawn))]
         try:
             self.decoder.admit(slot, stream, kept)
         except BaseException:  # an interrupt too

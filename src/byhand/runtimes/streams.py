@@ -25,6 +25,8 @@ class Stream:
     keeps     its slot keeps the cache when it has ended, and it goes on with what one that keeps has left: of the
               tokens that both begin with only the last is read again. The weights must be the same then
     scored    whether `logprobs` are kept: of each drawn token, in nats (`sampling.log_probability`)
+    read, reused  tokens of the prompt that were read when it was admitted, and that its slot's cache had
+    times     seconds of a clock and tokens drawn by then: at admission, after the first step, after the latest
     status    queued: in an engine; failed: logits were not finite; interrupted: by an error, after its window slid
     """
 
@@ -37,6 +39,9 @@ class Stream:
     until: Callable[[int], int | None] | None = None
     keeps: bool = False
     logprobs: list[float] = field(default_factory=list)
+    read: int = 0
+    reused: int = 0
+    times: list[tuple[float, int]] = field(default_factory=list)
     status: Literal["waiting", "queued", "running", "finished", "failed", "interrupted"] = "waiting"
 
     def __post_init__(self) -> None:

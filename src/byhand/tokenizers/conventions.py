@@ -19,6 +19,13 @@ from byhand.errors import DataError
 ONE = ("bos", "eos", "eot", "pad", "unk")  # fields that are one token
 MOST = {"ends": 64, "before": 16, "after": 16, "shown": 1 << 16}  # tokens in a field that lists them
 TEMPLATES, NAME, LENGTH = 32, 64, 1 << 20  # templates, characters of a name, and of all templates
+SAMPLING = {
+    "temperature": None,
+    "top_k": 0,
+    "top_p": 1,
+    "min_p": 0,
+    "repetition_penalty": 1,
+}  # and what changes nothing
 DEFAULT = "default"  # the name of the template that is used unless another one is named
 
 
@@ -31,6 +38,7 @@ class Conventions:
     before, after            added around a text, special tokens all
     shown                    special tokens that are text to readers, such as <think>; the others only steer
     templates                of conversations, by name
+    sampling                 how its makers suggest to draw tokens: settings of `runtimes.sampling.Sampling`
     """
 
     bos: int | None = None
@@ -43,6 +51,7 @@ class Conventions:
     after: tuple[int, ...] = ()
     shown: tuple[int, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict)
+    sampling: Mapping[str, float] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return any(value not in (None, (), {}) for value in vars(self).values())
@@ -76,9 +85,18 @@ class Conventions:
         if any(len(set(getattr(self, name))) < len(getattr(self, name)) for name in ("ends", "shown")):
             raise DataError("its conventions name a token twice")
         _require_templates(self.templates)
+        if not isinstance(self.sampling, dict) or not self.sampling.keys() <= SAMPLING.keys():
+            raise DataError("its suggestions for sampling are not a table of known settings")
+        if bad := [value for value in self.sampling.values() if type(value) not in (int, float)]:
+            raise DataError(f"it suggests {str(bad[0])[:40]!r} for sampling, which is no number")
 
 
 NONE = Conventions()
+
+
+def in_words(sampling: Mapping[str, float]) -> str:
+    """Return settings of sampling as people read them."""
+    return ", ".join(f"{name.replace('_', '-')} {sampling[name]:g}" for name in SAMPLING if name in sampling)
 
 
 def _require_templates(templates: Any) -> None:

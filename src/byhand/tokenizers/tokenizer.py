@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from byhand.errors import DataError
-from byhand.tokenizers.conventions import NONE, Conventions
+from byhand.tokenizers.conventions import NONE, Conventions, in_words
 from byhand.tokenizers.symbols import encoded
 
 ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")  # as models name the end of a text
@@ -82,7 +82,7 @@ class Tokenizer(ABC):
         words = {
             name: ", ".join(self.token_bytes[token].decode(errors="backslashreplace") for token in tokens)
             for name, tokens in listed.items()
-        } | {"chat template": ", ".join(found.templates)}
+        } | {"chat template": ", ".join(found.templates), "sampling": in_words(found.sampling)}
         return {name: said for name, said in words.items() if said}
 
     def using(self, conventions: Conventions) -> Self:

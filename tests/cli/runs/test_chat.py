@@ -2,19 +2,23 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import byhand as bh
 from byhand.conversations.formats import Chat
-from byhand.conversations.messages import Message
+from byhand.conversations.messages import Message, conversation
 from byhand.errors import DataError
 from byhand.runs import checkpoint, metrics
+from byhand.tokenizers.conventions import in_words
 from cli import inside
 from cli.process import PATIENCE, environment, error_line
 from conversations.templates import CHATML, tokenizer
@@ -34,20 +38,26 @@ def lines(count=160):
         yield {"messages": [{"role": "user", "content": said}, {"role": "assistant", "content": answer}]}
 
 
+def imported(run, seq_len, **conventions):
+    """Write a model with initial weights as if it was imported, of a tokenizer with these conventions."""
+    found = tokenizer(CHATML)
+    found = found.using(replace(found.conventions, **conventions))
+    model = bh.ModelConfig(vocab_size=found.vocab_size, seq_len=seq_len, d_model=32, n_layers=1, n_heads=2)
+    arrays = {name: p.data for name, p in bh.TinyGPT(model, seed=1).parameters().items()}
+    state = {"step": 0, "text": {}, "imported": {}}
+    checkpoint.save(
+        run, checkpoint.Checkpoint(bh.TrainConfig(model=model, steps=1), arrays, {}, state, tokenizer=found)
+    )
+    (run / "run.json").write_text("{}")
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A folder with conversations, and a run that began with an imported-like model of a chat template."""
     pytest.importorskip("jinja2")
     place = tmp_path_factory.mktemp("chat")
     (place / "talks.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines()))
-    found = tokenizer(CHATML)
-    config = bh.TrainConfig(
-        model=bh.ModelConfig(vocab_size=found.vocab_size, seq_len=48, d_model=32, n_layers=1, n_heads=2), steps=1
-    )
-    arrays = {name: p.data for name, p in bh.TinyGPT(config.model, seed=1).parameters().items()}
-    made = checkpoint.Checkpoint(config, arrays, {}, {"step": 0, "text": {}, "imported": {}}, tokenizer=found)
-    checkpoint.save(place / "base", made)
-    (place / "base/run.json").write_text("{}")
+    imported(place / "base", 48)
     tuning = (
         "train",
         "--init-from",
@@ -121,8 +131,48 @@ def test_the_oldest_questions_are_left_out_once_said_and_the_system_stays(place)
         place, "tuned", *[f"{word} ab?" for word in WORDS], flags=("--system", "be", "--max-new-tokens", 4)
     )
     assert len(answers) == 8
-    why = "the model reads 48 tokens, of which 4 are kept for an answer"
-    assert said.count(f"{why}: the oldest questions and answers are left out now") == 1
+    why = "the context of 48 tokens is full, 4 of them kept for an answer"
+    assert said.count(f"{why}: the oldest questions and answers are left out now, down to half of it") == 1
+
+
+def test_a_question_reads_only_what_is_new_until_the_context_is_full(place):
+    """Then half of the context is read again, and the questions behind it read only what is new."""
+    imported(place / "long", 200)
+    _, said = asked(place, "long", *["how do you do?"] * 20, flags=("--max-new-tokens", 8, "--stats"))
+    found = [tuple(map(int, each)) for each in re.findall(r"read (\d+) tokens? of the prompt, reused (\d+)", said)]
+    begins = [i for i in range(1, len(found)) if sum(found[i]) <= sum(found[i - 1])]
+    assert len(found) == 20
+    assert 2 <= len(begins) < 8
+    for i, (read, reused) in enumerate(found[1:], 1):
+        assert read + reused <= (100 if i in begins else 192)
+        assert i in begins or reused >= sum(found[i - 1])
+
+
+def test_a_pipe_knows_reset_and_exit_and_every_other_line_is_a_question(place):
+    lines = "/help", "//x", "/reset", "ab \\", "/exit", "ab?"
+    _, said = asked(place, "tuned", *lines, flags=("--max-new-tokens", 2, "--stats"))
+    assert said.count(" of the prompt, reused ") == 3
+    assert "\nthe conversation begins anew\n" in said
+
+
+def test_the_models_own_sampling_is_used_unless_flags_say_more(place):
+    suggested = {"temperature": 0.0, "repetition_penalty": 1.2}
+    imported(place / "suggests", 48, sampling=suggested)
+    few, penalty = ("--max-new-tokens", 5, "--runtime", "numpy"), ("--repetition-penalty", 1.2)
+
+    def said(command, *flags, run="suggests"):
+        done = inside.byhand(command, run, *few, *flags, cwd=place, stdin=b"ab gh?\n")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode(), done.stderr.decode()
+
+    wanted, silent = said("chat", "--temperature", 0, *penalty, run="base")
+    assert silent == said("chat", "--temperature", 0.5, *penalty)[1] == ""
+    assert said("chat") == (wanted, f"sampling: {in_words(suggested)}, as the model suggests\n")
+    assert said("chat", "--temperature", 0, "--threads", 1) == (
+        wanted, "sampling: repetition-penalty 1.2, as the model suggests\n",
+    )  # fmt: skip
+    assert bh.load(place / "suggests").chat("ab gh?", runtime="numpy", max_new_tokens=5) == wanted[:-1]
+    assert said("sample", "--json")[0] == said("sample", "--json", "--temperature", 0, *penalty, run="base")[0]
 
 
 def test_an_answer_keeps_a_quarter_of_the_context_free_at_most(place):
@@ -183,36 +233,88 @@ def test_wrong_input_is_one_line(place, flags, words):
     assert words in error_line(inside.byhand(*flags, cwd=place))
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals")
-def test_ctrl_c_stops_an_answer_and_ctrl_d_ends(place):
-    """In a terminal: the answer never ends by itself, and the conversation goes on after it was stopped."""
+@contextmanager
+def terminal(place, *flags, term="dumb"):
+    """A chat in a terminal: the process, what writes to it, and what reads from it until some words come."""
     ours, theirs = os.openpty()
-    command = [sys.executable, "-m", "byhand", "chat", "base", "--runtime", "numpy", "--max-new-tokens", "1000000"]
+    command = [sys.executable, "-m", "byhand", "chat", "base", "--runtime", "numpy", *flags]
     process = subprocess.Popen(
-        command, cwd=place, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(TERM="dumb"), close_fds=True
+        command, cwd=place, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(TERM=term), close_fds=True
     )
     os.close(theirs)
     read = bytearray()
 
-    def until(words):
-        while words not in read:
+    def until(words, least=0):
+        while words not in read or len(read) < least:
             read.extend(os.read(ours, 4096))
         del read[: read.index(words) + len(words)]
 
     try:
         until(b"> ")
-        os.write(ours, b"hello\n")
-        until(b"hello\r\n")
-        until(b"")
-        while len(read) < 200:
-            read.extend(os.read(ours, 4096))
-        process.send_signal(signal.SIGINT)
-        until(b"\n> ")
-        process.send_signal(signal.SIGINT)
-        until(b"ends the conversation")
+        yield process, lambda words: os.write(ours, words), until
         os.write(ours, b"/exit\n")
         assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.wait()
         os.close(ours)
+
+
+TERMINAL = pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals")
+
+
+@TERMINAL
+def test_ctrl_c_stops_an_answer_and_another_one_says_how_to_end(place):
+    """The answer never ends by itself, and the conversation goes on after it was stopped."""
+    with terminal(place, "--max-new-tokens", "1000000") as (process, write, until):
+        write(b"hello\n")
+        until(b"hello\r\n")
+        until(b"", least=200)
+        process.send_signal(signal.SIGINT)
+        until(b"\n> ")
+        process.send_signal(signal.SIGINT)
+        until(b"ends the conversation")
+
+
+@TERMINAL
+def test_commands_and_questions_of_several_lines(place):
+    (place / "there.jsonl").write_text("x")
+    asked = {b"one\n": "one", b'"""\na\n/b"""\n': "a\n/b", b"c \\\nd\n": "c \nd", b"//e\n": "/e"}
+    with terminal(place, "--max-new-tokens", "4") as (_, write, until):
+        for line, answer in (
+            (b"/retry", b"there is no answer yet"), (b"/help", b"several lines"),
+            (b"/hlep me", b"there is no command '/hlep'"), (b"/system", b"there is no system prompt"),
+            (b"/system be", b""), (b"/system", b"\nbe"), (b"/save x.jsonl", b"nothing to save yet"),
+        ):  # fmt: skip
+            write(line + b"\n")
+            until(answer)
+            until(b"> ")
+        for lines in asked:
+            write(lines)
+            until(b"> ")
+        for line, answer in (
+            (b"/retry", b""), (b"/save there.jsonl", b"there.jsonl exists already"),
+            (b"/save said.jsonl", b"saved in said.jsonl"), (b"/reset", b"begins anew"),
+            (b"/retry", b"there is no answer yet"),
+        ):  # fmt: skip
+            write(line + b"\n")
+            until(answer)
+            until(b"> ")
+    (line,) = (place / "said.jsonl").read_text(encoding="utf-8").splitlines()
+    said = conversation(json.loads(line), "said.jsonl")
+    assert [message.role for message in said] == ["system", *["user", "assistant"] * 4]
+    assert [message.content for message in said if message.role != "assistant"] == ["be", *asked.values()]
+
+
+@TERMINAL
+def test_pasted_lines_are_one_question(place):
+    readline = pytest.importorskip("readline", reason="this Python has no readline")
+    if "libedit" in (readline.__doc__ or ""):
+        pytest.skip("libedit does not tell what is pasted")
+    with terminal(place, "--max-new-tokens", "4", term="xterm") as (_, write, until):
+        write(b"\x1b[200~/a\rb\x1b[201~\n")
+        until(b"\n\x1b[?2004h> ")
+        write(b"/save pasted.jsonl\n")
+        until(b"saved in")
+    (line,) = (place / "pasted.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["messages"][0]["content"] == "/a\nb"

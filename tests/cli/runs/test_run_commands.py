@@ -91,6 +91,8 @@ def test_info_names_the_checkpoints(run):
     facts = json.loads(byhand("info", run, "--json").stdout)
     assert facts["step"] == "6 of 6"
     assert facts["model"]["d_model"] == 16
+    assert (facts["model"]["d_ff"], facts["model"]["n_kv_heads"]) == (64, facts["model"]["n_heads"])
+    assert "d_ff             64\n" in said
     one = json.loads(byhand("info", run / "step-00000004", "--json").stdout)
     assert one["step"] == "4 of 6"
 

@@ -53,10 +53,10 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"{", "it is no JSON"),
+        (b"{", "it is not valid JSON"),
         (b'"text"', "it must be an object with the text to continue"),
         (b'{"promt": "a"}', "it must be an object with the text to continue"),
-        (b'{"prompt": "a", "prompt": "b"}', "it is no JSON (the key 'prompt' twice)."),
+        (b'{"prompt": "a", "prompt": "b"}', "it is not valid JSON (the key 'prompt' twice)."),
         (
             b'{"prompt": "a", "topk": 3}',
             "'topk' is not a setting. Use prompt, max_new_tokens, stop, samples, temperature, top_k,",
@@ -71,7 +71,7 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (b'{"prompt": "a", "stop": ""}', "stop is '', but must have 1 to 1,000 bytes."),
         (b'{"prompt": "a", "stop": ["b", 1]}', "stop is ['b', 1], but must be text in quotes, or a list of such"),
         (b'{"prompt": "a", "stop": null}', "stop is null, but must be text in quotes, or a list of such texts."),
-        (b'{"prompt": "a", "stop": "\\ud800"}', "it is no JSON"),
+        (b'{"prompt": "a", "stop": "\\ud800"}', "it is not valid JSON"),
         (b'{"prompt": "a", "min_p": 2}', "min_p is 2, but must be between 0 and 1. Use 0.05."),
         (
             b'{"prompt": "a", "repetition_penalty": 0}',
@@ -79,9 +79,9 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         ),
         (b'{"prompt": "a", "samples": 0}', "samples is 0, but must be at least 1. Use 1."),
         (b'{"prompt": "a", "samples": 2, "temperature": 0}', "samples is 2, but at temperature 0 all are the same"),
-        (b'{"prompt": "\\ud800"}', "it is no JSON"),
-        (b'{"prompt": "\xff"}', "it is no JSON"),
-        (b"[" * 100, "it is no JSON"),
+        (b'{"prompt": "\\ud800"}', "it is not valid JSON"),
+        (b'{"prompt": "\xff"}', "it is not valid JSON"),
+        (b"[" * 100, "it is not valid JSON"),
     ],
     ids=str,
 )
@@ -140,3 +140,10 @@ def test_an_interrupt_keeps_the_lines_that_are_whole(folder):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err.decode().strip()) == (130, b"", "interrupted")
+
+
+def test_names_of_other_programs_and_a_prompt_without_its_flag(folder):
+    theirs = byhand("sample", "run", "--temp", 0, "--n-predict", 5, "--repeat-penalty", 1.1, cwd=folder)
+    ours = byhand("sample", "run", "--temperature", 0, "--max-tokens", 5, "--repetition-penalty", 1.1, cwd=folder)
+    assert (theirs.returncode, theirs.stdout) == (0, ours.stdout)
+    assert b'Use --prompt "to be".' in byhand("sample", "run", "to be", cwd=folder).stderr

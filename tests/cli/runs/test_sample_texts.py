@@ -1,6 +1,7 @@
 """`byhand sample` with several texts, stop texts, and prompts that are cut."""
 
 import json
+import re
 
 import pytest
 
@@ -119,3 +120,17 @@ def test_what_is_cut_of_a_prompt_is_said(folder):
 )
 def test_wrong_values_are_one_line(folder, flags, error):
     assert error in error_line(byhand("sample", "run", *flags, cwd=folder))
+
+
+def test_stats_say_what_was_read_and_how_fast(folder):
+    (plain,), (found,) = lines(folder, "--prompt", "abc"), lines(folder, "--prompt", "abc", "--stats")
+    assert {name: found.pop(name) for name in ("read", "reused")} == {"read": 3, "reused": 0}
+    assert found.pop("first_token_s") > 0
+    assert found.pop("tokens_per_s") > 0
+    assert found == plain
+    (told,) = said(folder, "--prompt", "abc", "--stats")[1].splitlines()
+    assert re.fullmatch(
+        r"read 3 tokens of the prompt, reused 0; first token after [\d.e-]+ s, then [\d.]+ tokens/s", told
+    )
+    told = said(folder, "--prompt", "0123456789", "--max-new-tokens", 1, "--stats")[1]
+    assert re.search(r"read 8 tokens of the prompt, reused 0; first token after [\d.e-]+ s\n", told)

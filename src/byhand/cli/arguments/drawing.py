@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from byhand.cli.arguments.parsing import Given, Options
+from byhand.cli.arguments.settings import overridden
+from byhand.cli.terminal.say import say
 from byhand.config_checks import at_most, check_types
-from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.sampling import COLDEST, Sampling
+from byhand.tokenizers.conventions import Conventions, in_words
 
 
 @dataclass(frozen=True)
@@ -19,3 +23,13 @@ class Drawing(Sampling):
         check_types(self)
         at_most(self)
         super().__post_init__()
+
+
+def as_suggested(options: Options, given: Given[Options], conventions: Conventions, aloud: bool = False) -> Options:
+    """Return options that draw as a model's makers suggest where nothing else is given; `aloud` says how."""
+    found = {name: value for name, value in conventions.sampling.items() if name not in given.values}
+    if given.values.get("temperature", 1) < COLDEST:  # nothing is drawn
+        found = {name: value for name, value in found.items() if name == "repetition_penalty"}
+    if found and aloud:
+        say(f"sampling: {in_words(found)}, as the model suggests")
+    return overridden(options, found)

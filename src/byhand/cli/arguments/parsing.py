@@ -42,6 +42,10 @@ ALIASES = {
     "--learning-rate": "--lr",
     "--outtype": "--dtype",  # of llama.cpp's converter
     "--quantize": "--dtype",  # as it was called here
+    "--temp": "--temperature",  # as in llama.cpp, and the next two
+    "--repeat-penalty": "--repetition-penalty",
+    "--n-predict": "--max-new-tokens",
+    "--max-tokens": "--max-new-tokens",
 }
 ON_A_GPU = ("--runtime xla (it takes the GPU that JAX sees)",)
 ELSEWHERE = {  # flags of other programs that a flag of ours does in another way
@@ -208,7 +212,8 @@ def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
             raise ByhandError(f"{quoted(word)} begins with a typographic dash. Write --{shown(found[1], 60)}.")
     if not options:
         text = "--data" in flags and os.path.exists(unknown[0])  # as other programs take it
-        use = f" Use --data {shown(command(unknown[0]))}." if text else ""
+        flag_of_it = "--data" if text else "--prompt" if "--prompt" in flags else ""
+        use = f" Use {flag_of_it} {shown(command(unknown[0]))}." if flag_of_it else ""
         raise ByhandError(f"unexpected argument {quoted(unknown[0])}.{use}")
     name = options[0].lower().replace("_", "-")
     here = next((f" Use {use}." for use in ELSEWHERE.get(name, ()) if use.split()[0] in flags), "")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from byhand.cli.arguments.drawing import Drawing
+from byhand.cli.arguments.drawing import Drawing, as_suggested
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Repeated, Switch
 from byhand.cli.runs.prompts import Prompt
 from byhand.cli.runs.sample import drawable
-from byhand.cli.runs.texts import Continuation, EncodedPrompt, pieces
-from byhand.cli.terminal.interrupts import StopRequest
-from byhand.cli.terminal.say import say, show
-from byhand.cli.terminal.shown import on_terminal
+from byhand.cli.runs.session import HELP, Pause, Session, converse, typed
+from byhand.cli.runs.texts import Continuation, EncodedPrompt
+from byhand.cli.terminal.say import say
+from byhand.config_checks import at_least, at_most
 from byhand.conversations.formats import Chat
 from byhand.conversations.messages import Message, Messages, conversation, shortened
 from byhand.errors import DataError
@@ -30,22 +27,19 @@ from byhand.runs.contents import Checkpoint
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import offered
 
-YOU = "> "
-ENDING = "Ctrl-D or /exit ends the conversation, as does another Ctrl-C"
-HELP = "/reset begins anew, /exit or Ctrl-D ends, Ctrl-C stops an answer"
-
 
 @dataclass(frozen=True)
 class Options:
     """Talk with the model of a run: it answers each line, and remembers those before as far as it can read.
 
-    /reset forgets them, /exit or Ctrl-D ends, Ctrl-C stops an answer. Through a pipe each line gets an answer too.
+    /help lists the commands, /exit or Ctrl-D ends, Ctrl-C stops an answer. Through a pipe every line is a question,
+    but /reset and /exit.
     """
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
     system: str = ""
-    """A text that stands before the conversation, and says how to answer."""
+    """System prompt."""
     max_new_tokens: int = 300
     """How many tokens an answer has at most: bytes, unless the run has another tokenizer."""
     stop: Repeated[str] = ()
@@ -57,31 +51,22 @@ class Options:
     """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 reads half as much; q8_0 and q4_0 (blocks of 8 and 4 bits) a quarter and an eighth, at some loss."""
+    threads: int = 0
+    """Threads of the loops runtime; 0 uses all cores."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
+    stats: Switch = False
+    """Say after each answer how many tokens were read, the time to the first token, and tokens a second."""
 
     def __post_init__(self) -> None:
+        at_least(self, 0, "threads")
+        at_most(self)
         assert self.answer  # checked now, so that errors name flags
 
     @property
     def answer(self) -> Prompt:
         """How an answer is drawn."""
         return Prompt((), self.max_new_tokens, self.stop, 1, self.drawing)
-
-
-class Pause(StopRequest):
-    """In the `with` block Ctrl-C stops the answer, or says how to end; the second one ends the program."""
-
-    numbers = (signal.SIGINT,)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = ""
-
-    def taken(self) -> bool:
-        """Return whether Ctrl-C came since it was asked last."""
-        came, self.signal = self.signal is not None, None
-        return came
 
 
 class Talk:
@@ -95,21 +80,29 @@ class Talk:
         self.tokenizer, self.context = loaded.tokenizer, loaded.config.model.seq_len
         self.chat = Chat(loaded.tokenizer)
         self._ends = loaded.ends | self.chat.ends
-        self._allowed, self._answer = drawable(options.ascii_only, loaded), options.answer
+        self._allowed, self.answer = drawable(options.ascii_only, loaded), options.answer
         self._said = False
 
-    def ask(self, messages: Messages) -> tuple[Continuation, list[Message]]:
-        """Return the text that answers the last message, and what it reads: as much as leaves room for an answer."""
-        free = min(self._answer.max_new_tokens, self.context // 4)  # a longer answer moves the window
-        rest, whole = shortened(messages, lambda some: len(self.chat.prompt(some)), self.context - free)
-        if not (whole or self._said):
+    def ask(self, messages: Messages, retries: int = 0) -> tuple[Continuation, list[Message]]:
+        """Return the text that answers the last message, and what it reads: as much as leaves room for an answer.
+
+        retries  how many answers were drawn before, each with the seed after the last one's
+        """
+        free = min(self.answer.max_new_tokens, self.context // 4)  # a longer answer moves the window
+        most, half = self.context - free, self.context // 2
+        rest, _ = shortened(messages, lambda some: len(self.chat.prompt(some)), most, half)
+        if len(rest) < len(messages) and not self._said:
             say(
-                f"the model reads {self.context:,} tokens, of which {free:,} are kept for an answer: "
-                "the oldest questions and answers are left out now"
+                f"the context of {self.context:,} tokens is full, {free:,} of them kept for an answer: "
+                "the oldest questions and answers are left out now, down to half of it"
             )
             self._said = True
         ids = self.chat.prompt(rest)
-        given = EncodedPrompt.of_tokens("the conversation", self._answer, ids, self.tokenizer, self._ends)
+        drawing = self.answer.drawing
+        if retries and drawing.greedy:
+            raise DataError("at temperature 0 every answer is the same. Use a --temperature above 0.")
+        answer = replace(self.answer, drawing=replace(drawing, seed=drawing.seed + retries))
+        given = EncodedPrompt.of_tokens("the conversation", answer, ids, self.tokenizer, self._ends)
         given.say_what_is_cut(self.tokenizer, self.context)
         (text,) = given.texts(self.tokenizer, self._allowed, False, self.chat.stops)
         text.stream.keeps = True  # the next question follows it
@@ -118,76 +111,27 @@ class Talk:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = read(Options, arguments, "byhand chat").over()
-    before = [Message("system", options.system)] if options.system else []
-    conversation(before, "--system")
+    given = read(Options, arguments, "byhand chat")
+    options = given.over()
+    conversation([Message("system", options.system)], "--system")
     loaded = checkpoint.load(options.run, moments=False, unread=True)
+    options = as_suggested(options, given, loaded.tokenizer.conventions, aloud=True)
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     loaded.forget()
     talk = Talk(loaded, options)
-    request = Request("generate", model.config, options.runtime, str(model.dtype), weights=options.weights)
+    how: Any = {"runtime": options.runtime, "weights": options.weights, "threads": options.threads}
+    request = Request("generate", model.config, dtype=str(model.dtype), **how)
     require_room("the conversation", request, "Use a smaller model.")
-    engine = Engine(model, runtime=options.runtime, weights=options.weights, moves=True)
+    engine = Engine(model, **how, moves=True)
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
     if "chat" not in loaded.state and not loaded.tokenizer.conventions.templates:
-        say(f"{options.run} was not trained on conversations: it is asked in byhand's {talk.chat.name} format")
+        say(f"{options.run} was not trained on conversations: prompts use byhand's {talk.chat.name} chat format")
+    session = talk.ask, engine, options.system, options.stats
     if sys.stdin.isatty():
         say(HELP)
         with Pause() as pause:
-            return _talk(talk, engine, before, pause)
-    return _talk(talk, engine, before, None)
-
-
-def _talk(talk: Talk, engine: Engine, before: list[Message], pause: Pause | None) -> int:
-    """Answer each line, until the last one or /exit."""
-    messages, written = list(before), on_terminal if sys.stdout.isatty() else str
-    code = 0
-    for line in _lines(pause):
-        if line == "/exit":
-            break
-        if line == "/reset":
-            messages = list(before)
-            say("the conversation begins anew")
-            continue
-        try:
-            (question,) = conversation([Message("user", line)], "your line")
-            text, messages = talk.ask([*messages, question])
-        except DataError as error:
-            say(f"error: {error}")
-            code = 0 if pause else 2  # a script sees that a line was not answered
-            continue
-        answer = list[str]()
-        for piece in pieces(engine, text):
-            answer.append(piece)
-            sys.stdout.write(written(piece))
-            sys.stdout.flush()
-            if pause and pause.taken():
-                break
-        show("", flush=True)
-        messages.append(Message("assistant", "".join(answer)))
-    return code
-
-
-def _lines(pause: Pause | None) -> Iterator[str]:
-    """Yield the lines that are not blank."""
-    if pause is None:
-        for line in sys.stdin:
-            if line := line.strip():
-                yield line
-        return
-    with suppress(ImportError):
-        import readline  # noqa: F401  (input then edits the line, and knows those before)
-    while True:
-        pause.words = ENDING
-        try:
-            line = input(YOU).strip()
-        except EOFError:
-            show("")
-            return
-        pause.words = ""
-        pause.taken()
-        if line:
-            yield line
+            return converse(Session(*session, pause), typed(pause))
+    return converse(Session(*session), filter(None, map(str.strip, sys.stdin)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
 def gather(run: Path) -> dict[str, Any]:
     """Return the facts of a run, from its newest whole checkpoint and its metrics."""
     loaded = checkpoint.load(run, moments=False)
-    imported = "imported" in loaded.state
+    imported, model = "imported" in loaded.state, loaded.config.model
     folder = run_folder.run_of(run)
     listed = run_folder.checkpoints(folder) or [run]
     states = {p.resolve().name: str(checkpoint.defect(p) or "whole") for p in reversed(listed)}
@@ -65,7 +65,7 @@ def gather(run: Path) -> dict[str, Any]:
         "step": loaded.step if imported else f"{loaded.step} of {loaded.config.steps}",
         **({"planned": planned} if (planned := _planned(loaded.state.get("planned"))) else {}),
         "parameters": sum(a.size for a in loaded.parameters.values()),
-        **({"trained": sum(trained)} if (trained := _trained(loaded.config.model)) else {}),
+        **({"trained": sum(trained)} if (trained := _trained(model)) else {}),
         **({"imported": loaded.state["imported"]} if imported else {"text": loaded.state.get("text", {})}),
         **({"conversations": chat} if (chat := loaded.state.get("chat")) else {}),
         **({} if isinstance(tokenizer, ByteTokenizer) else {"tokenizer": named}),

@@ -103,7 +103,7 @@ def _content(path: str) -> bytes:
 def _sentence(error: Exception) -> str:
     if isinstance(error, ByhandError):
         return str(error)
-    return f'it is no JSON ({str(error)[:80]}). Write an object such as {{"prompt": "To be"}}.'
+    return f'it is not valid JSON ({str(error)[:80]}). Write an object such as {{"prompt": "To be"}}.'
 
 
 def _prompt(line: bytes, usual: Prompt) -> Prompt:

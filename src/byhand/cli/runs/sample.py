@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from byhand.cli.arguments.drawing import as_suggested
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs.prompts import Prompt, content, prompts_given, prompts_of
 from byhand.cli.runs.texts import EncodedPrompt, show_lines, show_texts
 from byhand.cli.terminal.say import say
+from byhand.config_checks import at_least, at_most
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.generation import Engine
@@ -45,6 +47,8 @@ class Options:
     """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 reads half as much; q8_0 and q4_0 (blocks of 8 and 4 bits) a quarter and an eighth, at some loss."""
+    threads: int = 0
+    """Threads of the loops runtime; 0 uses all cores."""
     ignore_eos: Switch = False
     """Go on where the model ends a document, as one learns that was trained on several."""
     last: Switch = False
@@ -53,6 +57,13 @@ class Options:
     """Print a line of JSON for each text that has ended, with the ids of its tokens, instead of streaming."""
     logprobs: Switch = False
     """With --json or --prompts: print ln p of each token too, as the model has it before any setting of sampling."""
+    stats: Switch = False
+    """Say after each text how many tokens of its prompt were read, the time to the first token, and tokens a second;
+    with --json or --prompts as fields of its line."""
+
+    def __post_init__(self) -> None:
+        at_least(self, 0, "threads")
+        at_most(self)
 
 
 def main(arguments: list[str]) -> int:
@@ -65,11 +76,12 @@ def main(arguments: list[str]) -> int:
         given.refuse(("logprobs",), "without --prompts or --json")
     if not 1 <= options.streams <= MOST_STREAMS:
         raise ConfigError(f"--streams is {options.streams}, but must be between 1 and {MOST_STREAMS}. Use 8.")
+    loaded = checkpoint.load(options.run, moments=False, unread=True)
+    options = as_suggested(options, given, loaded.tokenizer.conventions, aloud=True)
     prompts = prompts_of(options.prompts, options.text) if options.prompts else prompts_given(options.text)
     count = sum(prompt.samples for prompt in prompts.values())
     if count == 1 and not options.prompts:
         given.refuse(("streams",), "for a single text")
-    loaded = checkpoint.load(options.run, moments=False, unread=True)
     model = loaded.model(not options.last).merged()
     if loaded.of_average and not options.last:
         say(loaded.of_average)
@@ -80,19 +92,20 @@ def main(arguments: list[str]) -> int:
         text = prompt.prompt[0].encode() if options.prompts else content(prompt)
         all_given.append(encoded(options, loaded, place, prompt, text))
     slots = min(options.streams, count)
-    of_model = model.config, options.runtime, str(model.dtype)
+    of_model = model.config, options.runtime, str(model.dtype), options.threads
     request = Request("generate", *of_model, weights=options.weights, cache=not options.no_cache, streams=slots)
     require_room("generation", request, "Use fewer --streams, or a smaller model.")
-    engine = Engine(model, slots, runtime=options.runtime, weights=options.weights, cache=request.cache, moves=True)
+    how: Any = {"runtime": options.runtime, "weights": options.weights, "threads": options.threads}
+    engine = Engine(model, slots, **how, cache=request.cache, moves=True)
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
     for each in all_given:
         each.say_what_is_cut(tokenizer, model.config.seq_len)
     texts = (text for each in all_given for text in each.texts(tokenizer, allowed, options.logprobs))
     if options.prompts or options.json:
-        show_lines(engine, texts)
+        show_lines(engine, texts, options.stats)
     else:
-        show_texts(engine, texts, count)
+        show_texts(engine, texts, count, options.stats)
     return 0
 
 

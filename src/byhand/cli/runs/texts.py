@@ -107,11 +107,33 @@ class Continuation:
         stream = self.stream
         return not stream.drawn and stream.count > 0 and stream.status == "finished" and not self.given.prompt.stop
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, stats: bool = False) -> dict[str, Any]:
         """Return the text that has ended, as `--json` and `--prompts` print it."""
         scores = {"logprobs": self.stream.logprobs} if self.stream.scored else {}
         prompt = self.given.content.decode(errors="replace")
-        return {"prompt": prompt, "text": self.more(), "ids": self.stream.drawn, **scores}
+        found = {"prompt": prompt, "text": self.more(), "ids": self.stream.drawn, **scores}
+        return found | (self.stats() if stats else {})
+
+    def stats(self) -> dict[str, Any]:
+        """Return the prompt's tokens that were read and reused, and how fast the text came."""
+        times = self.stream.times or [(0.0, 0)]
+        (begun, _), (first, few), (last, count) = times[0], times[:2][-1], times[-1]
+        return {
+            "read": self.stream.read,
+            "reused": self.stream.reused,
+            "first_token_s": round(first - begun, 6) if few else None,
+            "tokens_per_s": round((count - few) / (last - first), 3) if last > first else None,
+        }
+
+    def say_stats(self) -> None:
+        """Say them in a line."""
+        found = self.stats()
+        first, speed = found["first_token_s"], found["tokens_per_s"]
+        say(
+            f"read {counted(found['read'], 'token')} of the prompt, reused {found['reused']:,}"
+            + (f"; first token after {first:.3g} s" if first is not None else "")
+            + (f", then {speed:.1f} tokens/s" if speed else "")
+        )
 
 
 def pieces(engine: Engine, text: Continuation) -> Iterator[str]:
@@ -129,16 +151,16 @@ def pieces(engine: Engine, text: Continuation) -> Iterator[str]:
     sound(stream)
 
 
-def show_lines(engine: Engine, texts: Iterable[Continuation]) -> None:
+def show_lines(engine: Engine, texts: Iterable[Continuation], stats: bool = False) -> None:
     """Print one line of JSON for each text, in their order, as soon as it and those before it have ended."""
     for text in _followed(engine, texts):
         if text.stream.status not in LIVE:
             sound(text.stream)
-            show_json(text.as_json())
+            show_json(text.as_json(stats))
             sys.stdout.flush()
 
 
-def show_texts(engine: Engine, texts: Iterable[Continuation], count: int) -> None:
+def show_texts(engine: Engine, texts: Iterable[Continuation], count: int, stats: bool = False) -> None:
     """Print each text after its prompt, as it is drawn; several one after the other, each below its seed."""
     written = on_terminal if sys.stdout.isatty() else str
     shown, number = None, 0
@@ -155,6 +177,9 @@ def show_texts(engine: Engine, texts: Iterable[Continuation], count: int) -> Non
             if text.ended_at_once:
                 sys.stdout.flush()
                 say("the model ended the text at its first token; --ignore-eos lets it go on")
+            if stats:
+                sys.stdout.flush()
+                text.say_stats()
         sys.stdout.flush()
 
 

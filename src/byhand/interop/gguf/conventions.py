@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from byhand.errors import ConfigError, DataError
-from byhand.interop.hugging_face.conventions import conventions_of
+from byhand.interop.hugging_face.conventions import conventions_of, sampling
 from byhand.tokenizers.conventions import DEFAULT, MOST, Conventions
 from byhand.tokenizers.tokenizer import Tokenizer
 
@@ -29,6 +29,8 @@ NAMED = {
 ADDED = {"before": (f"{KEY}add_bos_token", "bos"), "after": (f"{KEY}add_eos_token", "eos")}
 EOM = f"{KEY}eom_token_id"
 ENDS = "byhand.end_token_ids"
+SAMPLING = "general.sampling."
+RENAMED = {"temperature": "temp", "repetition_penalty": "penalty_repeat"}
 TEMPLATE, TEMPLATES = "tokenizer.chat_template", "tokenizer.chat_templates"
 BEGIN = ("llama-bpe",)  # pre-tokenizers with which llama.cpp adds BOS unless a key says otherwise
 KNOWN = (  # names of tokens at which llama.cpp ends a text, whatever the keys say
@@ -63,7 +65,16 @@ def with_conventions(
         *sorted(symbols[name] for name in KNOWN if name in symbols),
     ]  # fmt: skip
     found["ends"] = tuple(dict.fromkeys(token for token in ends[: MOST["ends"]] if _is_token(token, tokenizer)))
-    return tokenizer.using(Conventions(**found, shown=shown, templates=_templates(keys)))
+    return tokenizer.using(Conventions(**found, shown=shown, templates=_templates(keys), sampling=_sampling(keys)))
+
+
+def _sampling(keys: Mapping[str, Any]) -> dict[str, float]:
+    names = {theirs: ours for ours, theirs in RENAMED.items()}
+    said = {key.removeprefix(SAMPLING): value for key, value in keys.items() if key.startswith(SAMPLING)}
+    # 0.9 comes as a float32
+    return sampling(
+        {names.get(k, k): round(v, 6) if isinstance(v, float) else v for k, v in said.items()}, "the GGUF"
+    )
 
 
 def _is_token(value: Any, tokenizer: Tokenizer) -> bool:
@@ -99,6 +110,7 @@ def as_keys(tokenizer: Tokenizer) -> dict[str, Any]:
         named["eot"] = unnamed.pop(0)
     if unnamed:
         log.warning("llama.cpp will not end a text at %s: it knows two ends besides EOS", texts[unnamed[0]])
+    others |= {f"{SAMPLING}{RENAMED.get(name, name)}": value for name, value in found.sampling.items()}
     others |= {TEMPLATE if name == DEFAULT else f"{TEMPLATE}.{name}": text for name, text in found.templates.items()}
     if names := [name for name in found.templates if name != DEFAULT]:
         others[TEMPLATES] = names

@@ -2,7 +2,8 @@
 
     tokenizer_config.json   the texts of named tokens, whether BOS and EOS are added, chat templates
     special_tokens_map.json the same texts in older folders
-    generation_config.json  the ids at which generation ends; without them config.json, then the tokenizer's EOS
+    generation_config.json  the ids at which generation ends; without them config.json, then the tokenizer's EOS;
+                            how to sample
     chat_template.jinja, additional_chat_templates/NAME.jinja
 
 Which tokens are added around a text stands in tokenizer.json; beside vocab.json flags say it. A named token that the
@@ -11,19 +12,23 @@ vocabulary lacks is left out: it has no row in the model.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from byhand.errors import DataError, brief, reason
+from byhand.config_checks import check_types
+from byhand.errors import ConfigError, DataError, brief, reason
 from byhand.files.reading import parse_json, read_regular
+from byhand.runtimes.sampling import Sampling
 from byhand.tokenizers import forms
-from byhand.tokenizers.conventions import DEFAULT, LENGTH, TEMPLATES, Conventions
+from byhand.tokenizers.conventions import DEFAULT, LENGTH, SAMPLING, TEMPLATES, Conventions
 from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
+log = logging.getLogger(__name__)
 CONFIG, GENERATION = "config.json", "generation_config.json"
 SETTINGS, MAP = "tokenizer_config.json", "special_tokens_map.json"
 JINJA, OTHERS, SUFFIX = "chat_template.jinja", "additional_chat_templates", ".jinja"
@@ -40,6 +45,13 @@ CLASSES = {
     "qwen2": "Qwen2Tokenizer",
     "qwen3": "Qwen2Tokenizer",
 }  # by model_type, if not named
+
+LACKING = (  # what transformers and llama.cpp have besides
+    "num_beams", "penalty_alpha", "typical_p", "epsilon_cutoff", "eta_cutoff", "top_h", "no_repeat_ngram_size",
+    "encoder_repetition_penalty", "bad_words_ids", "sequence_bias", "suppress_tokens", "begin_suppress_tokens",
+    "min_length", "min_new_tokens", "guidance_scale", "xtc_probability", "mirostat", "penalty_last_n",
+)  # fmt: skip
+IDLE = (None, -1, 0, 1, [], {})  # values that change nothing there
 
 
 def with_conventions(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
@@ -60,6 +72,7 @@ def with_conventions(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
             )
     said = _ids(generation.get("eos_token_id")) or _ids(model.get("eos_token_id")) or _ids(found.get("eos"))
     found["ends"] = tuple(dict.fromkeys(i for i in said if i in tokenizer))
+    found["sampling"] = sampling(generation, GENERATION)
     return _used(tokenizer, {**found, "templates": _templates(folder, settings)}, folder)
 
 
@@ -82,6 +95,33 @@ def ids(found: Conventions) -> dict[str, Any]:
     """Return what config.json and generation_config.json say of tokens: null where there is none."""
     ends = list(found.ends) if len(found.ends) > 1 else found.ends[0] if found.ends else None
     return {"bos_token_id": found.bos, "eos_token_id": ends, "pad_token_id": found.pad}
+
+
+def sampling(said: Mapping[str, Any], place: str) -> dict[str, float]:
+    """Return the suggested settings of sampling that change something.
+
+    said  the values that `place` has, by transformers' names: with do_sample the temperature is 1 unless it says
+          more; without it only the penalty counts
+    """
+    if (samples := said.get("do_sample")) is False:
+        said = {"repetition_penalty": said.get("repetition_penalty")}
+    found = dict[str, float]()
+    for name, idle in SAMPLING.items():
+        value = said.get(name, 1.0 if samples is True and name == "temperature" else None)
+        if value not in (None, idle):
+            try:
+                check_types(Sampling(**{name: value}))
+                found[name] = value
+            except (ConfigError, TypeError):
+                log.warning("%s: %s cannot be %s; left out", place, name, str(value)[:40])
+    if lacking := [name for name in LACKING if said.get(name) not in IDLE]:
+        log.warning("%s: byhand's sampling has no %s; left out", place, ", ".join(lacking))
+    return found
+
+
+def generation(found: Conventions) -> dict[str, Any]:
+    """Return what generation_config.json says of sampling."""
+    return {"do_sample": not found.sampling.keys() <= {"repetition_penalty"}, **found.sampling}
 
 
 def settings(found: Conventions, texts: Mapping[int, str]) -> Iterator[tuple[str, Any]]:

@@ -80,7 +80,7 @@ def files(
     ids = conventions.ids(known if known.ends else replace(known, ends=tuple(ends)))
     described = list(tokens.files(tokenizer, config.seq_len))  # or refused before anything is written
     yield CONFIG, _json(as_json(family, whole, ids, kind.name))
-    yield GENERATION, _json({**ids, "do_sample": False})
+    yield GENERATION, _json({**ids, **conventions.generation(known)})
     yield from described
     parts = {
         piece.theirs if piece.theirs == family.head else family.prefix + piece.theirs: piece
