@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -332,3 +334,23 @@ def test_a_stop_ends_a_run_between_repetitions_never_within_the_rows():
     assert memory[[16, 32]].tolist() == [1, 1]
     replay.replay(table, 1, 2, 1, resources)
     assert memory[[16, 32]].tolist() == [1, 2]
+
+
+def test_code_is_loaded_by_one_thread_at_a_time(monkeypatch):
+    """LLVM's engine is one for the process: with two threads in it, it crashes."""
+    inside, met = [], []
+
+    def load(kernel, code):
+        inside.append(kernel)
+        time.sleep(0.001)  # another thread would come here now
+        met.append(len(inside))
+        inside.clear()
+        return 1
+
+    monkeypatch.setattr(building, "_addresses", {})
+    monkeypatch.setattr(machine_code, "read", lambda name: (b"", ""))
+    monkeypatch.setattr(machine_code, "load", load)
+    kernels = [f"k{i}" for i in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(building.addresses_of, [kernels] * 8)) == [dict.fromkeys(kernels, 1)] * 8
+    assert met == [1] * len(kernels)

@@ -110,7 +110,9 @@ class LoopsDecoder(Slots):
         if not any(self.streams):
             self._runner.settle()
             self._run_length = FIRST_RUN
-            take_over(self.model, self.decoding, self._runner, self.weights, self._moves)
+            if self.stale:
+                take_over(self.model, self.decoding, self._runner, self.weights, self._moves)
+                self.stale = False
         sampling, allowed = stream.sampling, stream.allowed
         self._settings[slot, controls.TEMPERATURE] = 0.0 if sampling.greedy else sampling.temperature
         self._settings[slot, controls.TOP_K] = sampling.top_k or 0
