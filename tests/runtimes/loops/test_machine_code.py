@@ -34,7 +34,7 @@ def train(folder, name, cache, environment=None, threads=0):
     command += ["--steps", "8", "--seed", "9", "--runtime", "loops", "--threads", str(threads)]
     done = subprocess.run(
         command, env=os.environ | {"BYHAND_CACHE": str(cache)} | (environment or {}), capture_output=True, text=True,
-        timeout=900, check=False,
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     weights = (run / "step-00000008" / "model.safetensors").read_bytes()
@@ -116,7 +116,9 @@ def test_a_kernel_compiles_to_the_same_bytes_whatever_was_compiled_before(tmp_pa
     for ordered in (names, names[::-1]):
         environment = os.environ | {"BYHAND_COMPILING": "1", "NUMBA_OPT": "0"}
         command = [sys.executable, "-c", program, *ordered]
-        said.append(subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True))
+        said.append(
+            subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        )
     assert said[0].stdout == said[1].stdout
     assert len(said[0].stdout.splitlines()) == 4
 
