@@ -1,7 +1,7 @@
 """Generation by plan: the prompt fills the KV cache in one plan, then each token replays another.
 
-Sampling is inside, so a run of tokens is one call; runs grow until a call takes about ten milliseconds, which keeps
-streaming smooth and makes what Python does between them small. All threads share a token's work; where that does not
+Sampling is inside, so a run of tokens is one call; runs grow until a call takes about thirty milliseconds, which
+keeps streaming smooth and makes what Python does between them small. All threads share a token's work; where that does not
 pay, because the model is tiny or other programs use the cores, one thread does it alone; short trials decide.
 """
 
@@ -35,7 +35,7 @@ from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Slots, Stream
 
 LONGEST_RUN = 256  # tokens in a call
-CALL_SECONDS = 0.01
+CALL_SECONDS = 0.03  # a call costs 0.1 to 0.3 ms; the tokens that it draws behind a text's end are lost
 TOGETHER, ALONE = 0, 1
 FIRST_RUN = 4
 IDLE = -1  # position of a slot without a stream
