@@ -1,8 +1,9 @@
 """Generation by plan: the prompt fills the KV cache in one plan, then each token replays another.
 
 Sampling is inside, so a run of tokens is one call; runs grow until a call takes about thirty milliseconds, which
-keeps streaming smooth and makes what Python does between them small. All threads share a token's work; where that does not
-pay, because the model is tiny or other programs use the cores, one thread does it alone; short trials decide.
+keeps streaming smooth and makes what Python does between them small. All threads share a token's work; where that
+does not pay, because the model is tiny or other programs use the cores, one thread does it alone; short trials
+decide.
 """
 
 from __future__ import annotations
