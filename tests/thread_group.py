@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from byhand.runtimes.process_group import ProcessGroup
-
-STUCK = 60.0  # seconds that no test which passes waits
+from cli.process import PATIENCE
 
 
 class ThreadGroup(ProcessGroup):
@@ -21,9 +20,9 @@ class ThreadGroup(ProcessGroup):
     def gather(self, value: str) -> list[str]:
         """Return what each thread said."""
         self._said[self.index] = value
-        self._barrier.wait(STUCK)
+        self._barrier.wait(PATIENCE)
         found = [*self._said]
-        self._barrier.wait(STUCK)
+        self._barrier.wait(PATIENCE)
         return found
 
 

@@ -56,9 +56,7 @@ def test_weights_that_change_count_for_the_next_text(trained):
     before = loaded.generate("the ", **settings)
     for parameter in loaded.model.parameters().values():
         parameter.data = parameter.data[::-1].copy()
-    changed = loaded.generate("the ", **settings)
-    loaded.model = bh.load(trained).model
-    assert changed != before
+    assert loaded.generate("the ", **settings) != before
 
 
 def test_a_text_ends_before_a_stop_text(trained):

@@ -11,12 +11,13 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from cli.process import PATIENCE
+
 CHROMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
 )  # fmt: skip
-PATIENCE = 60  # seconds; only for what hangs
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 ENTER, TAB, RIGHT, DOWN = "\ue007", "\ue004", "\ue014", "\ue015"
 

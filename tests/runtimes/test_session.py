@@ -92,11 +92,19 @@ def test_what_a_mesh_cannot_divide_counts_once(way):
     hold(new_session(CONFIG, GRADIENTS, **way), made(CONFIG, (4, 7), (2, 6), (3, 6)))
 
 
-@pytest.mark.parametrize("runtime", NAMES)
-def test_a_step_needs_a_target(runtime):
-    session = new_session(CONFIG, GRADIENTS, runtime=runtime)
-    with pytest.raises(DataError, match=r"no position of the step has a target\."):
-        session.step([(np.zeros((2, 7), int), np.full((2, 7), -1))], 1.0)
+@pytest.mark.parametrize("way", ways({}, names=NAMES) + slow(ways({"mesh": "data=2"})))
+def test_a_step_and_a_loss_need_a_target(way):
+    session, tokens, none = new_session(CONFIG, GRADIENTS, **way), np.zeros((2, 7), int), np.full((2, 7), -1)
+    early = np.where(np.arange(7) < 3, tokens, none)
+    for compute in (
+        lambda: session.step([(tokens, none)], 1.0),
+        lambda: session.loss(tokens, none),
+        lambda: session.loss(tokens, early, 4),
+        lambda: session.loss(tokens, tokens, 0),
+    ):
+        with pytest.raises(DataError, match=r"no position of the batch has a target\."):
+            compute()
+    assert session.row_losses(tokens, none, tokens == 0).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("cuts", [(1, 4), (2, 4)], ids=["unequal", "equal"])

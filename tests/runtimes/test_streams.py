@@ -185,6 +185,7 @@ def test_what_cannot_be_continued_is_refused_when_it_is_submitted():
     with pytest.raises(DataError, match="running already"):
         engine.submit(running)
     engine.cancel(running)
+    assert engine.step() == []
     assert (engine.running, running.status) == ({}, "finished")
 
 

@@ -4,6 +4,7 @@ import itertools
 import random
 import unicodedata
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -49,6 +50,16 @@ def test_python_encodes_as_the_plain_definition(trained, split, seed):
     (text,) = nasty_texts(1, seed)
     expected = [token for word in words(text, SPLITS[split]) for token in plain.encode(word.encode(), merges)]
     assert tokenizer.encode(text) == expected
+
+
+@fast
+def test_threads_may_encode_with_one_tokenizer(trained):
+    """The loops keep the words that any of them has met."""
+    tokenizer, _ = trained["gpt4"]
+    texts = ["\n".join(nasty_texts(700, seed, special=True)).encode() for seed in range(3)]
+    expected = [in_python(tokenizer, [text]) for text in texts]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        assert list(pool.map(lambda text: in_loops(tokenizer, [text[:9000], text[9000:]]), texts)) == expected
 
 
 @fast

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -50,26 +51,36 @@ class Loaded:
     path        the run, or the file or folder of another program
     checkpoint  the settings, arrays and tokenizer that were read
     model       with adapters merged; its weights may change between two texts: each begins with those of its time
+
+    Threads may share it: their texts are those that each would get alone.
     """
 
     def __init__(self, path: Path, checkpoint: Checkpoint, last: bool = False) -> None:
         self.path = path
         self.checkpoint = checkpoint
-        self.model: TinyGPT = checkpoint.model(not last).merged()
+        self._model: TinyGPT = checkpoint.model(not last).merged()
+        self._lent = False  # somebody has the model, and may change its weights
+        self._checksum = -1  # of the weights that the last text read since then
         self.tokenizer: Tokenizer = checkpoint.tokenizer
         self._engines: dict[tuple[Any, ...], Engine] = {}
-        self._chatted = 0  # the checksum of the weights that the last answer read
+        self._lock = Lock()  # held while a text begins: tokenizers and templates are used by one thread at a time
 
     def __fspath__(self) -> str:
         return str(self.path)
 
     def __repr__(self) -> str:
-        m, count = self.model.config, sum(p.data.size for p in self.model.parameters().values())
+        m, count = self._model.config, sum(p.data.size for p in self._model.parameters().values())
         return (
             f"<{self.path}: {count:,} parameters, {counted(m.n_layers, 'layer')}, width {m.d_model}, "
             f"context {m.seq_len}, "
             f"tokens: {self.tokenizer.kind}>"
         )
+
+    @property
+    def model(self) -> TinyGPT:
+        """The model; from now on each text finds out first whether its weights have changed."""
+        self._lent = True
+        return self._model
 
     @property
     def config(self) -> TrainConfig:
@@ -117,20 +128,10 @@ class Loaded:
         """
         given = named(chat.Options, "chat", settings, OF_CHAT)
         asked = as_suggested(given.over(chat.Options(self.path)), given, self.tokenizer.conventions)
-        text, _ = chat.Talk(self.checkpoint, asked).ask(_conversation(messages))
-        engine = self._engine(asked.runtime, asked.weights, True, asked.threads)
-        self._forget_changed()
+        with self._lock:
+            text, _ = chat.Talk(self.checkpoint, asked).ask(_conversation(messages))
+            engine = self._engine(asked.runtime, asked.weights, True, asked.threads)
         return "".join(pieces(engine, text))
-
-    def _forget_changed(self) -> None:
-        """Let engines forget what they have read if the weights are others now."""
-        checksum = 0
-        for p in self.model.parameters().values():
-            checksum = zlib.crc32(np.ascontiguousarray(p.data).data, checksum)
-        if checksum != self._chatted:
-            for engine in self._engines.values():
-                engine.forget()
-        self._chatted = checksum
 
     def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Continuation]:
         """Return the engine of these settings, kept from text to text, and a text for it."""
@@ -139,16 +140,25 @@ class Loaded:
         options = named(sample.Options, "generate", settings, OF_SAMPLE)
         asked = as_suggested(options.over(sample.Options(self.path)), options, self.tokenizer.conventions)
         content = utf8(prompt) if isinstance(prompt, str) else prompt
-        given = sample.encoded(asked, self.checkpoint, "the prompt", asked.text, content)
-        given.say_what_is_cut(self.tokenizer, self.model.config.seq_len)
-        (text,) = given.texts(self.tokenizer, sample.drawable(asked.ascii_only, self.checkpoint), False)
-        return self._engine(asked.runtime, asked.weights, not asked.no_cache, asked.threads), text
+        with self._lock:
+            given = sample.encoded(asked, self.checkpoint, "the prompt", asked.text, content)
+            given.say_what_is_cut(self.tokenizer, self._model.config.seq_len)
+            (text,) = given.texts(self.tokenizer, sample.drawable(asked.ascii_only, self.checkpoint), False)
+            return self._engine(asked.runtime, asked.weights, not asked.no_cache, asked.threads), text
 
     def _engine(self, runtime: str, weights: Weights, cache: bool, threads: int) -> Engine:
-        """Return the engine of these settings, kept from text to text."""
+        """Return the engine of these settings, kept from text to text; it reads weights that have changed again."""
+        if self._lent:
+            checksum = 0
+            for p in self._model.parameters().values():
+                checksum = zlib.crc32(np.ascontiguousarray(p.data).data, checksum)
+            if checksum != self._checksum:
+                for engine in self._engines.values():
+                    engine.forget()
+            self._checksum = checksum
         how = (runtime, weights, cache, threads)
         if how not in self._engines:
-            made = Engine(self.model, runtime=runtime, weights=weights, cache=cache, threads=threads)
+            made = Engine(self._model, runtime=runtime, weights=weights, cache=cache, threads=threads)
             self._engines[how] = made
         return self._engines[how]
 

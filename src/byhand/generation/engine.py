@@ -3,12 +3,15 @@
 Each stream has its own length, `Sampling`, stop tokens and texts, and log-probabilities, and gets the text that it
 would get alone. Streams join and leave between any two tokens: `submit` and `cancel` act before the next
 step. One that keeps its cache (`Stream.keeps`), as a conversation's do, leaves it to the next that begins alike.
+
+Threads may share an engine: they take turns at `step`, each of which advances the streams of all.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -31,6 +34,7 @@ class Engine:
     """A model's decoder and the streams in it.
 
     slots    streams that are continued side by side; others wait
+    lock     held while streams change: what another thread may continue is read under it
     runtime, weights, threads, cache, moves: see `Request`
     """
 
@@ -64,6 +68,7 @@ class Engine:
         self.decoder, self.choice = found
         self.waiting: deque[Stream] = deque()
         self.running: dict[int, Stream] = {}
+        self.lock = Lock()
         self._held: dict[int, list[int]] = {}  # by free slot: the tokens whose keys and values its cache has
 
     def submit(self, stream: Stream) -> Stream:
@@ -84,12 +89,11 @@ class Engine:
         return stream
 
     def cancel(self, stream: Stream) -> None:
-        """Drop a stream, queued or running."""
-        if stream in self.waiting:
-            self.waiting.remove(stream)
+        """End a stream, queued or running. The next step frees its slot: a generator that is dropped may come here at
+        any moment, within a step too.
+        """
         if stream.status in ("waiting", *LIVE):
             stream.status = "finished"
-        self._free_ended()
 
     def step(self, most: int = LONGEST_STEP) -> list[Stream]:
         """Admit queued streams, draw up to `most` tokens of each running one, and return those that advanced.
@@ -98,33 +102,43 @@ class Engine:
         wait again, to be read anew, as nobody knows how far the decoder is with them. It ends a stream whose window
         has slid: its cache began with tokens that are left behind.
         """
-        self._free_ended()  # an interrupt may have kept the last step from it
-        while self.waiting and len(self.running) < self.decoder.slots:
-            self._admit()
-        advanced = list(self.running.items())
-        try:
-            if advanced:
-                self.decoder.step(min(max(1, most), *(stream.left for _, stream in advanced)))
-            for _, stream in advanced:
-                stream.times = [*stream.times[:2], (perf_counter(), len(stream.drawn))]
-        except BaseException:
-            self.forget()
-            for _, stream in reversed(advanced):
-                stream.keeps = False
-                if stream.status == "running":
-                    self._put_back(stream)
-            raise
-        finally:
-            self._free_ended()
-        return [stream for _, stream in advanced]
+        with self.lock:
+            self._free_ended()  # streams that were cancelled, and what an interrupt kept the last step from
+            while self.waiting and len(self.running) < self.decoder.slots:
+                self._admit()
+            advanced = list(self.running.items())
+            try:
+                if advanced:
+                    self.decoder.step(min(max(1, most), *(stream.left for _, stream in advanced)))
+                for _, stream in advanced:
+                    stream.times = [*stream.times[:2], (perf_counter(), len(stream.drawn))]
+            except BaseException:
+                self._forget()
+                for _, stream in reversed(advanced):
+                    if stream.status == "running":
+                        self._put_back(stream)
+                raise
+            finally:
+                self._free_ended()
+            return [stream for _, stream in advanced]
 
     def forget(self) -> None:
-        """Forget what ended streams have left in their slots: the weights have changed, or a step failed."""
+        """Use no cache that is there, and read the weights again before a stream begins while all slots are free."""
+        with self.lock:
+            self._forget()
+
+    def _forget(self) -> None:
         self._held.clear()
+        self.decoder.stale = True
+        for stream in self.running.values():
+            stream.keeps = False
 
     def _admit(self) -> None:
         """Begin the stream that waits longest, in the slot that holds most of it; if that fails, it waits on."""
         stream = self.waiting[0]
+        if stream.status != "queued":  # it was cancelled
+            del self.waiting[0]
+            return
         free = [slot for slot in range(self.decoder.slots) if slot not in self.running]
         slot = max(free, key=lambda slot: (self._kept(slot, stream), slot not in self._held))
         kept = self._kept(slot, stream)
@@ -135,11 +149,12 @@ class Engine:
             self.decoder.admit(slot, stream, kept)
         except BaseException:  # an interrupt too
             self.decoder.free(slot)
-            self.forget()
+            self._forget()
             raise
         self.running[slot] = stream
         del self.waiting[0]  # no call, and so no interrupt, comes between these
-        stream.status = "running"
+        if stream.status == "queued":
+            stream.status = "running"
 
     def _kept(self, slot: int, stream: Stream) -> int:
         """Return how many of a stream's first tokens a free slot holds; its last one is always read."""

@@ -148,16 +148,18 @@ class Decoder(Protocol):
     that draws inside its plan (loops, xla: a step is a run of tokens in one call) gives tokens itself.
 
     slots    how many streams it has room for
+    stale    weights were not read yet, or have changed: they are read when a stream begins while all slots are free
     made_by  number of tokens of each stream, by the number of threads that drew them
     filled   positions that were read into caches many at once: what was in a text before a token of it was drawn
     """
 
     slots: int
+    stale: bool
     made_by: Counter[int]
     filled: int
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
-        """Begin a stream in a free slot. If all were free, it reads the model's weights again.
+        """Begin a stream in a free slot.
 
         kept  the slot's cache has so many of its first tokens already, fewer than all; the text fits the cache
         """

@@ -45,6 +45,15 @@ def checked(model: Any, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarr
     return tokens, targets
 
 
+def checked_loss(model: Any, tokens: Any, targets: Any, counted: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return a batch, checked, with the last `counted` targets of its rows or all; DataError if there is none."""
+    tokens, targets = checked(model, tokens, targets)
+    if counted is not None:
+        targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
+    count_targets([(tokens, targets)])
+    return tokens, targets
+
+
 def checked_step(model: Any, optimizer: Any, batches: Sequence[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return a step's micro-batches, checked; ConfigError without an optimizer, DataError without a batch."""
     if optimizer is None:
@@ -57,7 +66,7 @@ def checked_step(model: Any, optimizer: Any, batches: Sequence[Any]) -> list[tup
 def count_targets(batches: Sequence[tuple[np.ndarray, np.ndarray]]) -> int:
     """Return how many targets micro-batches have, the N of a step's mean; DataError if none has any."""
     if not (count := sum(np.count_nonzero(targets >= 0) for _, targets in batches)):
-        raise DataError("no position of the step has a target. Pass at least one of 0 or more.")
+        raise DataError("no position of the batch has a target. Pass at least one of 0 or more.")
     return int(count)
 
 

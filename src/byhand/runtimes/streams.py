@@ -113,6 +113,7 @@ class Slots:
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
+        self.stale = True
         self.streams: list[Stream | None] = [None] * slots
         self.made_by: Counter[int] = Counter()
         self.filled = 0

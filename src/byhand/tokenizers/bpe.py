@@ -151,12 +151,12 @@ class BytePairTokenizer(Tokenizer):
 
     def _of_word(self, piece: str) -> list[int]:
         word = utf8(piece)
-        if word not in self._words:
+        if (ids := self._words.get(word)) is None:
             if len(self._words) >= KEPT:
                 self._words.clear()
             whole = self._whole.get(word)
-            self._words[word] = merged(self._bytes_of(word, piece), self.pairs) if whole is None else [whole]
-        return self._words[word]
+            ids = self._words[word] = merged(self._bytes_of(word, piece), self.pairs) if whole is None else [whole]
+        return ids
 
     def _bytes_of(self, word: bytes, piece: str) -> list[int]:
         """Return the ids of a word's bytes. DataError if one has none."""

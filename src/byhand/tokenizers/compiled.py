@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
+from threading import Lock
 
 import numpy as np
 
@@ -152,6 +153,7 @@ class Encoder(SplitReader):
         _call("spread_pairs", np.array([len(pairs)], np.int64), self.keys, self.slots)
         self.scratch, self.heap = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int64)
         self.whole, self.found = whole, list[np.ndarray]()
+        self._lock = Lock()  # threads share the cache, and encode a block at a time
         self._forget()
 
     def _forget(self) -> None:
@@ -171,9 +173,13 @@ class Encoder(SplitReader):
 
     def encode(self, blocks: Iterable[bytes]) -> Iterator[np.ndarray]:
         """Yield the ids (int32) of a text that comes in blocks. Unknown if a byte has none."""
-        self.found = []
-        for _ in self.feed(blocks):
-            found, self.found = self.found, []
+        steps = self.feed(blocks)
+        while True:
+            with self._lock:
+                self.found = []
+                if next(steps, self) is self:
+                    return
+                found = self.found
             yield np.concatenate(found) if len(found) != 1 else found[0]
 
     def read(self, text: np.ndarray, ends: bool, left: int) -> int:

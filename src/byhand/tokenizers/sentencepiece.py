@@ -156,12 +156,12 @@ class SentencePieceTokenizer(Tokenizer):
     def _ids(self, word: str, special: bool) -> list[int]:
         if special:
             return [self.special[word]]
-        if word not in self._words:
+        if (found := self._words.get(word)) is None:
             if len(self._words) >= KEPT:
                 self._words.clear()
             ids = [token for sign in word for token in self._of_sign(sign)]
-            self._words[word] = [i for token in merged(ids, self.pairs) for i in self._real(token)]
-        return self._words[word]
+            found = self._words[word] = [i for token in merged(ids, self.pairs) for i in self._real(token)]
+        return found
 
     def _of_sign(self, sign: str) -> list[int]:
         token = self.first.get(sign)

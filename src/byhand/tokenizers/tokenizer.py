@@ -157,10 +157,10 @@ class Tokenizer(ABC):
 
     def printable(self, vocab_size: int, ascii_only: bool) -> np.ndarray:
         """Return booleans (V,): the ids with a text, with ascii_only of printable ASCII, tab and newline."""
-        return np.array([
-            token in self and (not ascii_only or PLAIN.issuperset(self.token_bytes[token]))
-            for token in range(vocab_size)
-        ])  # fmt: skip
+        found, texts = np.zeros(vocab_size, bool), self.token_bytes.items()
+        tokens = [token for token, text in texts if PLAIN.issuperset(text)] if ascii_only else [*self.token_bytes]
+        found[[token for token in tokens if token < vocab_size]] = True
+        return found
 
     def count_bytes(self, tokens: np.ndarray, after: int | None = None) -> int:
         """Return how many bytes a vector of ids stands for, behind the id `after` as in `decode`.

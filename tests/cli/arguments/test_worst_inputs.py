@@ -7,11 +7,10 @@ import sys
 import pytest
 
 from cli.inside import byhand, train_gpt
-from cli.process import environment
+from cli.process import PATIENCE, environment
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="arguments of any bytes, devices and FIFOs")
 TRAIN_GPT = "import sys; from byhand.__main__ import train_gpt; sys.exit(train_gpt())"
-SECONDS = 60  # kills what hangs
 
 
 def start(*arguments, program=("-m", "byhand"), stdin=subprocess.DEVNULL, **extra):
@@ -20,7 +19,7 @@ def start(*arguments, program=("-m", "byhand"), stdin=subprocess.DEVNULL, **extr
         stdin=stdin,
         capture_output=True,
         env=environment(**extra),
-        timeout=SECONDS,
+        timeout=PATIENCE,
         check=False,
     )
     for said in (done.stderr, done.stdout):
@@ -74,7 +73,9 @@ def test_a_quiz_that_is_answered_for_ever(tmp_path):
     assert done.returncode == 0
     assert b"not a number" in done.stdout
     command = f"yes 99 | {sys.executable} -m byhand work attention-index --quiz"
-    done = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command], env=environment(), capture_output=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == 0
     assert b"0 of 6 right" in done.stdout
 
@@ -100,7 +101,9 @@ def test_the_seed_programs_arguments(arguments):
 @pytest.mark.parametrize(("redirected", "code"), [(">/dev/full", 2), ("| true", 0), (">&-", 0), ("2>&-", 0)])
 def test_the_seed_programs_streams(redirected, code):
     command = f"{sys.executable} -c '{TRAIN_GPT}' --help {redirected}"
-    done = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command], env=environment(), capture_output=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == code
     assert b"Traceback" not in done.stderr
     assert b"Exception ignored" not in done.stderr

@@ -10,7 +10,7 @@ import pytest
 from byhand.cli.main import main
 from byhand.cli.measure import doctor
 from byhand.errors import ByhandError
-from cli.process import environment
+from cli.process import PATIENCE, environment
 
 
 def raising(monkeypatch, error):
@@ -95,7 +95,7 @@ def shell(command, **extra):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env=environment(**extra),
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, done.stderr.decode()

@@ -85,6 +85,17 @@ def test_a_way_that_lost_its_core_is_back_soon():
     assert autotuner.units(1 - autotuner.fastest, 99) == 1
 
 
+def test_trials_are_rare_while_nothing_changes():
+    """Tokens of 7 ms, 12 in way 1: trials of it take less than 1 %, and none is given up for good."""
+    autotuner, made, alone = Autotuner(2), 0, 0
+    while made < 2000:
+        way = autotuner.choose()
+        units = autotuner.units(way, 4)
+        autotuner.note(way, units, units * (0.007, 0.012)[way])
+        made, alone = made + units, alone + units * way
+    assert 0.004 * made < alone < 0.01 * made
+
+
 def test_one_slow_piece_changes_nothing_and_two_do():
     """Way 0 is the faster one; another program takes the processor for a piece, then for good."""
     autotuner = Autotuner(2)

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +34,7 @@ def train(folder, name, cache, environment=None, threads=0):
     command += ["--steps", "8", "--seed", "9", "--runtime", "loops", "--threads", str(threads)]
     done = subprocess.run(
         command, env=os.environ | {"BYHAND_CACHE": str(cache)} | (environment or {}), capture_output=True, text=True,
-        timeout=900, check=False,
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     weights = (run / "step-00000008" / "model.safetensors").read_bytes()
@@ -114,7 +116,9 @@ def test_a_kernel_compiles_to_the_same_bytes_whatever_was_compiled_before(tmp_pa
     for ordered in (names, names[::-1]):
         environment = os.environ | {"BYHAND_COMPILING": "1", "NUMBA_OPT": "0"}
         command = [sys.executable, "-c", program, *ordered]
-        said.append(subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True))
+        said.append(
+            subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        )
     assert said[0].stdout == said[1].stdout
     assert len(said[0].stdout.splitlines()) == 4
 
@@ -332,3 +336,23 @@ def test_a_stop_ends_a_run_between_repetitions_never_within_the_rows():
     assert memory[[16, 32]].tolist() == [1, 1]
     replay.replay(table, 1, 2, 1, resources)
     assert memory[[16, 32]].tolist() == [1, 2]
+
+
+def test_code_is_loaded_by_one_thread_at_a_time(monkeypatch):
+    """LLVM's engine is one for the process: with two threads in it, it crashes."""
+    inside, met = [], []
+
+    def load(kernel, code):
+        inside.append(kernel)
+        time.sleep(0.001)  # another thread would come here now
+        met.append(len(inside))
+        inside.clear()
+        return 1
+
+    monkeypatch.setattr(building, "_addresses", {})
+    monkeypatch.setattr(machine_code, "read", lambda name: (b"", ""))
+    monkeypatch.setattr(machine_code, "load", load)
+    kernels = [f"k{i}" for i in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(building.addresses_of, [kernels] * 8)) == [dict.fromkeys(kernels, 1)] * 8
+    assert met == [1] * len(kernels)

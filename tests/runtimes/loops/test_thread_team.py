@@ -10,6 +10,7 @@ from byhand.errors import ConfigError
 from byhand.runtimes.cores import MOST_THREADS
 from byhand.runtimes.loops.run import thread_team as module
 from byhand.runtimes.loops.run.thread_team import ThreadTeam
+from cli.process import PATIENCE
 from interrupts import at_every_point
 
 SIZE = 4
@@ -32,7 +33,7 @@ class Meeting:
         self.begun[i].set()
         if i == 0:
             self.first_is_here.set()
-        assert self.first_is_here.wait(60), "waited for a share that never comes"
+        assert self.first_is_here.wait(PATIENCE), "waited for a share that never comes"
         self.written[i] = self.number
         self.inside.discard(i)
 
@@ -50,7 +51,7 @@ class PromptInbox:
     def put(self, job):
         self.inbox.put(job)
         if job and not job.cancelled:
-            assert job.work.__self__.begun[self.i].wait(60)
+            assert job.work.__self__.begun[self.i].wait(PATIENCE)
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_interrupts_of_the_wait_are_made_up_for(team, times, consumed, monkeypat
     def work(i):
         at_work.append(i)
         if i:
-            assert release.wait(60)
+            assert release.wait(PATIENCE)
         at_work.remove(i)
 
     with pytest.raises(KeyboardInterrupt):
@@ -176,7 +177,7 @@ def test_where_the_system_starts_no_more_threads_those_started_end(monkeypatch):
     with pytest.raises(ConfigError, match="started only 3 of 7 threads"):
         ThreadTeam(8)
     for thread in started:
-        thread.join(60)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 
@@ -187,7 +188,7 @@ def test_a_fork_has_a_team_of_its_own(team):
     hold_that_it_works(team, 1)
     child = os.fork()
     if child == 0:
-        signal.alarm(60)  # a child that waits for threads that it does not have would wait for ever
+        signal.alarm(PATIENCE)  # a child that waits for threads that it does not have would wait for ever
         try:
             hold_that_it_works(team, 2)
             os._exit(0)

@@ -1,4 +1,4 @@
-"""An engine without streams reads the weights again when it admits one: packed copies of old ones are not used."""
+"""Weights are packed once, and again after `Engine.forget`: packed copies of old ones are not used."""
 
 import numpy as np
 import pytest
@@ -29,6 +29,7 @@ def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place)
         p.data[...] = changed
     else:
         p.data = changed
+    engine.forget()
     list(engine.finish([Stream([1, 2, 3], 1, GREEDY)]))
     fresh, kept = LoopsDecoder(gpt, weights=weights), engine.decoder
     texts(fresh, [[1, 2, 3]], 1)

@@ -18,12 +18,11 @@ from byhand.errors import ConfigError
 from byhand.runtimes.xla import coordinator, joining
 from byhand.runtimes.xla.cluster import Host
 from byhand.runtimes.xla.coordinator import LONGEST, Meeting
-
-STUCK = 30.0  # seconds that no test which passes waits
+from cli.process import PATIENCE
 
 
 def later():
-    return time.monotonic() + STUCK
+    return time.monotonic() + PATIENCE
 
 
 class Met:
@@ -41,7 +40,7 @@ class Met:
         self.thread.start()
 
     def client(self):
-        connection = socket.create_connection(self.server.getsockname(), timeout=STUCK)
+        connection = socket.create_connection(self.server.getsockname(), timeout=PATIENCE)
         self.clients.append(Client(connection))
         return self.clients[-1]
 
@@ -51,13 +50,13 @@ class Met:
         return client
 
     def all_came(self):
-        self.thread.join(STUCK)
+        self.thread.join(PATIENCE)
         assert self.found == [True]
         return sorted(self.meeting.there)
 
     def close(self):
         self.first.close()
-        self.thread.join(STUCK)
+        self.thread.join(PATIENCE)
         for connection in self.sockets:
             connection.close()
         for client in self.clients:
@@ -174,7 +173,7 @@ def test_hosts_that_do_not_fit_are_told_whoever_came_first(index, of, versions, 
         assert len(json.dumps({"error": said})) < LONGEST
         assert hosts.host(1).hear() == {"error": said}  # a late one, too
         hosts.first.close()
-        hosts.thread.join(STUCK)
+        hosts.thread.join(PATIENCE)
         assert hosts.found == [False]
 
 
@@ -302,7 +301,7 @@ def test_the_first_hosts_end_ends_the_meeting():
         one = hosts.host(1)
         assert one.hear() == {"missing": [0]}
         hosts.first.close()
-        hosts.thread.join(STUCK)
+        hosts.thread.join(PATIENCE)
         assert hosts.found == [False]
 
 
@@ -330,7 +329,7 @@ def run_main(monkeypatch, address, count, said=b""):
         def end(last=b""):
             os.write(writer, last)
             os.close(writer)
-            thread.join(STUCK)
+            thread.join(PATIENCE)
             return codes, slept
 
         yield end, printed, service
@@ -352,7 +351,7 @@ def coming(*hosts, deadline=None):
         thread.start()
     yield found
     for thread in threads:
-        thread.join(STUCK)
+        thread.join(PATIENCE)
 
 
 def meet(address, count):
@@ -475,7 +474,7 @@ def test_what_listens_but_is_no_host_0_is_told_from_nothing(monkeypatch, answer)
         thread.start()
         with pytest.raises(ConfigError, match=r"in time \(what listens there does not answer as host 0 does\)"):
             joining._met(Host(address, 2, 1), "r", 60.0)
-        thread.join(STUCK)
+        thread.join(PATIENCE)
 
 
 STRANGERS = [b"", b"\n", b"220 mail\r\n", b"[1]\n", b"5\n", b"[" * 4000 + b"\n", b"{" * 5000]
@@ -499,7 +498,7 @@ def test_a_host_that_meets_something_else_goes_on_looking(monkeypatch, answer):
         thread = threading.Thread(target=serve)
         thread.start()
         assert joining._met(Host(address, 2, 1), "r", later()) == "127.0.0.1:7"
-        thread.join(STUCK)
+        thread.join(PATIENCE)
 
 
 def test_a_port_in_use_gets_one_line():
@@ -528,7 +527,7 @@ def test_the_process_itself_brings_hosts_together_and_ends_when_told():
         met_at = meet(address, 2)
         assert met_at[0] == met_at[1]
         assert met_at[0] != address
-        service.communicate(b"done\n", STUCK)
+        service.communicate(b"done\n", PATIENCE)
         assert service.returncode == 0
     finally:
         service.kill()

@@ -142,7 +142,9 @@ def pieces(engine: Engine, text: Continuation) -> Iterator[str]:
     try:
         while stream.status in LIVE:
             engine.step()
-            if piece := text.more():
+            with engine.lock:
+                piece = text.more()
+            if piece:
                 yield piece
     finally:
         engine.cancel(stream)

@@ -37,8 +37,9 @@ class NumpyDecoder(LogitsDecoder):
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot."""
-        if not any(self.streams):
+        if self.stale and not any(self.streams):
             self._model, self._how = with_weights(self._given, self._request)
+            self.stale = False
         super().admit(slot, stream)
         config = self._model.config
         self._first[slot] = max(0, len(stream.tokens) - config.seq_len) if config.slides and config.causal else 0

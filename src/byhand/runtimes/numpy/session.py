@@ -14,7 +14,7 @@ from byhand.engine import interpreting
 from byhand.engine.interpreter import Evaluate
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.runtimes.protocol import Batch, Shape
-from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step, count_targets
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_loss, checked_step, count_targets
 
 
 def keep_pages() -> bool:
@@ -64,10 +64,10 @@ class NumpySession(LocalSession):
         model = self.model
         if average and self.optimizer.averages:
             model = type(model)(model.config, arrays=self.optimizer.averages)
+        tokens, targets = checked_loss(model, tokens, targets, counted)
         with interpreting(self._how), np.errstate(all="ignore"):
             if counted is None:
                 return model.loss(tokens, targets).item()
-            tokens, targets = checked(model, tokens, targets)
             return cross_entropy(model.forward_logits(tokens).data[:, -counted:], targets[:, -counted:]).item()
 
     def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
@@ -78,7 +78,8 @@ class NumpySession(LocalSession):
             for i, marked in enumerate(counted):
                 if marked.any():
                     logits = self.model.forward_logits(tokens[i : i + 1]).data[:, marked]
-                    sums[i] = cross_entropy(logits, targets[i : i + 1, marked]).item() * marked.sum()
+                    own = targets[i : i + 1, marked]
+                    sums[i] = cross_entropy(logits, own).item() * np.count_nonzero(own >= 0)
         return sums
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:

@@ -76,7 +76,8 @@ class XlaDecoder(Slots):
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot."""
         if not any(self.streams):
-            self._held = self._parameters()
+            if self.stale:
+                self._held, self.stale = self._parameters(), False
             if self._state[1] is None or self._state[1].is_deleted():  # an interrupted call took it
                 self._state = self._empty()
         super().admit(slot, stream)

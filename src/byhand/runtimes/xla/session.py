@@ -16,7 +16,7 @@ from byhand.errors import DataError
 from byhand.layers.parameter import Arrays
 from byhand.optim import State, assign
 from byhand.runtimes.protocol import Batch, Request, Shape
-from byhand.runtimes.sessions import checked, checked_step, count_targets, held, state_of
+from byhand.runtimes.sessions import checked, checked_loss, checked_step, count_targets, held, state_of
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.gradients import row_losses, summed_loss
 from byhand.runtimes.xla.layout import Layout
@@ -116,7 +116,7 @@ class XlaSession:
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows."""
-        tokens, targets = self._fitting(*checked(self.model, tokens, targets))
+        tokens, targets = self._fitting(*checked_loss(self.model, tokens, targets, counted))
         self._settle()
         self._take_over()
         b, t = tokens.shape

@@ -33,6 +33,7 @@ EVERY = 2.0  # seconds between two lines of progress
 EACH = 1.0  # seconds that a kernel takes on an idle core, on average
 
 _addresses: dict[str, int] = {}
+_loading = threading.Lock()  # LLVM's engine takes code from one thread at a time; others wait for what it compiles
 
 
 def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
@@ -40,7 +41,11 @@ def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
 
     Raises ConfigError if a kernel cannot be compiled here.
     """
-    wanted = list(dict.fromkeys(kernels))
+    with _loading:
+        return _loaded(list(dict.fromkeys(kernels)))
+
+
+def _loaded(wanted: list[str]) -> dict[str, int]:
     found = {name: machine_code.read(name) for name in wanted if name not in _addresses}
     if wrong := [name for name, (_, why) in found.items() if why]:
         more = f" (and {counted(len(wrong) - 1, 'more file')})" if len(wrong) > 1 else ""

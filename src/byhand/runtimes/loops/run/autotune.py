@@ -6,6 +6,8 @@ from math import ceil, inf
 
 TRIAL, ENOUGH = 8, 0.004  # units of work that tell how fast a way is, or seconds of them
 PATIENCE = 50  # a slower way is tried again after so many times what a trial loses: about 2% of the time
+CALM = 4  # times that long, while work goes about as fast as it ever went: then nothing has come that may have gone
+AS_EVER = 1.25  # times what the fastest way took at best
 ALIKE = 0.1  # of a trial it counts as lost at least
 CLEARLY = 1.5  # times as fast: as beside other programs, not as where the memory bounds both ways
 
@@ -17,6 +19,7 @@ class Autotuner:
         self._seconds = [0.0] * ways  # for a unit; 0 before the first trial
         self._last = [0.0] * ways  # as it was measured
         self._due = [0.0] * ways
+        self._best = inf  # of any way, ever
         self._clock = 0.0
 
     @property
@@ -58,5 +61,7 @@ class Autotuner:
         if units >= TRIAL or seconds >= ENOUGH or not usual < unit < 2 * usual:
             self._seconds[way] = min(unit, before or unit)
         self._clock += seconds
-        lost = max(unit - self._seconds[self.fastest], ALIKE * unit) * min(units, TRIAL)
-        self._due[way] = self._clock + PATIENCE * lost
+        now = self._seconds[self.fastest]
+        self._best = min(self._best, now)
+        lost = max(unit - now, ALIKE * unit) * min(units, TRIAL)
+        self._due[way] = self._clock + PATIENCE * lost * (CALM if now <= AS_EVER * self._best else 1)

@@ -1,8 +1,9 @@
 """Generation by plan: the prompt fills the KV cache in one plan, then each token replays another.
 
-Sampling is inside, so a run of tokens is one call; runs grow until a call takes about ten milliseconds, which keeps
-streaming smooth and makes what Python does between them small. All threads share a token's work; where that does not
-pay, because the model is tiny or other programs use the cores, one thread does it alone; short trials decide.
+Sampling is inside, so a run of tokens is one call; runs grow until a call takes about thirty milliseconds, which
+keeps streaming smooth and makes what Python does between them small. All threads share a token's work; where that
+does not pay, because the model is tiny or other programs use the cores, one thread does it alone; short trials
+decide.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Slots, Stream
 
 LONGEST_RUN = 256  # tokens in a call
-CALL_SECONDS = 0.01
+CALL_SECONDS = 0.03  # a call costs 0.1 to 0.3 ms; the tokens that it draws behind a text's end are lost
 TOGETHER, ALONE = 0, 1
 FIRST_RUN = 4
 IDLE = -1  # position of a slot without a stream
@@ -110,7 +111,9 @@ class LoopsDecoder(Slots):
         if not any(self.streams):
             self._runner.settle()
             self._run_length = FIRST_RUN
-            take_over(self.model, self.decoding, self._runner, self.weights, self._moves)
+            if self.stale:
+                take_over(self.model, self.decoding, self._runner, self.weights, self._moves)
+                self.stale = False
         sampling, allowed = stream.sampling, stream.allowed
         self._settings[slot, controls.TEMPERATURE] = 0.0 if sampling.greedy else sampling.temperature
         self._settings[slot, controls.TOP_K] = sampling.top_k or 0

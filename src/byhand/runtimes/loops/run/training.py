@@ -29,7 +29,7 @@ from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.protocol import Batch, Shape
-from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step, count_targets
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_loss, checked_step, count_targets
 
 
 class LoopsSession(LocalSession):
@@ -122,9 +122,7 @@ class LoopsSession(LocalSession):
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows; no gradient is kept."""
-        tokens, targets = checked(self.model, tokens, targets)
-        if counted is not None:
-            targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
+        tokens, targets = checked_loss(self.model, tokens, targets, counted)
         plan = self.plan("average" if average and self.arena.regions.averages else "loss", tokens.shape)
         self.runner.settle()
         self.arena.adopt()
