@@ -15,7 +15,7 @@ from byhand.config import TrainConfig
 from byhand.interop import exchange
 from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
-from byhand.tokenizers.hugging_face import of_hugging_face
+from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.tokenizers.training import train
@@ -104,6 +104,18 @@ def test_transformers_of_pieces(prefix, tmp_path):
             ids = words.encode(text)
             assert theirs.decode(ids, clean_up_tokenization_spaces=False) == words.decode(ids).decode()
     assert exchange.read(path.parent).tokenizer().ids_digest == words.ids_digest
+
+
+def test_added_tokens_that_are_text():
+    """Runs of spaces and of newlines, and tags: the ids and the text are those of `tokenizers`."""
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: nothing is compared")
+    values = cases.with_text_tokens()
+    words, theirs = of_hugging_face(values), tokenizers.Tokenizer.from_str(json.dumps(values))
+    ours = tokenizers.Tokenizer.from_str(as_hugging_face(words).decode())
+    for text in [*spaced(special=False), "the    cat", "a▁▁▁▁b▁<b>▁", " <b> ▁<b>▁  \n\n\n", "▁▁▁▁▁▁▁"]:
+        ids = theirs.encode(text, add_special_tokens=False).ids
+        assert words.encode(text) == ours.encode(text, add_special_tokens=False).ids == ids, repr(text)
+        assert words.decode(ids).decode() == theirs.decode(ids, skip_special_tokens=False), repr(text)
 
 
 @pytest.mark.parametrize("prefix", ["each", "none"])

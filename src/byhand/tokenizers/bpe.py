@@ -47,6 +47,7 @@ class BytePairTokenizer(Tokenizer):
     ) -> None:  # fmt: skip
         self.vocabulary, self.special = vocabulary, dict(special or {})
         self.split, self.whole, self.normal = SPLITS[split], whole or merges is None, normal
+        self.faithful = not normal
         self.merges = None if merges is None else list(merges)
         byte_of = byte_symbols()
         token_bytes: dict[int, bytes] = {}

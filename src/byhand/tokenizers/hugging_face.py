@@ -18,6 +18,7 @@ from byhand.tokenizers.conventions import Conventions
 from byhand.tokenizers.hugging_face_pieces import as_steps, of_steps, with_ranks
 from byhand.tokenizers.overlaps import overlap
 from byhand.tokenizers.post_processor import around, as_post_processor
+from byhand.tokenizers.sections import SPACE
 from byhand.tokenizers.sentencepiece import BYTE, SentencePieceTokenizer
 from byhand.tokenizers.splitting import SPLITS, require_searchable
 from byhand.tokenizers.symbols import is_pair, is_vocabulary, ordinary
@@ -54,6 +55,8 @@ def of_hugging_face(values: Mapping[str, Any]) -> Known:
             raise DataError("its model uses ignore_merges, which byhand does not for pieces")
         prefix, lists = of_steps(values), [(left, right) for left, right in pairs]
         plain = {**ordinary(vocabulary, pairs, special), **{s: i for s, i in vocabulary.items() if BYTE.fullmatch(s)}}
+        if prefix == "none" and (spaced := [text for text in late if " " in text or SPACE in text]):
+            raise DataError(f"its added token {spaced[0][:80]!r} is looked for where spaces are {SPACE} already")
         late = late if prefix == "each" else ()
         pieces = SentencePieceTokenizer(plain, lists, special=special, late=late, prefix=prefix)
         return _with_conventions(with_ranks(pieces), values, vocabulary)

@@ -18,6 +18,7 @@ from byhand.interop.gguf import conventions
 from byhand.interop.gguf.conventions import KEY
 from byhand.interop.hugging_face.tokens import known, plainest
 from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.sections import SPACE
 from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.sentencepiece_files import (
     BYTES,
@@ -117,10 +118,11 @@ def _pieces(tokenizer: SentencePieceTokenizer, names: Mapping[int, str], vocab_s
         log.warning("llama.cpp adds a space also to text that begins with one, or behind a special token")
     if tokenizer.lacking:
         tokenizer.listed_merges()  # raises
-    special, scores = {*tokenizer.special.values()}, tokenizer.scores()
+    special, scores, shown = {*tokenizer.special.values()}, tokenizer.scores(), tokenizer.conventions.shown
+    names = {**names, **{i: names[i].replace(SPACE, " ") for i in shown}}  # llama.cpp looks for these in the text
     kinds = [CONTROL if i in special else NORMAL if i in names else UNUSED for i in range(vocab_size)]
     for ids, kind in (
-        (tokenizer.byte_ids, BYTES), (tokenizer.conventions.shown, USER_DEFINED),
+        (tokenizer.byte_ids, BYTES), (shown, USER_DEFINED),
         ([i for i in [tokenizer.conventions.unk] if i is not None], UNKNOWN),
     ):  # fmt: skip
         for token in ids:
