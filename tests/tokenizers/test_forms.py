@@ -123,12 +123,12 @@ REFUSED = {
     "no pre-tokenizer": (changed(pre_tokenizer=None), "pre_tokenizer is none"),
     "a space in front": (changed(pre_tokenizer={**SPLIT[1], "add_prefix_space": True}), "pre_tokenizer is none"),
     "another pattern": (
-        changed(pre_tokenizer=sequence(pattern={"Regex": "a"})),
-        "a pattern that byhand does not know",
+        changed(pre_tokenizer=sequence(pattern={"Regex": "(?<a>b)"})),
+        "cannot use the pattern|a pattern of its own",
     ),
     "words removed": (
         changed(pre_tokenizer=sequence(behavior="Removed")),
-        "a pattern that byhand does not know",
+        "cuts as Removed, with invert False",
     ),
     "a greedy token": (added(lstrip=True), "uses lstrip"),
     "a token without id": (added(id=-1), "has no id"),
