@@ -92,6 +92,17 @@ def tokenizer_json(prefix: str = "each", late: bool = False) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def with_text_tokens() -> dict[str, Any]:
+    """Return a tokenizer.json with added tokens that are text, as Gemma's: runs of spaces and of newlines, tags."""
+    values = tokenizer_json("none")
+    vocab = values["model"]["vocab"]
+    new = max(vocab.values()) + 1
+    added = {"▁▁": vocab["▁▁"], "▁▁▁▁": vocab["▁▁▁▁"], "▁<b>▁": new, "\n\n": new + 1}
+    usual = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    values["added_tokens"] += [{"id": token, "content": text, **usual} for text, token in added.items()]
+    return values
+
+
 def tokenizer_model(model: int = 2, prefix: bool = True, suffix: bool = False) -> bytes:
     """Return a tokenizer.model."""
     found = b"".join(

@@ -20,7 +20,7 @@ class PairTokenizer(Tokenizer):
     kind = "pairs"
 
     def __init__(self, alphabet: bytes, special: bool = False) -> None:
-        self.alphabet, self.special = alphabet, special
+        self.alphabet, self.marked = alphabet, special
         pairs = [bytes(pair) for pair in product(alphabet, repeat=2)]
         super().__init__(dict(enumerate([*pairs, *[b""] * special])))
         self._ids = {pair: token for token, pair in enumerate(pairs)}
@@ -32,7 +32,7 @@ class PairTokenizer(Tokenizer):
         yield [self._ids[text[i : i + 2]] for i in range(0, len(text), 2)]
 
     def as_json(self) -> dict[str, Any]:
-        return {"alphabet": list(self.alphabet), "special": self.special}
+        return {"alphabet": list(self.alphabet), "special": self.marked}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:

@@ -119,14 +119,14 @@ def evaluate_chats(
     require_room("evaluation", request, SMALLER, shapes[-1])
     with evaluating(model, request, lambda session: session.prepare([], shapes)) as (session, choice):
         sums, report = list[float](), progress(chats.name, chats.count)
-        predicted = stood_for = 0
+        predicted, stood_for = 0, 0.0
         for chunk in chunks:
             tokens, targets = chats.alone(chunk, window)
-            answers = targets[targets >= 0]
-            sums.append(session.loss(tokens, targets) * answers.size)
-            predicted, stood_for = predicted + answers.size, stood_for + chats.tokenizer.count_bytes(answers)
+            answers = int(np.count_nonzero(targets >= 0))
+            sums.append(session.loss(tokens, targets) * answers)
+            predicted, stood_for = predicted + answers, stood_for + chats.bytes_of(tokens, targets)
             report(len(chunk))
-    return _found(chats, math.fsum(sums) / predicted, predicted, stood_for, window, choice)
+    return _found(chats, math.fsum(sums) / predicted, predicted, round(stood_for), window, choice)
 
 
 def _found(text: Corpus, loss: float, predicted: int, stood_for: int, stride: int, choice: Choice) -> Evaluation:

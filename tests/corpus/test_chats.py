@@ -11,7 +11,11 @@ from byhand.corpus.chats import ChatCorpus, chats_of, open_chats
 from byhand.corpus.dataset import batch_generator
 from byhand.corpus.texts import Validation
 from byhand.errors import DataError
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.hugging_face import of_hugging_face
+from byhand.tokenizers.symbols import visible_bytes
+from sentencepiece_cases import tokenizer_json
 
 
 def talk(*turns, system=""):
@@ -161,3 +165,20 @@ def test_messages_are_what_they_were(tmp_path):
     corpus = chats_of(open_chats((str(path),)), BYTES, 90)
     assert bytes(corpus.tokens).decode() == 'User:\nünï\n<x>\0Assistant:\n\\u0041 "q"\0'
     assert Message("user", "x").role == "user"
+
+
+@pytest.mark.parametrize("name", ["bytes", "bpe", "NFC", "pieces"])
+def test_answers_count_their_own_bytes(tmp_path, name):
+    """The end of an answer counts as a byte only where it is one."""
+    special = {"<|im_start|>": 256, "<|im_end|>": 257}
+    symbols = {sign: token for token, sign in enumerate(visible_bytes())}
+    pairs = {n: BytePairTokenizer(symbols, [], special=special, normal=n) for n in ("", "NFC")}
+    pieces = of_hugging_face(tokenizer_json("none"))
+    tokenizer = {"bytes": BYTES, "bpe": pairs[""], "NFC": pairs["NFC"], "pieces": pieces}[name]
+    answers = ["the caf\u00e9", "e\u0301e\u0301 \u2581 hello", "", "12"]
+    talks = [talk("say it", answer) for answer in answers]
+    corpus = chats_of(open_chats((str(written(tmp_path / "a.jsonl", *talks)),)), tokenizer, 200)
+    sizes = [len(answer.encode()) + (name == "bytes") for answer in answers]
+    assert corpus.bytes_of(*corpus.alone(range(4), 200)) == pytest.approx(sum(sizes), rel=1e-12)
+    _, val = corpus.split(0.5, 200)
+    assert val.bytes_of(*val.alone(range(2), 200)) == pytest.approx(sum(sizes[2:]), rel=1e-12)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -15,7 +16,9 @@ from byhand.errors import DataError
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.conventions import Conventions
+from byhand.tokenizers.hugging_face import of_hugging_face
 from byhand.tokenizers.training import train
+from sentencepiece_cases import tokenizer_json
 from toy_tokenizers import PairTokenizer, byte_pairs
 
 TEXT = b"hello the other house, all those aaaa " * 50
@@ -231,3 +234,41 @@ def test_a_text_is_encoded_anew_only_if_other_tokens_are_put_into_it(text, cache
     for conventions, count in ((None, 1), (Conventions(ends=(265,)), 1), (Conventions(before=(265,)), 2)):
         corpus_of(text, words.using(conventions) if conventions else words)
         assert files() == count
+
+
+def _all():
+    """Tokenizers, and how many bytes the end of a document counts in each."""
+    ends = {"<|endoftext|>": 265}
+    special = BytePairTokenizer(BPE.vocabulary, BPE.merges, special=ends)
+    composing = BytePairTokenizer(BPE.vocabulary, BPE.merges, special=ends, normal="NFC")
+    pieces = {prefix: of_hugging_face(tokenizer_json(prefix)) for prefix in ("each", "words", "none")}
+    return {"bytes": (BYTES, 1), "bpe": (BPE, 1), "special": (special, 0), "NFC": (composing, 0)} | {
+        prefix: (made, 0) for prefix, made in pieces.items()
+    }
+
+
+@pytest.mark.parametrize("name", _all())
+def test_bytes_are_those_of_the_text_whatever_the_vocabulary(tmp_path, cache, name):
+    """Also where the tokens decode to other bytes: composed letters, and spaces for \u2581."""
+    tokenizer, end = _all()[name]
+    texts = [
+        "hello the <|endoftext|>caf\u00e9",
+        " the hat \u2581 and the cafe\u0301</s>x",
+        "e\u0301" * 9,
+        "the other",
+    ]
+    for i, content in enumerate(texts):
+        (tmp_path / f"{i}.txt").write_text(content, encoding="utf-8")
+    literal = [text for text in tokenizer.special if text != "<unk>"]
+    sizes = [len(re.sub("|".join(literal) or "$", "", content).encode()) + end for content in texts]
+    named = [str(tmp_path / f"{i}.txt") for i in range(4)]
+    assert corpus_of(open_text(named), tokenizer).count_bytes() == sum(sizes)
+    assert corpus_of(open_text(named[2]), tokenizer).count_bytes(1) in range(sizes[2] - end - 2, sizes[2] + 1)
+    held = open_text(named[:2], None, Validation(sources=named[2:]))
+    train_part, val_part = corpus_of(held, tokenizer).split(0.1, 2)
+    assert (train_part.count_bytes(), val_part.count_bytes()) == (sum(sizes[:2]), sum(sizes[2:]))
+    tokens = val_part.rows(np.zeros(1, np.int64), len(val_part))
+    first = val_part.count_bytes() - val_part.count_bytes(1)
+    assert val_part.bytes_of(tokens[:, :-1], tokens[:, 1:]) == pytest.approx(sum(sizes[2:]) - first, abs=1)
+    own = corpus_of(open_text(named[:2]), tokenizer).split(0.5, 2)
+    assert sum(part.count_bytes() for part in own) == pytest.approx(sum(sizes[:2]), abs=1)

@@ -43,7 +43,7 @@ def test_every_text_comes_back_however_it_is_cut(name, data):
 def test_bytes_are_counted(name, data):
     tokenizer = ALL[name]
     ids = data.draw(st.lists(st.integers(0, tokenizer.vocab_size - 1), max_size=20))
-    content = tokenizer.decode(ids)
+    content = tokenizer.decode([token for token in ids if token not in tokenizer.special_ids])
     assert tokenizer.count_bytes(np.array(ids, tokenizer.dtype)) == len(content)
 
 

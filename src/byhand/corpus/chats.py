@@ -15,6 +15,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Self
 
@@ -30,7 +31,7 @@ from byhand.corpus.texts import LIBRARY, SHAKESPEARE, Text, Validation, open_tex
 from byhand.errors import DataError
 from byhand.files.reading import parse_json
 from byhand.quantities import counted
-from byhand.tokenizers.tokenizer import END, Tokenizer
+from byhand.tokenizers.tokenizer import END, Tokenizer, utf8
 
 log = logging.getLogger(__name__)
 EVERY = 20_000  # conversations between two lines of progress
@@ -82,7 +83,7 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
     DataError if the tokenizer's template cannot write one.
     """
     chat, cut, missed = Chat(tokenizer), 0, 0
-    ids, learnt, ends = list[np.ndarray](), list[np.ndarray](), [0]
+    ids, learnt, lost, ends = list[np.ndarray](), list[np.ndarray](), list[int](), [0]
     for number, line in enumerate(_lines(text), 1):
         messages = conversation(parse_json(line), "the text of the run")
         try:
@@ -93,6 +94,7 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
         if not any(marked):
             raise DataError(f"{text.name}: the model's chat template marks nothing that is to be learnt.")
         cut, missed = cut + (not whole), missed + chat.format.missed
+        lost.append(_lost(tokenizer, messages) if whole else 0)
         ids.append(np.array(row, tokenizer.dtype))
         learnt.append(np.array(marked, bool))
         ends.append(ends[-1] + len(row))
@@ -106,8 +108,17 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
             text.name, counted(missed, "answer"),
         )  # fmt: skip
     return ChatCorpus(
-        np.concatenate(ids), np.concatenate(learnt), np.array(ends), tokenizer, text.name, text.training
-    )
+        np.concatenate(ids), np.concatenate(learnt), np.array(ends), tokenizer, text.name, text.training,
+        np.array(lost),
+    )  # fmt: skip
+
+
+def _lost(tokenizer: Tokenizer, messages: Messages) -> int:
+    """Return how many bytes more the answers have than their tokens stand for."""
+    if tokenizer.faithful:
+        return 0
+    answers = [m.content for m in messages if m.learnt and not m.content.isascii()]
+    return sum(len(utf8(text)) - tokenizer.count_bytes(np.array(tokenizer.encode_plain(text))) for text in answers)
 
 
 def fitted(chat: Chat, messages: Messages, most: int) -> tuple[list[int], list[bool], bool]:
@@ -131,6 +142,7 @@ class ChatCorpus(Corpus):
 
     learnt  booleans (N,): which tokens are answers
     ends    where each conversation begins, and where the last one ends
+    lost    how many bytes more its answers have than their tokens stand for; None: none
     """
 
     def __init__(
@@ -141,9 +153,17 @@ class ChatCorpus(Corpus):
         tokenizer: Tokenizer,
         name: str,
         training: int = 0,
+        lost: np.ndarray | None = None,
     ) -> None:
         super().__init__(tokens, tokenizer, name, training)
-        self.learnt, self.ends = learnt, ends
+        self.learnt, self.ends, self.lost = learnt, ends, np.zeros(len(ends) - 1, int) if lost is None else lost
+
+    @cached_property
+    def stretch(self) -> float:
+        """Bytes of the answers for each byte that their tokens decode to."""
+        learnt, tokens = np.flatnonzero(self.learnt), self.tokens[:]
+        decoded = self.tokenizer.count_bytes(tokens[learnt], tokens[learnt - 1])
+        return 1 + int(self.lost.sum()) / max(1, decoded)
 
     def sample_batch(
         self, batch_size: int, seq_len: int, rng: Integers, rows: slice | None = None
@@ -220,5 +240,6 @@ class ChatCorpus(Corpus):
         begin, end = int(self.ends[first]), int(self.ends[last])
         part = self._part(begin, end, name)
         part.learnt, part.ends = self.learnt[begin:end], self.ends[first : last + 1] - begin
+        part.lost = self.lost[first:last]
         part.training = 0
         return part

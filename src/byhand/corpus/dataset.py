@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -36,6 +38,8 @@ class Corpus:
     tokenizer  made the tokens and knows how many bytes each stands for
     name       of the text, in errors
     training   ends of documents before those for validation; 0: validation is the end of the text
+    encoded    where decoding does not give the text back: what counts the bytes that were encoded; two such, if
+               `training` is not 0, of the documents before and behind
 
     Raises DataError if the tokens are neither bytes nor a vector of integers; models refuse ids they lack.
     """
@@ -46,10 +50,12 @@ class Corpus:
         tokenizer: Tokenizer = BYTES,
         name: str = "the text",
         training: int = 0,
+        encoded: Sequence[Callable[[], int]] = (),
     ) -> None:
         self.tokenizer = tokenizer
         self.name = name
         self.training = training
+        self._encoded, self._whole = encoded, self
         if isinstance(tokens, bytes):
             tokens = tokenizer.array([tokens])
         self.tokens: np.ndarray | TextFile = tokens if isinstance(tokens, TextFile) else _vector(tokens, name)
@@ -63,12 +69,35 @@ class Corpus:
         return self.tokenizer.unit
 
     def count_bytes(self, begin: int = 0) -> int:
-        """Return how many bytes the tokens from `begin` on stand for."""
+        """Return how many bytes of the text the tokens from `begin` on stand for (`Tokenizer.count_bytes`)."""
         if isinstance(self.tokenizer, ByteTokenizer):
             return len(self) - begin
-        count, after = 0, int(self.tokens[begin - 1 : begin][0]) if begin else None
+        found = self._decoded(begin)
+        return self._bytes - (self._decoded(0) - found) if self._encoded else round(found * self.stretch)
+
+    def bytes_of(self, tokens: np.ndarray, targets: np.ndarray) -> float:
+        """Return how many bytes of the text the targets that are not -1 stand for, each behind its token."""
+        kept = targets >= 0
+        return self.tokenizer.count_bytes(targets[kept], tokens[kept]) * self.stretch
+
+    @cached_property
+    def stretch(self) -> float:
+        """Bytes of the text for each byte that its tokens decode to: 1 but where a tokenizer changes texts."""
+        if not self._encoded:
+            return 1.0 if self._whole is self else self._whole.stretch
+        return self._bytes / max(1, self._decoded(0))
+
+    @cached_property
+    def _bytes(self) -> int:
+        """The bytes of the text: those that were encoded, without those of special tokens."""
+        special = sum(map(self.tokenizer.count_special, blocks(self.tokens)))
+        return sum(count() for count in self._encoded) - special
+
+    def _decoded(self, begin: int) -> int:
+        """Return how many bytes the tokens from `begin` on decode to, special tokens to none."""
+        count, after = 0, int(self.tokens[begin - 1 : begin][0]) if begin else -1
         for block in blocks(self.tokens, begin):
-            count += self.tokenizer.count_bytes(block, after)
+            count += self.tokenizer.count_bytes(block, np.concatenate([[after], block[:-1]]))
             after = int(block[-1])
         return count
 
@@ -105,6 +134,8 @@ class Corpus:
         cut = self._after(self.training) if self.training else len(self) - round(len(self) * val_fraction)
         train = self._part(0, cut, f"the training part of {self.name}")
         val = self._part(cut, len(self), f"the validation part of {self.name}")
+        if self.training:
+            train._encoded, val._encoded = self._encoded[:1], self._encoded[1:]
         min(train, val, key=len).require(seq_len)
         return train, val
 
@@ -154,6 +185,9 @@ class Corpus:
     def _part(self, begin: int, end: int, name: str) -> Self:
         tokens = self.tokens
         part = copy.copy(self)
+        part._encoded = ()
+        for cached in ("_bytes", "stretch"):
+            vars(part).pop(cached, None)
         part.tokens = tokens.part(begin, end) if isinstance(tokens, TextFile) else tokens[begin:end]
         part.name = name
         return part

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -32,9 +34,14 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
     if isinstance(tokenizer, ByteTokenizer):
         return Corpus(text.content, tokenizer, text.name, text.training)
     key = bytes.fromhex(text.sha256) + _how(text, tokenizer)
+    encoded = () if tokenizer.faithful else [partial(_size, part, tokenizer) for part in _parts(text)]
+
+    def corpus(tokens: np.ndarray | TextFile) -> Corpus:
+        return Corpus(tokens, tokenizer, text.name, _ends(text, tokenizer), encoded)
+
     folder = cache_folder()
     if folder is None:
-        return Corpus(tokenizer.array(_content(text, tokenizer)), tokenizer, text.name, _ends(text, tokenizer))
+        return corpus(tokenizer.array(_content(text, tokenizer)))
     path = folder / "tokens" / f"{sha256(key).hexdigest()}.bin"
     tokens = _kept(path, tokenizer.dtype, key)
     if tokens is None:
@@ -44,8 +51,7 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
             tokens = _kept(path, tokenizer.dtype, key)
         except OSError as error:
             log.info("%s is not kept: %s", path, reason(error))
-    found = tokenizer.array(_content(text, tokenizer)) if tokens is None else tokens
-    return Corpus(found, tokenizer, text.name, _ends(text, tokenizer))
+    return corpus(tokenizer.array(_content(text, tokenizer)) if tokens is None else tokens)
 
 
 def _how(text: Text, tokenizer: Tokenizer) -> bytes:
@@ -100,6 +106,25 @@ def _content(text: Text, tokenizer: Tokenizer) -> Iterator[bytes]:
             content = content.removesuffix(begin) if last else content
         yield before + content
         before = b""
+
+
+def _size(text: Text, tokenizer: Tokenizer) -> int:
+    """Return how many bytes are encoded."""
+    return sum(map(len, _content(text, tokenizer)))
+
+
+def _parts(text: Text) -> Iterator[Text]:
+    """Yield the documents for training and those for validation, each as one text; the text itself if it has none."""
+    content, left, cut = text.content, text.training, 0
+    for block in blocks(content) if left else ():
+        ends = np.flatnonzero(block == END[0])
+        if len(ends) >= left:
+            cut += int(ends[left - 1]) + 1
+            break
+        left, cut = left - len(ends), cut + len(block)
+    for begin, end in ((0, cut), (cut, len(content))) if cut else ((0, len(content)),):
+        part = content.part(begin, end) if isinstance(content, TextFile) else content[begin:end]
+        yield replace(text, content=part)
 
 
 def _ends(text: Text, tokenizer: Tokenizer) -> int:

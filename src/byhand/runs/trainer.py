@@ -88,10 +88,7 @@ class Trainer:
         self.prepared = False
         self._next: tuple[int, list[Batch]] = (-1, [])  # a step's micro-batches, prefetched while the device computes
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
-        tokens, targets = self.val_windows
-        rows = zip(tokens[:, 0].tolist(), targets, strict=True)
-        counted = sum(self.tokenizer.count_bytes(row[row >= 0], first) for first, row in rows)
-        self.bytes_per_token = counted / np.count_nonzero(targets >= 0)
+        self.bytes_per_token = val.bytes_of(*self.val_windows) / np.count_nonzero(self.val_windows[1] >= 0)
 
     def request(self, config: TrainConfig) -> Request:
         """Return the request to the runtimes."""

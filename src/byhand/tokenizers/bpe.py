@@ -19,7 +19,7 @@ from byhand.errors import DataError
 from byhand.tokenizers import compiled
 from byhand.tokenizers.composing import composed
 from byhand.tokenizers.merging import every_pair, listed, merged
-from byhand.tokenizers.splitting import SPLITS, pieces, require_searchable, words
+from byhand.tokenizers.splitting import How, pieces, require_searchable, split_of, words
 from byhand.tokenizers.symbols import byte_symbols, encoded, is_pair, is_vocabulary, ordinary, visible_bytes
 from byhand.tokenizers.tokenizer import Table, Tokenizer, utf8
 
@@ -33,7 +33,7 @@ class BytePairTokenizer(Tokenizer):
     vocabulary  symbol to id; a symbol writes each byte as one visible character (`visible_bytes`)
     merges      pairs of symbols in order of rank; every merged pair must be a symbol too. None: any two tokens whose
                 bytes are a token, ranked by its id, and a word that is a token becomes it without merges (tiktoken)
-    split       the pre-tokenizer, one of `splitting.SPLITS`
+    split       the pre-tokenizer: one of `splitting.SPLITS` or `patterns.NAMED`, or steps of patterns
     special     texts that are tokens by themselves wherever they stand; decoded, they are these texts again
     whole       a word that is a symbol becomes its id without merging
     normal      "NFC": text is composed before it is cut, and does not always come back as it was
@@ -42,11 +42,12 @@ class BytePairTokenizer(Tokenizer):
     kind = "bpe"
 
     def __init__(
-        self, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]] | None, *, split: str = "gpt2",
+        self, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]] | None, *, split: How = "gpt2",
         special: Mapping[str, int] | None = None, whole: bool = False, normal: str = "",
     ) -> None:  # fmt: skip
         self.vocabulary, self.special = vocabulary, dict(special or {})
-        self.split, self.whole, self.normal = SPLITS[split], whole or merges is None, normal
+        self.split, self.whole, self.normal = split_of(split), whole or merges is None, normal
+        self.faithful = not normal
         self.merges = None if merges is None else list(merges)
         byte_of = byte_symbols()
         token_bytes: dict[int, bytes] = {}
@@ -80,15 +81,15 @@ class BytePairTokenizer(Tokenizer):
         if merges is not None and not (isinstance(merges, list) and all(map(is_pair, merges))):
             raise DataError("its merges are not a list of pairs of symbols")
         split, whole, normal = values.get("split", "gpt2"), values.get("whole", False), values.get("normal", "")
-        if not isinstance(split, str) or split not in SPLITS or type(whole) is not bool or normal not in ("", "NFC"):
-            raise DataError(f"its way to cut words is none of {', '.join(SPLITS)}")
+        if type(whole) is not bool or normal not in ("", "NFC"):
+            raise DataError("its values of whole or normal are none")
         pairs = None if merges is None else [(left, right) for left, right in merges]
         return cls(vocabulary, pairs, split=split, special=special, whole=whole, normal=normal)
 
     def as_json(self) -> dict[str, Any]:
         """Return the vocabulary and the merges, and what differs from GPT-2's tokenizer."""
         others = {
-            "split": (self.split.name, "gpt2"),
+            "split": (list(map(list, self.split.steps)) or self.split.name, "gpt2"),
             "special": (self.special, {}),
             "normal": (self.normal, ""),
             "whole": (self.whole, self.merges is None),
@@ -113,7 +114,7 @@ class BytePairTokenizer(Tokenizer):
         blocks = chain([first], blocks)
         if self.normal:
             blocks = composed(blocks, self.normal, self.special)
-        if len(first) >= LONG and compiled.available():
+        if len(first) >= LONG and not self.split.steps and compiled.available():
             try:
                 yield from self._encoder.encode(blocks)
             except compiled.Unknown as unknown:
@@ -131,7 +132,12 @@ class BytePairTokenizer(Tokenizer):
         special = {**self.special, **more}
         vocabulary = ordinary(self.vocabulary, self.merges or (), special)
         return BytePairTokenizer(
-            vocabulary, self.merges, split=self.split.name, special=special, whole=self.whole, normal=self.normal
+            vocabulary,
+            self.merges,
+            split=self.split.steps or self.split.name,
+            special=special,
+            whole=self.whole,
+            normal=self.normal,
         ).using(self.conventions)
 
     @cached_property
@@ -164,6 +170,10 @@ class BytePairTokenizer(Tokenizer):
         if lacking := [visible_bytes()[byte] for byte in word if self._byte_ids[byte] is None]:
             raise DataError(f"the vocabulary has no token for {lacking[0]!r}, which the text {piece[:80]!r} needs.")
         return [token for byte in word if (token := self._byte_ids[byte]) is not None]
+
+    def merged_alike(self) -> bool:
+        """Return whether merging alone makes each token that a word can be, so that looking it up changes nothing."""
+        return all(merged(self._bytes_of(word, ""), self.pairs) == [token] for word, token in self._whole.items())
 
     def listed_merges(self) -> list[tuple[str, str]]:
         """Return the merges; of tiktoken's ranks, the last one that makes each token of its bytes.

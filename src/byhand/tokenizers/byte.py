@@ -32,7 +32,7 @@ class ByteTokenizer(Tokenizer):
         except ValueError:
             raise DataError("the ids hold a token that is no byte. Byte tokens go from 0 to 255.") from None
 
-    def count_bytes(self, tokens: np.ndarray, after: int | None = None) -> int:
+    def count_bytes(self, tokens: np.ndarray, before: np.ndarray | None = None) -> int:
         """Return how many ids there are."""
         return tokens.size
 

@@ -137,6 +137,10 @@ def _contents(tokenizer: Known, path: Path) -> dict[Path, bytes]:
         return {path: as_hugging_face(tokenizer)}
     if path.suffix != ".json" and (lost := tokenizer.described()):
         log.warning("the file does not hold how models use the tokens: %s", "; ".join(map(" ".join, lost.items())))
+    if path.suffix == RANKS and tokenizer.split.steps:
+        raise DataError(
+            f"a file of ranks cannot say how the text is cut ({tokenizer.split.name}). Write a .json file."
+        )
     if path.suffix == RANKS:
         if tokenizer.special or tokenizer.split.name != "gpt4":
             special = "".join(f" --special {command(text)}" for text in tokenizer.special)

@@ -1,13 +1,14 @@
 """tokenizer.json of Hugging Face's `tokenizers`: BPE of bytes and of SentencePiece's pieces, read and written.
 
-Only tokenizers that give the same ids here and there are accepted: byte-level BPE with a pre-tokenizer of `SPLITS`,
-no normalizer but NFC, and pieces with byte fallback (`hugging_face_pieces`). Of conventions the file holds which
-tokens are added around a text (`post_processor`) and which special tokens are shown.
+Only tokenizers that give the same ids here and there are accepted: byte-level BPE with a pre-tokenizer of `SPLITS`
+or of other patterns, no normalizer but NFC, and pieces with byte fallback (`hugging_face_pieces`). Of conventions the
+file holds which tokens are added around a text (`post_processor`) and which special tokens are shown.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
@@ -17,9 +18,11 @@ from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.conventions import Conventions
 from byhand.tokenizers.hugging_face_pieces import as_steps, of_steps, with_ranks
 from byhand.tokenizers.overlaps import overlap
+from byhand.tokenizers.patterns import BEHAVIORS, CONTIGUOUS, GPT2, ISOLATED, ONLY, Step
 from byhand.tokenizers.post_processor import around, as_post_processor
+from byhand.tokenizers.sections import SPACE
 from byhand.tokenizers.sentencepiece import BYTE, SentencePieceTokenizer
-from byhand.tokenizers.splitting import SPLITS, require_searchable
+from byhand.tokenizers.splitting import SPLITS, How, require_searchable
 from byhand.tokenizers.symbols import is_pair, is_vocabulary, ordinary
 
 Known = BytePairTokenizer | SentencePieceTokenizer
@@ -30,7 +33,10 @@ BEFORE: dict[str, list[dict[str, Any]]] = {  # splits by ByteLevel's own express
 }
 UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")  # of the model: they would change ids
 AROUND = ("lstrip", "rstrip", "single_word")  # of an added token: the same
-REGEX = {regex: split.name for split in SPLITS.values() for regex in split.regex}
+KNOWN = {  # steps that are one of our splits
+    **{name: [((regex, ISOLATED),) for regex in split.regex] for name, split in SPLITS.items()},
+    "smollm": [((r"\p{N}", ISOLATED), (GPT2, ISOLATED))],
+}
 
 
 def of_hugging_face(values: Mapping[str, Any]) -> Known:
@@ -54,10 +60,15 @@ def of_hugging_face(values: Mapping[str, Any]) -> Known:
             raise DataError("its model uses ignore_merges, which byhand does not for pieces")
         prefix, lists = of_steps(values), [(left, right) for left, right in pairs]
         plain = {**ordinary(vocabulary, pairs, special), **{s: i for s, i in vocabulary.items() if BYTE.fullmatch(s)}}
+        if prefix == "none" and (spaced := [text for text in late if " " in text or SPACE in text]):
+            raise DataError(f"its added token {spaced[0][:80]!r} is looked for where spaces are {SPACE} already")
         late = late if prefix == "each" else ()
         pieces = SentencePieceTokenizer(plain, lists, special=special, late=late, prefix=prefix)
         return _with_conventions(with_ranks(pieces), values, vocabulary)
     normalizer = values.get("normalizer")
+    if isinstance(normalizer, dict) and normalizer.get("type") == "Sequence":
+        steps = normalizer.get("normalizers")
+        normalizer = steps[0] if isinstance(steps, list) and len(steps) == 1 else steps or None
     if normalizer not in (None, {"type": "NFC"}):
         raise DataError("its normalizer is not NFC")
     if normalizer and (made := [text for text in special if unicodedata.normalize("NFD", text) != text]):
@@ -65,7 +76,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> Known:
     decoder = values.get("decoder")
     if decoder is not None and not (isinstance(decoder, dict) and decoder.get("type") == "ByteLevel"):
         raise DataError("its decoder is not ByteLevel")
-    ignore = model.get("ignore_merges", False)
+    ignore = model.get("ignore_merges") or False
     if type(ignore) is not bool:
         raise DataError("its ignore_merges is neither true nor false")
     found = BytePairTokenizer(
@@ -129,8 +140,10 @@ def _byte_level_steps(tokenizer: BytePairTokenizer) -> dict[str, Any]:
     last: dict[str, Any] = {**BYTE_LEVEL, "use_regex": name in BEFORE}
     before = BEFORE.get(name)
     if before is None:
-        pattern = {"Regex": tokenizer.split.regex[0]}
-        before = [{"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}]
+        before = [
+            {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": behavior == ONLY}
+            for pattern, behavior in tokenizer.split.steps or [(tokenizer.split.regex[0], ISOLATED)]
+        ]
     return {
         "normalizer": {"type": "NFC"} if tokenizer.normal else None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*before, last]} if before else last,
@@ -171,25 +184,36 @@ def _special(added: Any, vocabulary: Mapping[str, int]) -> tuple[dict[str, int],
     return special, late
 
 
-def _split(pre: Any) -> str:
-    """Return the name of the split that a pre-tokenizer describes."""
+def _split(pre: Any) -> How:
+    """Return the split that a pre-tokenizer describes. DataError if byhand cannot cut as it does."""
     steps = pre.get("pretokenizers") if isinstance(pre, dict) and pre.get("type") == "Sequence" else [pre]
-    if isinstance(steps, list) and all(isinstance(step, dict) for step in steps) and steps:
-        *before, last = steps
-        if last.get("type") == "ByteLevel" and last.get("add_prefix_space") is False:
-            own = last.get("use_regex", True)
-            if own is True and before in BEFORE.values():
-                return next(name for name, known in BEFORE.items() if known == before)
-            if own is False and len(before) == 1:
-                return _by_pattern(before[0])
-    raise DataError("its pre_tokenizer is none that byhand knows")
+    if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
+        raise DataError("its pre_tokenizer is none that byhand knows")
+    *before, last = steps
+    if last.get("type") != "ByteLevel" or last.get("add_prefix_space") is not False:
+        raise DataError("its pre_tokenizer is none that ends with ByteLevel and adds no space in front")
+    found = tuple(map(_step, before)) + ((GPT2, ISOLATED),) * (last.get("use_regex", True) is not False)
+    same = tuple((pattern, ISOLATED if behavior == ONLY else behavior) for pattern, behavior in found)
+    return next((name for name, known in KNOWN.items() if same in known), found)
 
 
-def _by_pattern(step: Mapping[str, Any]) -> str:
-    """Return the name of a split by its regular expression; each of these covers every text."""
-    pattern = step.get("pattern")
-    regex = pattern.get("Regex") if isinstance(pattern, dict) else None
-    how = step.get("behavior"), step.get("invert")
-    if step.get("type") != "Split" or how not in (("Isolated", False), ("Removed", True)) or regex not in REGEX:
-        raise DataError("its pre_tokenizer splits by a pattern that byhand does not know")
-    return REGEX[regex]
+def _step(step: Mapping[str, Any]) -> Step:
+    """Return a step before ByteLevel as a pattern."""
+    kind, pattern = step.get("type"), step.get("pattern")
+    behavior, invert = step.get("behavior", ISOLATED), step.get("invert", False)
+    if kind == "Digits":
+        return r"\p{N}", ISOLATED if step.get("individual_digits") else CONTIGUOUS
+    if kind == "Punctuation":
+        pattern = {"Regex": r"[!-/:-@\[-`{-~\p{P}]"}  # their \p{P} is of an older Unicode
+    elif kind != "Split":
+        raise DataError(
+            f"its pre_tokenizer has the step {str(kind)[:40]}, which byhand does not know before ByteLevel"
+        )
+    if (behavior, invert) not in [(name, name == ONLY) for name in BEHAVIORS]:
+        raise DataError(
+            f"its pre_tokenizer cuts as {str(behavior)[:40]}, with invert {invert}, which byhand does not"
+        )
+    for name, text in pattern.items() if isinstance(pattern, dict) else ():
+        if name in ("Regex", "String") and isinstance(text, str):
+            return (text if name == "Regex" else re.sub(r"(\W)", r"\\\1", text)), str(behavior)
+    raise DataError("its pre_tokenizer has a step without a pattern")

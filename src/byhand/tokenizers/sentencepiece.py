@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from byhand.errors import DataError
+from byhand.tokenizers.conventions import Conventions
 from byhand.tokenizers.merging import every_pair, listed, merged
 from byhand.tokenizers.sections import PREFIXES, SPACE, Sections
 from byhand.tokenizers.splitting import require_searchable
@@ -42,6 +43,7 @@ class SentencePieceTokenizer(Tokenizer):
     """
 
     kind = "sentencepiece"
+    faithful = False  # ▁ is a space, and a space before a text may have been added
 
     def __init__(
         self, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]] | None = None, *,
@@ -57,12 +59,13 @@ class SentencePieceTokenizer(Tokenizer):
             raise DataError("two bytes of the vocabulary have the same id. Use another copy of the tokenizer.")
         for piece, token in vocabulary.items():
             if not BYTE.fullmatch(piece):
-                content = encoded(piece if piece in self.special else piece.replace(SPACE, " "))
+                content = encoded(piece.replace(SPACE, " "))
                 if not content or token_bytes.setdefault(token, content) is not content:
                     raise DataError(f"the piece {piece[:80]!r} is empty, or has the id of another one.")
         require_searchable(sum(map(len, self.special)))
         for text, token in self.special.items():
-            if not text or token_bytes.setdefault(token, encoded(text)) != encoded(text):
+            known = {encoded(text), encoded(text.replace(SPACE, " "))}  # merges may make it too, of spaces
+            if not text or token_bytes.setdefault(token, encoded(text)) not in known:
                 raise DataError(f"the special token {text[:80]!r} is empty, or has the id of another token.")
         if any(text not in self.special or " " in text or SPACE in text for text in self.late):
             raise DataError("a special token that is looked for late has a space, or is none.")
@@ -126,6 +129,13 @@ class SentencePieceTokenizer(Tokenizer):
             vocabulary, self.merges, ranks=self.ranks, special=special, late=self.late, prefix=self.prefix
         ).using(self.conventions)
 
+    def using(self, conventions: Conventions) -> Self:
+        """Return the same tokenizer with other conventions; in a token that is text to readers, ▁ is a space."""
+        found = super().using(conventions)
+        shown = {i: text.replace(SPACE, " ") for text, i in self.special.items() if i in conventions.shown}
+        found.token_bytes = {**self.token_bytes, **{token: encoded(text) for token, text in shown.items()}}
+        return found
+
     def listed_merges(self) -> list[tuple[str, str]]:
         """Return the merges; of ranks, all that make each piece, as transformers lists them: by the ids of the parts.
 
@@ -179,18 +189,17 @@ class SentencePieceTokenizer(Tokenizer):
         """Return the bytes of ids without the spaces that encoding added. DataError if one has none."""
         tokens = list(tokens)
         super().decode(tokens)  # or refused
-        bare = self._bare(np.asarray(tokens, np.int64), after).tolist() if tokens else []
+        before = np.array([-1 if after is None else after, *tokens[:-1]], np.int64)
+        bare = self._bare(np.asarray(tokens, np.int64), before[: len(tokens)]).tolist()
         return b"".join(self.token_bytes[i][gone:] for i, gone in zip(tokens, bare, strict=True))
 
-    def count_bytes(self, tokens: np.ndarray, after: int | None = None) -> int:
-        """Return how many bytes a vector of ids stands for, without added spaces."""
-        return super().count_bytes(tokens) - int(self._bare(tokens, after).sum())
+    def count_bytes(self, tokens: np.ndarray, before: np.ndarray | None = None) -> int:
+        """Return how many bytes of a text a vector of ids stands for, without added spaces."""
+        before = np.concatenate([[-1], tokens[:-1]])[: tokens.size] if before is None else before
+        return super().count_bytes(tokens) - int(self._bare(tokens, before).sum())
 
-    def _bare(self, tokens: np.ndarray, after: int | None) -> np.ndarray:
-        """Return booleans (N,): tokens whose first space encoding has added."""
-        before = (
-            np.concatenate([[self.vocab_size if after is None else after], tokens[:-1]]) if tokens.size else tokens
-        )
+    def _bare(self, tokens: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Return booleans (N,): tokens whose first space encoding has added; -1 is before a text."""
         return self._begins[before] & self._spaced[tokens]
 
     @cached_property

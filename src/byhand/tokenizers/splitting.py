@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from byhand.errors import DataError
+from byhand.tokenizers.patterns import NAMED, Step, cut, require_steps
 from byhand.tokenizers.unicode_kinds import LETTER, NUMBER, OTHER, kinds
 
 SEARCHED = 1 << 18  # characters of special tokens; models of thousands of them have a tenth of that
 AHEAD = 4  # characters of lookahead that may decide where a word ends
+MARGIN = 1 << 12  # the same for any pattern: more than any known model's needs
 SPACES = " \t\n\r\f\v"
 STANDS_FOR = {OTHER: "!", LETTER: "A", NUMBER: "0"}  # any other kind: a tab
 
@@ -29,6 +31,7 @@ class Split:
     regex    the same as other programs write it, the first as files here have it
     joins    signs join the letters behind them (see `kernels.tokens.cutting`)
     digits   of a word at most; 0: any number, which a space may precede
+    steps    of any other pre-tokenizer (`patterns`), to which the rest does not apply
     """
 
     name: str
@@ -36,6 +39,19 @@ class Split:
     regex: tuple[str, ...]
     joins: bool
     digits: int
+    steps: tuple[Step, ...] = ()
+
+
+How = str | Sequence[Step]  # a split's name, or steps
+
+
+def split_of(how: How) -> Split:
+    """Return the split of a name, or of steps. DataError if there is none."""
+    if isinstance(how, str) and how in SPLITS:
+        return SPLITS[how]
+    steps = require_steps(NAMED.get(how, how) if isinstance(how, str) else how)
+    name = next((name for name, known in NAMED.items() if known == steps), "patterns of its own")
+    return Split(name, re.compile(""), (), False, 0, steps)
 
 
 def _split(name: str, pattern: str, joins: bool, digits: int, *regex: str) -> Split:
@@ -82,6 +98,8 @@ _SIGNS = _Signs()
 
 def words(text: str, split: Split = SPLITS["gpt2"]) -> list[str]:
     """Cut a text into words; joined, they are the text."""
+    if split.steps:
+        return cut([text], split.steps)
     return [text[match.start() : match.end()] for match in split.pattern.finditer(_signs(text))]
 
 
@@ -106,6 +124,12 @@ def pieces(blocks: Iterable[bytes], split: Split, special: Collection[str] = ())
             begin = match.end()
         if ends:
             found += words(left[begin:], split)
+        elif split.steps:  # the first step's words that end well before the block does
+            parts, at = cut([left[begin:]], split.steps[:1]), len(left)
+            while parts and at > max(begin, len(left) - MARGIN - longest):
+                at -= len(parts.pop())
+            found += cut(parts, split.steps[1:])
+            left, kept = left[at:], len(left) - at
         else:
             signs = _signs(left[begin:])
             sure = min(len(signs) - AHEAD - longest, len(signs.rstrip(SPACES)))

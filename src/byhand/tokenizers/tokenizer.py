@@ -1,7 +1,7 @@
 """Tokenizer: text to token ids, ids back to bytes, and itself to JSON and back.
 
-An id stands for the same bytes wherever it occurs, a special token perhaps for none. So decoding joins bytes, and
-counting them turns a loss per token into a loss per byte.
+An id stands for the same bytes wherever it occurs, so decoding joins bytes. `count_bytes` says how many of them are
+of a text, which turns a loss per token into a loss per byte, the same for every vocabulary.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Tokenizer(ABC):
 
     kind: ClassVar[str]
     unit: ClassVar[str] = "token"
+    faithful: bool = True  # decoding gives every text back as it was, byte for byte
     conventions: Conventions = NONE
     special: Mapping[str, int] = MappingProxyType({})
 
@@ -95,7 +96,8 @@ class Tokenizer(ABC):
         conventions.require(self.token_bytes.keys(), self.special_ids)
         found = copy.copy(self)
         found.conventions = conventions
-        for name in ("content", "digest", "ids_digest", "_lengths", "_begins"):  # what the other one has computed
+        # What the other one has computed.
+        for name in ("content", "digest", "ids_digest", "_lengths", "_begins", "_spaced"):
             vars(found).pop(name, None)
         return found
 
@@ -167,14 +169,22 @@ class Tokenizer(ABC):
         found[[token for token in tokens if token < vocab_size]] = True
         return found
 
-    def count_bytes(self, tokens: np.ndarray, after: int | None = None) -> int:
-        """Return how many bytes a vector of ids stands for, behind the id `after` as in `decode`.
+    def count_bytes(self, tokens: np.ndarray, before: np.ndarray | None = None) -> int:
+        """Return how many bytes of a text a vector of ids stands for: the bytes in "bits per byte".
 
+        A special token stands for none, unless it is text to readers (`Conventions.shown`). A byte that ends a
+        document, as `END` does where no special token can, is a byte like any other.
+
+        before  the id before each of them, -1 where a text begins; None: a text begins with them
         Raises DataError if one is beyond the vocabulary.
         """
         if (bad := beyond(tokens, self.vocab_size)) is not None:
             raise DataError(f"the tokens hold the id {bad}, but the {self.kind} tokenizer has {self.vocab_size}.")
-        return int(self._lengths[tokens].sum())
+        return int(self._lengths[0, tokens].sum())
+
+    def count_special(self, tokens: np.ndarray) -> int:
+        """Return how many bytes have the texts of the special tokens that `count_bytes` takes for none."""
+        return int(self._lengths[1, tokens].sum())
 
     def require_vocabulary(self, vocab_size: int) -> None:
         """Raise DataError unless a model of this vocabulary fits; it may be padded with ids that have no text."""
@@ -203,10 +213,12 @@ class Tokenizer(ABC):
 
     @cached_property
     def _lengths(self) -> np.ndarray:
-        lengths = np.zeros(self.vocab_size, np.int64)
+        """Integers (2, V): the bytes of each token, those of a text and those of what only steers."""
+        lengths = np.zeros((2, self.vocab_size), np.int64)
+        steering = self.special_ids.difference(self.conventions.shown)
+        steering = steering.union(self.conventions.before, self.conventions.after)
         for token, content in self.token_bytes.items():
-            lengths[token] = len(content)
-        lengths[[*self.conventions.before, *self.conventions.after]] = 0  # they are added to the text
+            lengths[int(token in steering), token] = len(content)
         return lengths
 
 

@@ -175,6 +175,8 @@ def _facts(tokenizer: Tokenizer) -> dict[str, Any]:
     facts |= tokenizer.described()
     if isinstance(tokenizer, BytePairTokenizer):
         facts |= {"split": tokenizer.split.name, "merges": len(tokenizer.pairs)}
+        if tokenizer.split.steps:
+            facts["patterns"] = [[behavior, pattern] for pattern, behavior in tokenizer.split.steps]
         facts["first merges"] = [
             [new, f"{_seen(tokenizer, left)} + {_seen(tokenizer, right)}"]
             for (left, right), (_, new) in list(tokenizer.pairs.items())[:SHOWN]

@@ -103,8 +103,9 @@ def _say_how_it_ended(
     if progress and progress.val_loss is not None:
         if promise:
             show(promise.outcome(progress.val_loss, trainer.config.steps))
-        bits = bits_per_byte(progress.val_loss, progress.bytes_per_token)
-        loss = f"{progress.val_loss:.4f} nats per {trainer.train.unit} = {bits:.4f} bits per byte"
+        loss = f"{progress.val_loss:.4f} nats per {trainer.train.unit}"
+        if progress.bytes_per_token:
+            loss += f" = {bits_per_byte(progress.val_loss, progress.bytes_per_token):.4f} bits per byte"
         show(f"done in {duration(seconds)}: validation loss {loss}")
     best = trainer.record.get("best")
     if best and best["step"] != trainer.config.steps:

@@ -32,7 +32,7 @@ ENDS = "byhand.end_token_ids"
 SAMPLING = "general.sampling."
 RENAMED = {"temperature": "temp", "repetition_penalty": "penalty_repeat"}
 TEMPLATE, TEMPLATES = "tokenizer.chat_template", "tokenizer.chat_templates"
-BEGIN = ("llama-bpe",)  # pre-tokenizers with which llama.cpp adds BOS unless a key says otherwise
+BEGIN = ("llama-bpe", "tekken")  # pre-tokenizers with which llama.cpp adds BOS unless a key says otherwise
 KNOWN = (  # names of tokens at which llama.cpp ends a text, whatever the keys say
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<end_of_turn>",
     "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",

@@ -18,6 +18,7 @@ from byhand.interop.gguf import conventions
 from byhand.interop.gguf.conventions import KEY
 from byhand.interop.hugging_face.tokens import known, plainest
 from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.sections import SPACE
 from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.sentencepiece_files import (
     BYTES,
@@ -42,6 +43,20 @@ SPLITS = {  # by llama.cpp's names: our pre-tokenizer, and whether a word that i
     "smollm": ("smollm", False),
     "dbrx": ("gpt4", False),
     "llama-bpe": ("gpt4", True),
+    "gpt-4o": ("gpt-4o", False),
+    "tekken": ("tekken", True),
+    "qwen35": ("qwen35", False),
+    "deepseek-v3": ("deepseek-v3", False),
+    "deepseek-coder": ("deepseek-coder", False),
+}
+SAME = {  # other names under which llama.cpp does the same
+    "gpt-2": ("mpt", "olmo", "jais", "phi-2", "exaone4", "modern-bert", "trillion", "granite-docling"),
+    "qwen2": ("deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan", "grok-2", "solar-open"),
+    "smollm": ("starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"),
+    "dbrx": ("smaug-bpe", "glm4", "chatglm-bpe"),
+    "llama-bpe": ("llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "lfm2"),
+    "gpt-4o": ("llama4", "kanana2", "minimax-m2"),
+    "deepseek-v3": ("hunyuan-dense", "joyai-llm"),
 }
 
 
@@ -56,10 +71,7 @@ def as_keys(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
         raise ConfigError(f"the model has {vocab_size} tokens, but its tokenizer {pairs.vocab_size}.")
     if isinstance(pairs, SentencePieceTokenizer):
         return _pieces(pairs, names, vocab_size)
-    cut = pairs.split.name, pairs.whole
-    pre = next((name for name, ours in SPLITS.items() if ours == cut), None)
-    if pre is None:
-        raise ConfigError(f"llama.cpp merges every word that {cut[0]} cuts, but this tokenizer looks words up first.")
+    pre = _pre(pairs)
     special = set(pairs.special.values())
     kinds = [CONTROL if i in special else NORMAL if i in names else UNUSED for i in range(vocab_size)]
     for token in pairs.conventions.shown:
@@ -80,12 +92,12 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
         return None
     if keys[f"{KEY}model"] == "llama":
         return _of_pieces(keys, vocab_size, path)
-    model, pre = str(keys[f"{KEY}model"]), str(keys.get(f"{KEY}pre"))
+    model, named = str(keys[f"{KEY}model"]), str(keys.get(f"{KEY}pre"))
+    pre = next((name for name, others in SAME.items() if named in others), named)
     if model != "gpt2" or pre not in SPLITS:
         raise DataError(
-            f"{path}: its tokenizer is {model[:20]!r}, {pre[:20]!r}, but known are only SentencePiece's "
-            f"'llama' and BPE, cut as in "
-            f"{', '.join(SPLITS)}. Name another one with --tokenizer."
+            f"{path}: its tokenizer is {model[:20]!r}, {named[:20]!r}, but known are only SentencePiece's 'llama' "
+            f"and BPE, cut as in {', '.join([*SPLITS, *sum(SAME.values(), ())])}. Name another one with --tokenizer."
         )
     listed, merges, kinds = (_list(keys.get(f"{KEY}{name}")) for name in ("tokens", "merges", "token_type"))
     kinds = kinds or [NORMAL] * vocab_size
@@ -111,16 +123,31 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
         raise DataError(f"{path}: its tokenizer: {error}") from None
 
 
+def _pre(tokenizer: BytePairTokenizer) -> str:
+    """Return llama.cpp's name of a pre-tokenizer. ConfigError if it has none."""
+    cut = tokenizer.split.name
+    names = {whole: name for name, (split, whole) in SPLITS.items() if split == cut}
+    if not names:
+        raise ConfigError(f"llama.cpp has no name for how this tokenizer cuts text: {cut}. Use --to hf.")
+    if tokenizer.whole in names:
+        return names[tokenizer.whole]
+    if not tokenizer.whole or not tokenizer.merged_alike():
+        how = "merges every word" if tokenizer.whole else "looks every word up first"
+        raise ConfigError(f"llama.cpp {how} that {cut} cuts, but this tokenizer does not. Use --to hf.")
+    return names[False]
+
+
 def _pieces(tokenizer: SentencePieceTokenizer, names: Mapping[int, str], vocab_size: int) -> dict[str, Any]:
     """Return the metadata of pieces. llama.cpp knows a space before every section, or before none."""
     if tokenizer.prefix not in ("each", "none"):
         log.warning("llama.cpp adds a space also to text that begins with one, or behind a special token")
     if tokenizer.lacking:
         tokenizer.listed_merges()  # raises
-    special, scores = {*tokenizer.special.values()}, tokenizer.scores()
+    special, scores, shown = {*tokenizer.special.values()}, tokenizer.scores(), tokenizer.conventions.shown
+    names = {**names, **{i: names[i].replace(SPACE, " ") for i in shown}}  # llama.cpp looks for these in the text
     kinds = [CONTROL if i in special else NORMAL if i in names else UNUSED for i in range(vocab_size)]
     for ids, kind in (
-        (tokenizer.byte_ids, BYTES), (tokenizer.conventions.shown, USER_DEFINED),
+        (tokenizer.byte_ids, BYTES), (shown, USER_DEFINED),
         ([i for i in [tokenizer.conventions.unk] if i is not None], UNKNOWN),
     ):  # fmt: skip
         for token in ids:
