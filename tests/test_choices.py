@@ -184,7 +184,7 @@ def test_the_command_says_how_often_the_right_ending_is_the_likeliest(tmp_path):
     assert found["cut"] == 12
     done = byhand("eval", "run", "--choices", "a.jsonl", "--runtime", "numpy", cwd=tmp_path)
     assert b"a.jsonl: 4 questions, by chance 33.3%; 12 contexts cut" in done.stdout
-    assert "likeliest   75.0% ± 25.0%" in done.stdout.decode()
+    assert "likeliest   75.0% (30–95%)" in done.stdout.decode()
     assert done.stderr.decode().count("loses its beginning") == 1
     written(tmp_path / "a.jsonl", right)
     alone = json.loads(

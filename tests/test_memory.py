@@ -166,7 +166,7 @@ def test_weights_of_fewer_bits_need_less_where_they_are_packed():
         return needed(Request("generate", MODEL, runtime, weights=weights))
 
     assert of("numpy", "bfloat16") == of("numpy", "float32")
-    parameters = memory._parameters(MODEL)[0]
+    parameters = memory.parameter_counts(MODEL)[0]
     assert of("loops", "float32") - of("loops", "bfloat16") == 2 * parameters
 
 

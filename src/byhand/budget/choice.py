@@ -117,7 +117,7 @@ def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], C
         if config in measured:
             return measured[config]
         step = fixed + per_flop * _flops(config)
-        tokens = config.eval_windows * config.model.seq_len
+        tokens = config.eval_windows * config.length
         return Cost(step, forward * step * tokens / config.tokens_per_step, setup)
 
     return cost
