@@ -123,9 +123,11 @@ def _least(config: TrainConfig, request: Request, have: int) -> int:
 def require_memory(config: TrainConfig, request: Request) -> None:
     """Raise ConfigError if no runtime can compute the run, or it does not fit; the message has what would."""
     if (have := room(choose(request).runtime)) is not None and (need := _least(config, request, have)) > have:
-        offers = list(_that_fit(config, request))
-        quick = (flags for flags, operations in offers if operations < MINUTE)
-        offer = next(quick, offers[-1][0] if offers else "a smaller model")
+        offer = "a smaller model"
+        for flags, operations in _that_fit(config, request):
+            offer = flags
+            if operations < MINUTE:
+                break
         raise ConfigError(
             f"this run needs {need / 1e9:,.3g} GB, but {have / 1e9:,.3g} GB of memory are free for it here. "
             f"What fits: {offer}."

@@ -21,7 +21,7 @@ WORTH = 1e11  # operations of a step that is worth being timed beforehand
 FORWARD = 3, 2  # a step takes so many times as long as its forward pass; with frozen weights
 
 
-class Cost(NamedTuple):
+class StepCost(NamedTuple):
     """What a run needs: bytes, of how many that are free (None if unknown); seconds of a step; both in words."""
 
     bytes: int
@@ -36,7 +36,7 @@ class Cost(NamedTuple):
         return f"memory: {self.bytes / 1e9:.3g} GB{free}", self.step
 
 
-def step_cost(config: TrainConfig) -> Cost:
+def step_cost(config: TrainConfig) -> StepCost:
     """Return the memory that a run needs, and how long a step takes. ConfigError if it does not fit."""
     request = to_train(config)
     require_memory(config, request)
@@ -45,7 +45,7 @@ def step_cost(config: TrainConfig) -> Cost:
         parts = f" in {config.grad_accum} micro-batches of {config.batch_size}"
     took = duration(seconds) if seconds >= 10 else f"{seconds:.2g} s"
     step = f"a step of {config.batch_size * config.grad_accum} × {config.length} tokens{parts} takes about {took}"
-    return Cost(run_bytes(config, request), room(choose(request).runtime), seconds, step)
+    return StepCost(run_bytes(config, request), room(choose(request).runtime), seconds, step)
 
 
 def show_run(config: TrainConfig, train: Corpus, val: Corpus) -> None:
