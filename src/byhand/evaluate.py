@@ -126,8 +126,7 @@ def evaluate_chats(
     """
     chunks = list(_alike(chats, model.config.causal, model.config.seq_len))
     longest = chunks[0][1]
-    tokens = sum(len(chunk) * length for chunk, length in chunks)
-    work = step_flops(model.config, 1, longest) / 3 * tokens / longest
+    work = step_flops(model.config, 1, longest) / 3 * chats.count
     request = Request(
         "evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves, weights=weights
     )

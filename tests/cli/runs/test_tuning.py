@@ -85,7 +85,7 @@ def test_a_slow_step_is_said_with_what_makes_it_a_minute(place, monkeypatch):
     monkeypatch.setattr(cost, "WORTH", 0)
     _, said = trained(place, "slow", "--chat", "c.jsonl", "--batch-size", 4, "--grad-accum", 3)
     assert "a step of 12 × 80 tokens in 3 micro-batches of 4 takes about 4m 00s; " in said
-    assert "--batch-size 3 --grad-accum 1 makes it a minute" in said
+    assert "--batch-size 3 --grad-accum 1 or a shorter --window makes it shorter" in said
 
 
 def test_plan_says_what_a_run_takes(place, monkeypatch):
@@ -97,9 +97,6 @@ def test_plan_says_what_a_run_takes(place, monkeypatch):
     assert memory.startswith("memory: 0.")
     assert step.startswith("a step of 12 × 1024 tokens takes about ")
     assert token.startswith("a token: 0.")
-    found = json.loads(byhand("plan", "base", "--json", cwd=place).stdout)
-    assert found["step"]["tokens"] == 12 * 1024
-    assert found["token"]["seconds"] > 0
 
 
 def test_blocks_count_as_the_second_of_two_and_windows_in_proportion(monkeypatch):
