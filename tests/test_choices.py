@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.choices import Chooser, Scored, answered, choose
+from byhand.choices import Chooser, Scored, answered, choose, interval
 from byhand.config import ModelConfig
 from byhand.corpus.questions import Question, questions_of
 from byhand.errors import ByhandError, NonFiniteError
@@ -184,7 +184,7 @@ def test_the_command_says_how_often_the_right_ending_is_the_likeliest(tmp_path):
     assert found["cut"] == 12
     done = byhand("eval", "run", "--choices", "a.jsonl", "--runtime", "numpy", cwd=tmp_path)
     assert b"a.jsonl: 4 questions, by chance 33.3%; 12 contexts cut" in done.stdout
-    assert "likeliest   75.0% ± 25.0%" in done.stdout.decode()
+    assert "likeliest   75.0% (30–95%)" in done.stdout.decode()
     assert done.stderr.decode().count("loses its beginning") == 1
     written(tmp_path / "a.jsonl", right)
     alone = json.loads(
@@ -203,3 +203,13 @@ def test_the_command_says_how_often_the_right_ending_is_the_likeliest(tmp_path):
         done = byhand("eval", "run", *flags, cwd=tmp_path)
         assert done.returncode == 2
         assert said in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_the_intervals_are_wilsons(right, n, low, high):
+    """Source: Newcombe 1998, doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E, method 3."""
+    assert interval(right / n, n) == pytest.approx((low, high), abs=6e-5)
+    assert interval(1 - right / n, n) == pytest.approx((1 - high, 1 - low), abs=6e-5)

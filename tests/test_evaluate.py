@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand.config import ModelConfig
+from byhand.corpus.chats import ChatCorpus
 from byhand.corpus.dataset import ByteDataset, Corpus
 from byhand.engine import no_grad
 from byhand.errors import ConfigError, DataError, NonFiniteError
-from byhand.evaluate import evaluate
+from byhand.evaluate import evaluate, evaluate_chats
 from byhand.model import TinyGPT
 from byhand.runtimes.numpy.decoder import next_logits
+from byhand.runtimes.numpy.session import NumpySession
+from byhand.tokenizers.byte import BYTES
 from needs import needs_loops
 from toy_tokenizers import PairTokenizer
 
@@ -60,6 +63,50 @@ def test_against_the_definition(length, stride):
 
 def test_the_default_stride_is_half_a_window_and_is_stated():
     assert evaluate(GPT, ByteDataset(np.arange(30, dtype=np.uint8))).stride == 3
+
+
+def test_a_long_context_is_read_in_windows_of_1024_unless_another_is_asked_for():
+    model = TinyGPT(replace(GPT.config, seq_len=4096, positions="rotary"))
+    text = ByteDataset(np.arange(2000, dtype=np.uint16) % 32)
+    found, asked = evaluate(model, text), evaluate(model, text, window=1024)
+    assert (found.window, found.stride) == (1024, 512)
+    assert found == asked
+    assert evaluate(model, text, window=64).stride == 32
+    with pytest.raises(ConfigError, match="window is 5000, but must be from 1 to seq_len 4096"):
+        evaluate(model, text, window=5000)
+
+
+def talks(sizes):
+    """Conversations of random bytes, the second half of each an answer."""
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    ids = np.random.default_rng(1).integers(0, 32, ends[-1]).astype(np.uint8)
+    learnt = np.concatenate([np.arange(size) >= size // 2 for size in sizes])
+    return ChatCorpus(ids, learnt, ends, BYTES, "talks")
+
+
+def test_conversations_of_like_length_are_computed_together(monkeypatch):
+    """The loss is that of each alone, unpadded; no row is padded by more than a quarter, and shapes are few."""
+    model = TinyGPT(replace(GPT.config, seq_len=512, positions="rotary"), dtype="float64")
+    sizes = np.random.default_rng(0).integers(2, 500, 60).tolist()
+    chats, shapes, nats = talks(sizes), [], 0.0
+    monkeypatch.setattr("byhand.evaluate.ROWS", 1024)
+    of_session = NumpySession.loss
+
+    def loss(session, tokens, targets, *more):
+        shapes.append(tokens.shape)
+        return of_session(session, tokens, targets, *more)
+
+    monkeypatch.setattr(NumpySession, "loss", loss)
+    found = evaluate_chats(model, chats, "numpy")
+    with no_grad():
+        for i, size in enumerate(sizes):
+            tokens, targets = chats.alone([i], size - 1)
+            nats += model.loss(tokens, targets).item() * np.count_nonzero(targets >= 0)
+    assert found.loss == pytest.approx(nats / found.tokens, rel=1e-12)
+    assert found.tokens == sum(size - max(1, size // 2) for size in sizes)
+    assert sum(rows * length for rows, length in shapes) < 1.25 * sum(sizes) + 1024
+    assert len({length for _, length in shapes}) <= 4 * 5 + 1
+    assert found.window == max(length for _, length in shapes)
 
 
 def test_what_cannot_be_evaluated():

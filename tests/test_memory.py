@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from byhand import memory
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ConfigError
+from byhand.flops import step_flops
 from byhand.memory import fitting, needed, require_memory, run_bytes
 from byhand.runtimes.protocol import Request, to_train
 from byhand.runtimes.registry import begin, runtimes
@@ -61,6 +62,16 @@ def test_what_a_refusal_offers_fits(monkeypatch, share):
         CONFIG, model=shorter, batch_size=int(offered["batch-size"]), grad_accum=int(offered["grad-accum"])
     )
     require_memory(config, to_train(config))
+
+
+def test_what_is_offered_for_tuning_is_a_window_and_takes_no_minutes(monkeypatch):
+    config = replace(CONFIG, model=replace(MODEL, positions="rotary"), window=256)
+    have(monkeypatch, 0.7 * need(config))
+    with pytest.raises(ConfigError, match=r"What fits: --batch-size \d+ --grad-accum \d+\.$"):
+        require_memory(config, to_train(config))
+    monkeypatch.setattr(memory, "MINUTE", step_flops(MODEL, 12, 128) + 1)
+    with pytest.raises(ConfigError, match=r"What fits: --window 128 --batch-size \d+ --grad-accum \d+\.$"):
+        require_memory(config, to_train(config))
 
 
 def test_what_fits_nowhere_is_said(monkeypatch):
@@ -166,7 +177,7 @@ def test_weights_of_fewer_bits_need_less_where_they_are_packed():
         return needed(Request("generate", MODEL, runtime, weights=weights))
 
     assert of("numpy", "bfloat16") == of("numpy", "float32")
-    parameters = memory._parameters(MODEL)[0]
+    parameters = memory.parameter_counts(MODEL)[0]
     assert of("loops", "float32") - of("loops", "bfloat16") == 2 * parameters
 
 

@@ -3,8 +3,11 @@ r"""Multiple choice: after a context, which of several endings does a model find
     s(e) = \sum_{t in e} \ln p(t | every token before it)        in nats, over the ending's tokens alone
 
 The model chooses the ending with the largest s; with the largest s divided by the ending's tokens; or with the
-largest s divided by its bytes. Accuracy p is the share of questions that it answers right, of n, and its standard
-error sqrt(p (1 - p) / (n - 1)).
+largest s divided by its bytes. Accuracy p is the share of questions that it answers right, of n; its standard error
+is sqrt(p (1 - p) / (n - 1)). Wilson's interval, with z = 1.96, holds the accuracy on all such questions 95 times of
+100:
+
+    (p + z^2 / (2 n) ± z sqrt(p (1 - p) / n + z^2 / (4 n^2))) / (1 + z^2 / n)
 
 Context and ending are joined and encoded together, as lm-evaluation-harness does: white space at the end of the
 context goes over to the ending, and the ending's tokens are those behind as many as the context alone has. Without a
@@ -23,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from byhand.corpus.dataset import SHORTEST, padded
 from byhand.corpus.questions import Question, questions_of
 from byhand.errors import UNSOUND_LOGITS, DataError, NonFiniteError
 from byhand.evaluate import evaluating, progress
@@ -34,7 +38,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 ROWS, TOKENS = 16, 2048  # computed at once, at most: endings, and tokens of all
-SHORTEST = 16  # tokens to which a shorter row is padded
+Z = 1.96  # standard deviations on each side that hold 95 % of a normal distribution
 
 
 @dataclass(frozen=True)
@@ -129,12 +133,11 @@ class Chooser:
         return begin + ids, len(ids) - known
 
     def length(self, row: Ending) -> int:
-        """Return how many positions a row gets: a power of two, or the half between two; no position looks ahead."""
+        """Return how many positions a row gets: padded, as no position looks ahead."""
         needed = len(row.ids) - 1
         if not self.config.causal:
             return needed
-        power = max(SHORTEST, 1 << (needed - 1).bit_length())
-        return min(self.config.seq_len, power * 3 // 4 if needed <= power * 3 // 4 else power)
+        return padded(needed, self.config.seq_len)
 
 
 def choose(
@@ -161,6 +164,13 @@ def choose(
     errors = [math.sqrt(p * (1 - p) / (n - 1)) if n > 1 else None for p in shares]
     told = [value for pair in zip(shares, errors, strict=True) for value in pair]
     return MultipleChoice(n, *told, chance / n, chooser.cut, choice.runtime.name, choice.why)  # pyright: ignore
+
+
+def interval(share: float, n: int) -> tuple[float, float]:
+    """Return Wilson's 95% interval of an accuracy of n questions."""
+    middle, scale = share + Z**2 / (2 * n), 1 + Z**2 / n
+    side = Z * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    return max(0.0, (middle - side) / scale), min(1.0, (middle + side) / scale)
 
 
 def _told(questions: Iterable[Question], name: str, size: int) -> Iterator[Question]:

@@ -18,6 +18,7 @@ from byhand.model_config import ModelConfig
 Group = Literal["embeddings", "head", "matrices", "vectors"]  # of parameters, as layers declare them
 GROUPS: tuple[Group, ...] = get_args(Group)
 OF_THE_REST = "adamw"  # the update of the parameters that are no matrices, where the chosen one is for matrices
+WINDOW = 1024  # tokens of the longest window of tuning and evaluation, unless another is asked for
 Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
 
 
@@ -189,6 +190,11 @@ class TrainConfig:
     as many as fit into memory; --grad-accum then makes up the rest of batch-size times grad-accum."""
     grad_accum: int = 1
     """Micro-batches averaged into one update."""
+    window: int | None = field(default=None, metadata=LATER)
+    """Tokens of a window that training and validation read; seq_len if not given. With --init-from as many as the
+    longest conversation has, at most 1024: the model's context stays."""
+    """训练与验证时窗口的长度，以词元计；不给则为 seq_len。用 --init-from 时，取最长一段对话的长度，至多 1024；
+    模型的上下文不变"""
     eval_interval: int = 250
     """Steps between evaluations on the validation windows; 0 evaluates only at the end."""
     eval_windows: int = 200
@@ -219,6 +225,8 @@ class TrainConfig:
         at_least(self, 0, "eval_interval", "save_interval", "seed", "threads")
         at_most(self)
 
+        if self.window is not None:
+            at_least(self, 1, "window")
         frozen = "with lora most" if self.model.lora else "" if self.model.norm_bias else "without norm_bias some"
         if frozen and self.optim.ema:
             raise ConfigError(f"ema averages all weights, but {frozen} are frozen. Use only one of them.")
@@ -231,7 +239,15 @@ class TrainConfig:
     @property
     def tokens_per_step(self) -> int:
         """Tokens that one update sees."""
-        return self.batch_size * self.grad_accum * self.model.seq_len
+        return self.batch_size * self.grad_accum * self.length
+
+    @property
+    def length(self) -> int:
+        """T: tokens of a window that training and validation read. ConfigError if the model reads fewer."""
+        most = self.model.seq_len
+        if self.window is not None and self.window > most:
+            raise ConfigError(f"window is {self.window}, but the model's seq_len is {most}. Use --window {most}.")
+        return self.window or most
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ MOST = {  # more than any machine of today can use: refused before anything is b
         (
             "vocab_size",
             "seq_len",
+            "window",
             "d_ff",
             "d_head",
             "attention_window",

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from byhand.config import WINDOW
 from byhand.corpus.chats import ChatCorpus
-from byhand.corpus.dataset import Corpus, bits_per_byte
+from byhand.corpus.dataset import Corpus, bits_per_byte, padded
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
 from byhand.formats.names import Weights
@@ -48,6 +49,7 @@ class Evaluation:
     runtime  name of the runtime that computed it
     why      why auto took no faster runtime; "" if it did
     bytes    bytes that the predicted tokens stand for
+    window   tokens of the longest window
     """
 
     loss: float
@@ -57,6 +59,17 @@ class Evaluation:
     runtime: str = "numpy"
     why: str = ""
     bytes: int = 0
+    window: int = 0
+
+
+def window_of(model: TinyGPT, window: int | None = None) -> int:
+    """Return the tokens of an evaluation's window: as asked, or the model's context, at most 1024."""
+    most = model.config.seq_len
+    if window is None:
+        return min(most, WINDOW)
+    if not 1 <= window <= most:
+        raise ConfigError(f"window is {window}, but must be from 1 to seq_len {most}. Use --window {most}.")
+    return window
 
 
 def evaluate(
@@ -66,22 +79,24 @@ def evaluate(
     runtime: str = "auto",
     moves: bool = False,
     weights: Weights = "float32",
+    window: int | None = None,
 ) -> Evaluation:
-    """Slide a window of seq_len over the text; the first predicts all its tokens, each further one its last `stride`.
+    """Slide a window over the text; the first predicts all its tokens, each further one its last `stride`.
 
-    So every token has at least seq_len - stride tokens of context (fewer only at the start of the text). The default,
-    seq_len / 2, costs two passes over the text; stride 1 gives each token all the window allows and costs seq_len.
+    So every token has at least window - stride tokens of context (fewer only at the start of the text). The default,
+    window / 2, costs two passes over the text; stride 1 gives each token all the window allows and costs `window`.
+    The window is seq_len, at most 1024, unless another is given.
     runtime auto takes the fastest one that can compute the model and that is worth loading for this text.
     weights: their type, as in generation; blocks of integers also round what they are multiplied with.
     moves: nobody needs the model afterwards, so that its arrays may stay where the runtime has moved them.
     Raises NonFiniteError if the loss is NaN or infinite, DataError if the text is of another vocabulary.
     """
     text.tokenizer.require_vocabulary(model.config.vocab_size)
-    window = model.config.seq_len
+    window = window_of(model, window)
     stride = max(1, window // 2) if stride is None else stride
     if not 1 <= stride <= window:
         raise ConfigError(
-            f"stride is {stride}, but must lie between 1 and seq_len {window}. Use --stride {max(1, window // 2)}."
+            f"stride is {stride}, but must be from 1 to the window's {window}. Use --stride {max(1, window // 2)}."
         )
     if len(text) < 2:
         raise DataError(
@@ -89,7 +104,7 @@ def evaluate(
         )
     predicted = len(text) - 1
     passes = _passes(predicted, window, stride)
-    work = step_flops(model.config, 1) / 3 * max(1, predicted / stride)
+    work = step_flops(model.config, 1, window) / 3 * max(1, predicted / stride)
     request = Request(
         "evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves, weights=weights
     )
@@ -99,37 +114,49 @@ def evaluate(
         total, report = 0.0, progress(text.name, predicted)
         for blocks in passes:
             total += math.fsum(_losses(session, text, blocks, report))
-    return _found(text, total / predicted, predicted, text.count_bytes(1), stride, choice)
+    return _found(text, total / predicted, predicted, text.count_bytes(1), (window, stride), choice)
 
 
 def evaluate_chats(
     model: TinyGPT, chats: ChatCorpus, runtime: str = "auto", moves: bool = False, weights: Weights = "float32"
 ) -> Evaluation:
-    """Predict the answers of conversations, each alone and as far as it fits the model's context.
+    """Predict the answers of conversations, each alone: those of like length together, as long as the longest.
 
     Arguments and errors are those of `evaluate`.
     """
-    window, together = model.config.seq_len, max(1, ROWS // model.config.seq_len)
-    chunks = [range(i, min(chats.count, i + together)) for i in range(0, chats.count, together)]
-    work = step_flops(model.config, 1) / 3 * chats.count
+    chunks = list(_alike(chats, model.config.causal, model.config.seq_len))
+    longest = chunks[0][1]
+    work = step_flops(model.config, 1, longest) / 3 * chats.count
     request = Request(
         "evaluate", model.config, runtime, str(model.dtype), operations=work, moves=moves, weights=weights
     )
-    shapes = sorted({(len(chunk), window) for chunk in chunks})
-    require_room("evaluation", request, SMALLER, shapes[-1])
+    shapes = sorted({(len(chunk), length) for chunk, length in chunks})
+    require_room("evaluation", request, SMALLER, max(shapes, key=math.prod))
     with evaluating(model, request, lambda session: session.prepare([], shapes)) as (session, choice):
         sums, report = list[float](), progress(chats.name, chats.count)
         predicted, stood_for = 0, 0.0
-        for chunk in chunks:
-            tokens, targets = chats.alone(chunk, window)
+        for chunk, length in chunks:
+            tokens, targets = chats.alone(chunk, length)
             answers = int(np.count_nonzero(targets >= 0))
             sums.append(session.loss(tokens, targets) * answers)
             predicted, stood_for = predicted + answers, stood_for + chats.bytes_of(tokens, targets)
             report(len(chunk))
-    return _found(chats, math.fsum(sums) / predicted, predicted, round(stood_for), window, choice)
+    return _found(chats, math.fsum(sums) / predicted, predicted, round(stood_for), (longest, longest), choice)
 
 
-def _found(text: Corpus, loss: float, predicted: int, stood_for: int, stride: int, choice: Choice) -> Evaluation:
+def _alike(chats: ChatCorpus, causal: bool, most: int) -> Iterator[tuple[list[int], int]]:
+    """Yield conversations that are computed together and how long their rows are, the longest first."""
+    numbers, first = sorted(range(chats.count), key=chats.size, reverse=True), 0
+    while first < len(numbers):
+        length = padded(chats.size(numbers[first]) - 1, most) if causal else most
+        chunk = numbers[first : first + max(1, ROWS // length)]
+        yield chunk, length
+        first += len(chunk)
+
+
+def _found(
+    text: Corpus, loss: float, predicted: int, stood_for: int, windows: tuple[int, int], choice: Choice
+) -> Evaluation:
     if not math.isfinite(loss):
         raise NonFiniteError(
             f"the loss on {text.name} is {loss}: the model's weights are damaged, or too large. "
@@ -138,7 +165,8 @@ def _found(text: Corpus, loss: float, predicted: int, stood_for: int, stride: in
     if not stood_for:
         raise DataError(f"no token of {text.name} after the first stands for a byte. Use another text.")
     bpb = bits_per_byte(loss, stood_for / predicted)
-    return Evaluation(loss, bpb, predicted, stride, choice.runtime.name, choice.why, stood_for)
+    window, stride = windows
+    return Evaluation(loss, bpb, predicted, stride, choice.runtime.name, choice.why, stood_for, window)
 
 
 @contextmanager

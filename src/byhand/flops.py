@@ -12,15 +12,17 @@ from byhand.step_graph import step_graph
 from byhand.update_rules import rule_of
 
 
-def step_flops(model: ModelConfig, sequences: int) -> int:
+def step_flops(model: ModelConfig, sequences: int, length: int | None = None) -> int:
     """Return the operations of the matrix products in a training step on `sequences` windows of T tokens.
+
+    T is `length`, or seq_len if that is not given.
 
     It sums the products of the recorded graph. For the usual blocks they are
     6 B T (L (4 C^2 + 2 C F) + C V) + 12 L B T^2 C: six for each weight and token (two forward, four back), and the
     attention over all pairs; masked pairs count too, as is usual.
     Source: Kaplan et al. 2020, arXiv:2001.08361, section 2.1
     """
-    return sequences * _window_flops(model)
+    return sequences * _window_flops(model, length or model.seq_len)
 
 
 def update_flops(model: ModelConfig, optim: OptimConfig) -> int:
@@ -30,8 +32,8 @@ def update_flops(model: ModelConfig, optim: OptimConfig) -> int:
 
 
 @cache
-def _window_flops(config: ModelConfig) -> int:
-    return sum(sum(products_of(node)) for node in step_graph(config, (1, config.seq_len)).nodes)
+def _window_flops(config: ModelConfig, length: int) -> int:
+    return sum(sum(products_of(node)) for node in step_graph(config, (1, length)).nodes)
 
 
 @cache

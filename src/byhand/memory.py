@@ -19,6 +19,7 @@ from pathlib import Path
 
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
+from byhand.flops import step_flops
 from byhand.formats.names import array_of
 from byhand.formats.registry import FORMATS
 from byhand.model import declared
@@ -28,6 +29,7 @@ from byhand.runtimes.registry import choose
 from byhand.update_rules import state_size
 
 OF_MEMORY = 0.9  # the largest part that a run may need
+MINUTE = 1e13  # operations of an update that takes a minute or more on most laptops
 MEASURED = 64  # rows of a batch whose graph is recorded: beyond, bytes grow linearly
 SHORTEST = 64  # positions: the shortest context that a message offers
 WINDOWS = 200  # of validation: as many as a message offers
@@ -78,19 +80,19 @@ def training_bytes(config: TrainConfig, working: int) -> int:
     """
     model = config.model
     item = FORMATS[config.array_dtype].size
-    everything, trained = _parameters(model)
+    everything, trained = parameter_counts(model)
     arrays = everything + trained + state_size(config.optim, declared(model))
-    tokens = config.batch_size * model.seq_len
+    tokens = config.batch_size * config.length
     read = 16 * config.grad_accum * tokens  # int64 tokens and targets
-    evaluated = 16 * config.eval_windows * model.seq_len
+    evaluated = 16 * config.eval_windows * config.length
     return item * arrays + working + read + evaluated
 
 
 def run_bytes(config: TrainConfig, request: Request) -> int:
     """Return the peak of a whole process that trains: arrays, working set, and libraries."""
     runtime, model = choose(request).runtime, config.model
-    working = working_bytes(runtime, request, (config.batch_size, model.seq_len))
-    item, (_, trained) = FORMATS[config.array_dtype].size, _parameters(model)
+    working = working_bytes(runtime, request, (config.batch_size, config.length))
+    item, (_, trained) = FORMATS[config.array_dtype].size, parameter_counts(model)
     new = item * (trained + state_size(config.optim, declared(model))) if runtime.replaces else 0
     if runtime.replaces == "after":
         working, new = max(working, new + item * trained), 0  # the clipped gradients, too
@@ -121,26 +123,36 @@ def _least(config: TrainConfig, request: Request, have: int) -> int:
 def require_memory(config: TrainConfig, request: Request) -> None:
     """Raise ConfigError if no runtime can compute the run, or it does not fit; the message has what would."""
     if (have := room(choose(request).runtime)) is not None and (need := _least(config, request, have)) > have:
-        offer = next(_that_fit(config, request), "a smaller model")
+        offer = "a smaller model"
+        for flags, operations in _that_fit(config, request):
+            offer = flags
+            if operations < MINUTE:
+                break
         raise ConfigError(
             f"this run needs {need / 1e9:,.3g} GB, but {have / 1e9:,.3g} GB of memory are free for it here. "
             f"What fits: {offer}."
         )
 
 
-def _that_fit(config: TrainConfig, request: Request) -> Iterator[str]:
-    """Yield flags with which the run would fit: a smaller micro-batch, a shorter context, fewer windows."""
+def _that_fit(config: TrainConfig, request: Request) -> Iterator[tuple[str, int]]:
+    """Yield flags with which the run would fit, and the operations of an update then.
+
+    They ask for a smaller micro-batch, a shorter context, or window of it, and fewer windows of validation.
+    """
+    context = "seq-len" if config.window is None else "window"
     fewer = [WINDOWS] if config.eval_windows > WINDOWS else []
     for windows in (config.eval_windows, *fewer):
-        length = config.model.seq_len
+        length = config.length
         while length >= SHORTEST:
-            shorter = replace(config.model, seq_len=length)
-            small = replace(config, model=shorter, eval_windows=windows)
+            shorter = config.model if config.window else replace(config.model, seq_len=length)
+            window = length if config.window else None
+            small = replace(config, model=shorter, window=window, eval_windows=windows)
             if found := fitting(small, replace(request, model=shorter)):
-                flags = {"seq-len": length, "batch-size": found.batch_size, "grad-accum": found.grad_accum}
+                flags = {context: length, "batch-size": found.batch_size, "grad-accum": found.grad_accum}
                 flags |= {"eval-windows": windows}
-                same = {"seq-len": config.model.seq_len, "eval-windows": config.eval_windows}
-                yield " ".join(f"--{name} {n}" for name, n in flags.items() if n != same.get(name))
+                same = {context: config.length, "eval-windows": config.eval_windows}
+                said = " ".join(f"--{name} {n}" for name, n in flags.items() if n != same.get(name))
+                yield said, step_flops(shorter, config.batch_size * config.grad_accum, length)
             length //= 2
 
 
@@ -149,7 +161,7 @@ def needed(request: Request, shape: Shape | None = None) -> int:
     runtime, item = choose(request).runtime, FORMATS[array_of(request.dtype)].size
     weights = FORMATS[request.weights].bits / 8 if runtime.packs else item
     more = working_bytes(runtime, request, shape) if shape else item * cached(request.model, request.streams)
-    return int(weights * _parameters(request.model)[0]) + more + runtime.loaded
+    return int(weights * parameter_counts(request.model)[0]) + more + runtime.loaded
 
 
 def require_room(what: str, request: Request, instead: str, shape: Shape | None = None) -> None:
@@ -169,7 +181,7 @@ def cached(model: ModelConfig, streams: int) -> int:
     return 2 * streams * model.n_layers * model.kv_heads * model.head_width * model.cached
 
 
-def _parameters(model: ModelConfig) -> tuple[int, int]:
+def parameter_counts(model: ModelConfig) -> tuple[int, int]:
     """Return how many numbers the parameters are, and how many of them are trained."""
     sizes = [(math.prod(p.shape), p.trained) for p in declared(model).values()]
     return sum(size for size, _ in sizes), sum(size for size, trained in sizes if trained)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.corpus.chats import ChatCorpus
 from byhand.corpus.dataset import ByteDataset, Corpus
 from byhand.errors import CheckpointError, ConfigError, DataError, NonFiniteError
 from byhand.files.run_folder import MODEL
@@ -22,6 +23,7 @@ from byhand.runs.trainer import Trainer
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.tokenizers import registry
+from byhand.tokenizers.byte import BYTES
 from byhand.tracing import Trace
 from byhand.update_rules import unread
 from interrupts import at_every_point
@@ -38,6 +40,25 @@ CONFIG = TrainConfig(
     eval_windows=5,
     save_interval=4,
 )
+
+
+def test_validation_computes_no_more_of_conversations_than_the_longest_of_a_chunk():
+    """What follows the last answer of a chunk is left out, and the loss is the same."""
+    sizes, shapes = np.random.default_rng(1).integers(4, 40, 60), []
+    ends = np.concatenate([[0], sizes.cumsum()])
+    ids = np.random.default_rng(2).integers(0, 256, ends[-1]).astype(np.uint8)
+    chats = ChatCorpus(ids, np.ones(len(ids), bool), ends, BYTES, "talks")
+    config = replace(CONFIG, model=replace(CONFIG.model, seq_len=256), eval_windows=60, runtime="numpy")
+    trainer = Trainer(config, chats, chats)
+    tokens, targets = trainer.val_windows
+    whole = trainer.session.loss(tokens, targets)
+    of_session = trainer.session.loss
+    trainer.session.loss = lambda t, y, **more: shapes.append(t.shape) or of_session(t, y, **more)
+    assert trainer.evaluate() == pytest.approx(whole, rel=1e-6)
+    assert tokens.shape == (60, 256)
+    assert shapes[0][1] < shapes[-1][1] == 48
+    of_a_text = Trainer(config, ByteDataset(TEXT), ByteDataset(TEXT))
+    assert of_a_text._chunk_at(0)[0].shape == (8, 256)
 
 
 OTHER = {  # another value of each setting that is no choice among names

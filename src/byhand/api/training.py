@@ -18,7 +18,7 @@ from byhand.cli.terminal.say import in_a_program, say
 from byhand.corpus.texts import MEMORY, Texts
 from byhand.errors import ConfigError
 
-OF_A_PROCESS = {"hosts", "patience"}  # settings of a process that does nothing else
+OF_A_PROCESS = {"dry_run", "hosts", "patience"}  # settings of a process that does nothing else
 
 
 class Interrupt(StopRequest):

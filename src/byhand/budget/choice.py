@@ -132,7 +132,7 @@ def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], C
 
 def cost_of(config: TrainConfig, step: float, setup: float) -> Cost:
     """Return the cost of a run whose steps take so many seconds: an evaluation is their forward part."""
-    tokens = config.eval_windows * config.model.seq_len
+    tokens = config.eval_windows * config.length
     return Cost(step, FORWARD * step * tokens / config.tokens_per_step, setup)
 
 

@@ -177,16 +177,16 @@ class ChatCorpus(Corpus):
         number = next(drawn)
         while len(filled) < batch_size:
             row, left = list[int](), seq_len + 1
-            while (size := self._size(number)) <= left:
+            while (size := self.size(number)) <= left:
                 row, left, number = [*row, number], left - size, next(drawn)
             filled.append(row)
         return self._rows(filled, seq_len)
 
     def spread_windows(self, count: int, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (tokens, targets) of at most `count` conversations, spread evenly from the first to the last."""
+        """Return (tokens, targets) of at most `count` conversations, spread evenly over them, the shortest first."""
         self.require(seq_len)
         chosen = np.unique(np.linspace(0, self.count - 1, min(count, self.count)).astype(np.int64))
-        return self.alone(chosen.tolist(), seq_len)
+        return self.alone(sorted(chosen.tolist(), key=self.size), seq_len)
 
     def alone(self, numbers: Iterable[int], seq_len: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (tokens, targets) of these conversations, each in a row of its own."""
@@ -214,7 +214,8 @@ class ChatCorpus(Corpus):
         """The number of conversations."""
         return len(self.ends) - 1
 
-    def _size(self, number: int) -> int:
+    def size(self, number: int) -> int:
+        """Return how many tokens a conversation has."""
         return int(self.ends[number + 1] - self.ends[number])
 
     def _drawn(self, rng: Integers, size: int) -> Iterator[int]:

@@ -21,6 +21,7 @@ from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer, beyond
 
 BATCHES = 0xDA7A  # keeps the generator of batches apart from that of parameters
+SHORTEST = 16  # tokens to which a shorter row is padded
 
 
 class Integers(Protocol):
@@ -217,6 +218,12 @@ def _vector(tokens: Any, name: str) -> np.ndarray:
 def batch_generator(seed: int, number: int) -> np.random.Generator:
     """Return the generator that draws batch `number` of a run, the same whenever it is asked."""
     return np.random.default_rng([seed, BATCHES, number])
+
+
+def padded(length: int, most: int) -> int:
+    """Return to how many tokens a row is padded: four lengths for each power of two, so that few shapes serve all."""
+    step = max(SHORTEST, (1 << (length - 1).bit_length()) // 8)
+    return min(most, -(-max(1, length) // step) * step)
 
 
 def bits_per_byte(nats_per_token: float, bytes_per_token: float) -> float:

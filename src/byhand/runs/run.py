@@ -120,7 +120,7 @@ class Run:
         if self.start and "sha256" in self.start.state["text"]:
             require_same_text(self.start, record)
         corpus = self.chats or tokens_of(self.text, self.config, self.tokens)
-        return corpus.split(self.config.data.val_fraction, self.config.model.seq_len)
+        return corpus.split(self.config.data.val_fraction, self.config.length)
 
     def train(self, trainer: Trainer, stop: Stop | None = None, pace: Pace | None = None) -> Iterator[Progress]:
         """Train to the last step, or to the first signal.
@@ -207,7 +207,7 @@ def begin(
     if not opened:
         require_memory(config, replace(to_train(config), hosts=hosts))
     text, whole = opened or open_corpus(config, tokenizer)
-    whole.split(config.data.val_fraction, config.model.seq_len)
+    whole.split(config.data.val_fraction, config.length)
     folder = out or _free_folder(Path("runs"))
     run_folder.begin(folder)
     with locked(folder) as place:
@@ -234,7 +234,7 @@ def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None =
 
 def tokens_of(text: Text, config: TrainConfig, tokenizer: Tokenizer) -> Corpus:
     """Return the corpus of a run's text, which may be conversations."""
-    return chats_of(text, tokenizer, config.model.seq_len) if config.data.chat else corpus_of(text, tokenizer)
+    return chats_of(text, tokenizer, config.length) if config.data.chat else corpus_of(text, tokenizer)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from byhand.config import OptimConfig, TrainConfig
-from byhand.corpus.dataset import Corpus, batch_generator
+from byhand.corpus.dataset import Corpus, batch_generator, padded
 from byhand.errors import ByhandError, DataError, NonFiniteError
 from byhand.model import TinyGPT, declared
 from byhand.optim import Optimizer
@@ -87,7 +87,7 @@ class Trainer:
         self.session, self.choice = begin(self._request, self._session)
         self.prepared = False
         self._next: tuple[int, list[Batch]] = (-1, [])  # a step's micro-batches, prefetched while the device computes
-        self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
+        self.val_windows = val.spread_windows(config.eval_windows, config.length)
         self.bytes_per_token = val.bytes_of(*self.val_windows) / np.count_nonzero(self.val_windows[1] >= 0)
 
     def request(self, config: TrainConfig) -> Request:
@@ -129,13 +129,12 @@ class Trainer:
 
         If it fails under auto, `choice` becomes the next runtime.
         """
-        rows, length = self.val_windows[0].shape
-        chunks = {min(self._chunk, rows - first) for first in range(0, rows, self._chunk)}
-        losses = [(chunk, length) for chunk in sorted(chunks, reverse=True)]
+        firsts = range(0, len(self.val_windows[0]), self._chunk)
+        losses = sorted({self._chunk_at(first)[0].shape for first in firsts}, reverse=True)
 
         def ready(runtime: Runtime) -> TrainingSession:
             session = self.session if runtime is self.choice.runtime else self._session(runtime)
-            session.prepare([(self.config.batch_size, length)] * self.config.grad_accum, losses)
+            session.prepare([(self.config.batch_size, self.config.length)] * self.config.grad_accum, losses)
             return session
 
         self.session, self.choice = self.choice.start(ready)
@@ -189,7 +188,7 @@ class Trainer:
         rows = None if whole else self.session.rows(config.batch_size)
         numbers = range(step * config.grad_accum, (step + 1) * config.grad_accum)
         generators = (batch_generator(config.seed, number) for number in numbers)
-        return [self.train.sample_batch(config.batch_size, config.model.seq_len, rng, rows) for rng in generators]
+        return [self.train.sample_batch(config.batch_size, config.length, rng, rows) for rng in generators]
 
     def evaluate(self) -> float:
         """Return the mean loss in nats over the fixed validation windows, with averages if the run keeps some."""
@@ -201,15 +200,22 @@ class Trainer:
     @property
     def _chunk(self) -> int:
         """The number of validation windows that are computed at once."""
-        return max(1, 2048 // self.config.model.seq_len)
+        return max(1, 2048 // self.config.length)
 
     def _val_loss(self, first: int, average: bool) -> float:
         """Return the mean loss over a chunk of the validation windows."""
-        tokens, targets = (array[first : first + self._chunk] for array in self.val_windows)
-        loss = self.session.loss(tokens, targets, average=average)
+        loss = self.session.loss(*self._chunk_at(first), average=average)
         if not math.isfinite(loss):
             raise not_finite("the validation loss", self.step, self.config.optim)
         return loss
+
+    def _chunk_at(self, first: int) -> Batch:
+        """Return a chunk of the validation windows, without what follows the last target of all."""
+        tokens, targets = (array[first : first + self._chunk] for array in self.val_windows)
+        length = targets.shape[1]
+        if self.config.model.causal:
+            length = padded(int(np.nonzero(targets >= 0)[1].max(initial=0)) + 1, length)
+        return tokens[:, :length], targets[:, :length]
 
     def checkpoint(self) -> Checkpoint:
         """Return everything needed to go on bit for bit; of the arrays, the part that this process saves."""

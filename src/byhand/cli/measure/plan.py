@@ -9,6 +9,7 @@ from byhand.bench.shapes import Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import read
 from byhand.cli.measure import plan_mesh
 from byhand.cli.measure.plan_options import Options
+from byhand.cli.runs.cost import show_stored
 from byhand.cli.terminal.picture import require_drawing, save
 from byhand.cli.terminal.say import show, show_json
 from byhand.config import OptimConfig
@@ -30,6 +31,10 @@ def main(arguments: list[str]) -> int:
         {"dtype", "optimizer", "blas"},
         {"weights", "streams"},
     )
+    if options.run:
+        given.refuse({*given.values} - {"run", "weights"}, "with a run")
+        show_stored(options.run, options.weights)
+        return 0
     if options.mesh:
         given.refuse(
             {*given.values} - {"mesh", "shape", "architecture", "json"} - of_a_mesh - of_training, "with --mesh"

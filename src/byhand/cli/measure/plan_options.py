@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from byhand.bench.shapes import OFFERED, Blas
-from byhand.cli.arguments.settings import Switch
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.config import Recompute
 from byhand.engine.equation import with_role
 from byhand.formats.names import Multiplied, Weights
@@ -15,8 +15,11 @@ from byhand.formats.names import Multiplied, Weights
 
 @dataclass(frozen=True)
 class Options:
-    """Show a plan: every kernel call of a training step's first share, or of generation's first thread, timed."""
+    """Say what a run takes: memory, the time of a training step and of a token. Without a run, show a plan: every
+    kernel call of a training step's first share, or of generation's first thread, timed."""
 
+    run: Positional[Path | None] = None
+    """A run folder, or one of its checkpoints. An imported model is planned as --init-from tunes it."""
     of: Literal["train", "decode", "prefill"] = "train"
     """train: a training step. decode: one token in the middle of the window. prefill: the cache of a whole window."""
     shape: str = "nano"
@@ -38,7 +41,7 @@ class Options:
     streams: int = 1
     """Texts that are generated side by side."""
     weights: Weights = "float32"
-    """Type of the weights that generation reads."""
+    """Type of the weights that generation reads, also of a run."""
     mesh: str = ""
     """What each device of a mesh holds, computes and sends in a training step; such as data=8,fsdp=8,tensor=1."""
     machine: Literal["none", "a100", "h100", "h200"] = "none"

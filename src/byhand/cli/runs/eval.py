@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from byhand.choices import Chooser, MultipleChoice, choose
+from byhand.choices import Chooser, MultipleChoice, choose, interval
 from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
@@ -16,7 +16,7 @@ from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
 from byhand.errors import ConfigError
-from byhand.evaluate import evaluate, evaluate_chats
+from byhand.evaluate import evaluate, evaluate_chats, window_of
 from byhand.formats.names import Weights
 from byhand.model import TinyGPT
 from byhand.quantities import counted
@@ -45,8 +45,11 @@ class Options:
     as ARC has them. Report how often the right ending is the likeliest."""
     separator: str = " "
     """With --choices: what joins context and ending unless there is white space; '' for Chinese."""
+    window: int | None = None
+    """Tokens that are read at once, and the most of a conversation; the model's context, at most 1024, if not
+    given."""
     stride: int | None = None
-    """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
+    """Tokens between windows: each token has at least window - stride of context. Half a window if not given."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same loss, faster; auto takes loops if Numba is installed and the text is long."""
     weights: Weights = "float32"
@@ -73,7 +76,7 @@ def main(arguments: list[str]) -> int:
     if options.chat:
         given.refuse(("stride", "text_field", "encoding", "separator"), "with --chat")
     elif options.choices:
-        given.refuse(("stride", "text_field", "encoding"), "with --choices")
+        given.refuse(("window", "stride", "text_field", "encoding"), "with --choices")
     else:
         given.refuse(("separator",), "without --choices")
     loaded = checkpoint.load(options.run, moments=False)
@@ -86,10 +89,11 @@ def main(arguments: list[str]) -> int:
         _show_choices(options, choose(model, chooser, options.choices, options.runtime, options.weights))
         return 0
     if options.chat:
-        _show_chats(options, model, chats_of(open_chats((options.chat,)), loaded.tokenizer, model.config.seq_len))
+        window = window_of(model, options.window)
+        _show_chats(options, model, chats_of(open_chats((options.chat,)), loaded.tokenizer, window))
         return 0
     text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)
-    result = evaluate(model, text, options.stride, options.runtime, moves=True, weights=options.weights)
+    result = evaluate(model, text, options.stride, options.runtime, True, options.weights, options.window)
     if result.why:
         say(f"runtime {result.runtime}: {result.why}")
     if options.json:
@@ -100,7 +104,7 @@ def main(arguments: list[str]) -> int:
             count = f"{result.tokens:,} {unit}s, {count}"
         show(
             f"{shown(text.name, 200)}: {result.loss:.4f} nats per {unit} = {result.bpb:.4f} bits per byte "
-            f"over {count} (windows of {model.config.seq_len}, stride {result.stride})"
+            f"over {count} (windows of {result.window}, stride {result.stride})"
         )
     return 0
 
@@ -121,17 +125,17 @@ def _show_chats(options: Options, model: TinyGPT, chats: ChatCorpus) -> None:
 
 
 def _show_choices(options: Options, found: MultipleChoice) -> None:
-    """Print accuracies with their standard errors."""
+    """Print accuracies with their intervals."""
     if found.why:
         say(f"runtime {found.runtime}: {found.why}")
     if options.json:
         show_json(asdict(found))
         return
     cut = f"; {counted(found.cut, 'context')} cut" if found.cut else ""
-    show(f"{shown(options.choices, 200)}: {counted(found.questions, 'question')}, by chance {found.chance:.1%}{cut}")
-    for how, share, error in (
-        ("likeliest", found.acc, found.acc_stderr),
-        ("per token", found.acc_tokens, found.acc_tokens_stderr),
-        ("per byte", found.acc_bytes, found.acc_bytes_stderr),
-    ):
-        show(f"  {how:<10} {share:6.1%}" + (f" ± {error:.1%}" if error is not None else ""))
+    show(
+        f"{shown(options.choices, 200)}: {counted(found.questions, 'question')}, by chance {found.chance:.1%}{cut}; "
+        "95% intervals in parentheses"
+    )
+    for how, share in (("likeliest", found.acc), ("per token", found.acc_tokens), ("per byte", found.acc_bytes)):
+        low, high = interval(share, found.questions)
+        show(f"  {how:<10} {share:6.1%} ({100 * low:.0f}–{high:.0%})")

@@ -13,11 +13,12 @@ from typing import Any
 from byhand.budget.recipe import candidates
 from byhand.cli.arguments.parsing import Given, read
 from byhand.cli.arguments.presets import PUBLISHED, RECIPE, Settings, fixed_by, preset, with_toml
-from byhand.cli.arguments.settings import AUTO, flag
+from byhand.cli.arguments.settings import AUTO, Switch, flag
+from byhand.cli.runs.cost import say_step, show_run
 from byhand.cli.runs.minutes import Promise, extended, planned, require_sense
 from byhand.cli.runs.together import joined
 from byhand.cli.runs.training import train_run
-from byhand.cli.runs.tuning import tuned
+from byhand.cli.runs.tuning import narrowed, tuned
 from byhand.cli.terminal.say import say
 from byhand.config import DataConfig, TrainConfig
 from byhand.config_checks import MOST, without_effect
@@ -41,7 +42,7 @@ from byhand.update_rules import unread
 DEFAULT_MINUTES, LEAST = 1.0, 30.0  # of a run without a recipe; seconds of it that compiling leaves to training
 REPORTING = {"eval_interval", "eval_windows", "save_interval", "keep", "keep_best"}
 # The text, the place, the machine: a run of which nothing else is given has no recipe yet.
-OF_NO_RECIPE = {f.name for f in fields(DataConfig)} - {"chat"} | REPORTING | {"out", "seed", *OF_A_MACHINE}
+OF_NO_RECIPE = {f.name for f in fields(DataConfig)} - {"chat"} | REPORTING | {"out", "seed", "dry_run", *OF_A_MACHINE}
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Options:
     init_from: Path | None = None
     """Begin a new run with this run's model and tokenizer, to tune it on --data; --lr is 0.0001 unless given,
     0.001 with --lora."""
+    dry_run: Switch = False
+    """Say what the run would take: memory, the time of a step, tokens; and end without writing anything."""
     hosts: str = ""
     """Train with other hosts, each of which runs this command: the first one's address, their number and this one's,
     as in 10.0.0.1:9876,4,0; auto takes them from SLURM, Kubernetes, Open MPI or torchrun."""
@@ -78,7 +81,11 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    with opened(read(Options, arguments, "byhand train")) as (run, promise):
+    given = read(Options, arguments, "byhand train")
+    with opened(given) as (run, promise):
+        if given.values.get("dry_run"):
+            show_run(run.config, *run.parts({}))
+            return 0
         return train_run(run, promise)
 
 
@@ -112,11 +119,23 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
             opening = partial(resume, options.resume, given.values | open_end, hosts)
         else:
             config, tokenizer, start = _new_run(options, given, chosen)
+            if options.out:
+                run_folder.require_free(options.out)  # refuse before anything is read
+            if start and config.data.chat and "window" not in chosen:
+                text = open_corpus(config, tokenizer)
+                config = narrowed(config, text[1])
             if (fits or (_is_large(options) and "batch_size" not in chosen)) and options.minutes is None:
-                config = _fitted(config, start, hosts)
-            if options.minutes is not None or texts is not None:
+                config = _fitted(config, hosts)
+            if options.minutes is not None or texts is not None or (options.dry_run and not text):
                 config, promise, text = _opened_text(config, decided, options, tokenizer, texts, by_default)
+            if start:
+                require_memory(config, to_train(config))
+                start.config = config
             opening = partial(begin, config, options.out, tokenizer, start, text, hosts)
+            if options.dry_run and text:
+                opening = partial(nullcontext, Run(Path(), config, text[0], None, None, tokenizer, chats=text[1]))
+            elif start:
+                say_step(config)
         with opening() if group is None else shared(group, opening, config, given.values, tokenizer) as run:
             yield extended(run, options.minutes) if options.resume and options.minutes else (run, promise)
 
@@ -137,14 +156,12 @@ def _is_large(options: Options) -> bool:
     return options.init_from is not None or options.preset in PUBLISHED
 
 
-def _fitted(config: TrainConfig, start: Checkpoint | None, hosts: int) -> TrainConfig:
+def _fitted(config: TrainConfig, hosts: int) -> TrainConfig:
     """Return the run with the largest micro-batch that fits, as many windows in an update, and say it."""
     request = replace(to_train(config), hosts=hosts)
     found = fitting(config, request)
     if found is None or found == config:
         return config  # which is refused where the run begins, with what fits
-    if start:
-        start.config = found
     say(
         f"batch: {found.batch_size} windows fit into memory; {found.grad_accum} micro-batches make an update "
         f"of {found.batch_size * found.grad_accum}"
@@ -161,8 +178,6 @@ def _opened_text(
     by_default: bool,
 ) -> tuple[TrainConfig, Promise | None, tuple[Text, Corpus]]:
     """Return the settings, with --minutes a run that fits and what to expect of it, and the text, which is open."""
-    if options.out:
-        run_folder.require_free(options.out)  # refuse before anything is read
     smallest = config if options.minutes is None else candidates(config, decided, config.model.seq_len)[0]
     require_memory(smallest, to_train(smallest))
     text, corpus = open_corpus(config, tokenizer, texts)
@@ -201,6 +216,13 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
         raise ConfigError("--minutes probes one machine, not several hosts. Choose the number of --steps.")
     if options.init_from and (options.minutes is not None or options.hosts):
         raise ConfigError("--init-from trains on one host, for a number of --steps. Leave out --minutes and --hosts.")
+    if options.dry_run and (options.resume or options.hosts):
+        raise ConfigError("--dry-run is for a new run on one host. `byhand plan RUN` says what an old one takes.")
+    if options.train.window is not None and not (options.init_from or options.resume):
+        if options.minutes is not None:
+            raise ConfigError("--minutes trains on whole contexts. Leave out --window, or give --seq-len.")
+        if options.train.model.positions == "learned" and options.train.length < options.train.model.seq_len:
+            raise ConfigError("--window leaves later positions untrained. Add --positions rotary, or use --seq-len.")
     if options.train.model.lora and not (options.init_from or options.resume):
         raise ConfigError("--lora trains adapters of a model that is trained already. Add --init-from RUN.")
     if options.init_from and options.preset in PUBLISHED:

@@ -11,10 +11,12 @@ from byhand.cli.terminal.interrupts import StopRequest, at_the_end
 from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import is_silent, say, show
 from byhand.cli.terminal.shown import shown
+from byhand.config import TrainConfig
 from byhand.corpus.dataset import bits_per_byte
 from byhand.errors import command
 from byhand.files.run_folder import name_of
 from byhand.flops import step_flops
+from byhand.memory import parameter_counts
 from byhand.quantities import counted, duration, in_units
 from byhand.runs.run import Run
 from byhand.runs.trainer import Progress, Trainer
@@ -75,15 +77,9 @@ def _say_what_begins(trainer: Trainer, run: Run) -> None:
     size = f"{len(text.content):,} bytes"
     if corpus.unit != "byte":
         size += f", {len(corpus) + len(trainer.val):,} {corpus.unit}s"
-    parameters, m = trainer.model.parameters().values(), config.model
-    count = f"{sum(p.data.size for p in parameters):,} parameters"
-    if m.lora:
-        count += f", of which {sum(p.data.size for p in parameters if p.requires_grad):,} are trained"
     say(
-        f"{shown(run.folder, 200)}: {count} ({counted(m.n_layers, 'layer')}, "
-        f"{counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}, {config.dtype}) on "
-        f"{shown(text.name, 200)} ({size}), steps {trainer.step + 1} to {config.steps} of "
-        f"{config.tokens_per_step} tokens",
+        f"{shown(run.folder, 200)}: {described(config)} on {shown(text.name, 200)} ({size}), "
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens",
         _runtime(trainer),
     )
     if trainer.change:
@@ -95,6 +91,15 @@ def _say_what_begins(trainer: Trainer, run: Run) -> None:
         moves = f"rises from {before:.3g} back to" if now > before else "stays at" if now == before else "falls to"
         schedule = f"the {config.optim.schedule} schedule is now {config.steps} steps, not {run.planned}"
         say(f"learning rate {moves} {now:.3g}: {schedule}")
+
+
+def described(config: TrainConfig) -> str:
+    """Return a run's parameters and its shape in words."""
+    m, (count, trained) = config.model, parameter_counts(config.model)
+    some = f", of which {trained:,} are trained" if m.lora else ""
+    window = f", windows of {config.length}" if config.window else ""
+    shape = f"{counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, width {m.d_model}"
+    return f"{count:,} parameters{some} ({shape}, context {m.seq_len}{window}, {config.dtype})"
 
 
 def _say_how_it_ended(
@@ -117,7 +122,5 @@ def _runtime(trainer: Trainer) -> str:
     """Return a line with the runtime, how it computes or why no faster one does, and whether to wait long."""
     choice, config = trainer.choice, trainer.config
     line = f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
-    work = step_flops(config.model, config.batch_size * config.grad_accum)
-    return (
-        line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take a while"
-    )
+    work = step_flops(config.model, config.batch_size * config.grad_accum, config.length)
+    return line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take long"

@@ -7,7 +7,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from byhand.cli.arguments.settings import flag
-from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.config import WINDOW, ModelConfig, OptimConfig, TrainConfig
+from byhand.corpus.chats import ChatCorpus
+from byhand.corpus.dataset import Corpus, padded
 from byhand.errors import ConfigError
 from byhand.model import declared, initial
 from byhand.runs import checkpoint
@@ -27,7 +29,7 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
     """Return step 0 of a new run: the newest weights of another (averaged if it has such), with fresh moments.
 
     given     names of the settings that the user chose; of the model's only seq_len, which may shorten a table of
-              positions and not extend it
+              positions and not extend it. The window is the context, at most 1024, unless it is among them
     usual_lr  of the preset, for training from the beginning
     """
     if chosen := sorted(OF_THE_MODEL & set(given)):
@@ -50,11 +52,26 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
         if "wpe" in arrays:
             arrays["wpe"] = arrays["wpe"][:length]
     model = replace(model, **{name: getattr(config.model, name) for name in LORA})
+    if "window" not in given:
+        config = replace(config, window=usual_window(model))
     lr = LR * (LORA_FACTOR if model.lora else 1)
     config = replace(config, model=model, optim=_slower(config.optim, given, usual_lr, lr))
     arrays = {name: array.astype(config.array_dtype, copy=False) for name, array in arrays.items()}
     arrays |= initial(declared(model), config.seed, config.array_dtype, but=arrays)
     return Checkpoint(config, arrays, {}, {"step": 0, "text": {}}, tokenizer=loaded.tokenizer)
+
+
+def usual_window(model: ModelConfig) -> int | None:
+    """Return the window unless one is given: the context (None), at most 1024."""
+    return WINDOW if model.seq_len > WINDOW else None
+
+
+def narrowed(config: TrainConfig, chats: Corpus) -> TrainConfig:
+    """Return the settings with a window in which the longest conversation fits, and no more."""
+    assert isinstance(chats, ChatCorpus)
+    longest = max(map(chats.size, range(chats.count)))
+    window = padded(longest - 1, config.length)
+    return replace(config, window=window if window < config.model.seq_len else None)
 
 
 def _slower(optim: OptimConfig, given: Collection[str], usual_lr: float, lr: float) -> OptimConfig:
