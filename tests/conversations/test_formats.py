@@ -85,7 +85,7 @@ def test_tokens_that_are_text_stay_tokens():
 def test_a_template_that_rewrites_what_came_before_is_refused():
     pytest.importorskip("jinja2")
     forgets = "{% for m in messages %}{{ m.content if loop.last else '…' }}{% endfor %}"
-    with pytest.raises(DataError, match="answers cannot be told from the rest"):
+    with pytest.raises(DataError, match="does not write before an answer what it writes to ask for one"):
         Chat(tokenizer(forgets)).conversation(TALK)
 
 
@@ -95,6 +95,14 @@ def test_a_template_that_rewrites_what_came_before_is_refused():
         ({"text": "x"}, "a.jsonl:1 has no list of messages"),
         ({"messages": [{"role": "user"}]}, "has no text as its 'content'"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "is from 'tool'"),
+        ({"messages": [{"role": "user", "content": "x", "name": "Ann"}]}, r"has the field 'name' \('Ann'\)"),
+        ({"messages": [{"role": "user", "content": "x", "train": True}]}, "'train' asks to learn what 'user' says"),
+        ({"messages": [{"role": "assistant", "content": "x", "weight": 0.5}]}, r"the field 'weight' \(0\.5\)"),
+        ({"messages": [{"role": "user", "content": "x", "thinking": "y"}]}, "has the field 'thinking'"),
+        ({"messages": [], "tools": [{"name": "add"}]}, "'tools' beside the messages is not read"),
+        ({"messages": [], "lossWeight": 2}, "'lossWeight' beside"),
+        ({"messages": [], "conversations": [1]}, "'conversations' beside"),
+        ({"messages": [{"role": "system", "content": "x"}], "system": "y"}, "'system' beside"),
         ({"conversations": [{"from": "human", "value": "\0"}]}, r"U\+0000"),
         ({"conversations": [{"from": "human", "value": "\ufdd0"}]}, r"U\+FDD0"),
     ],
@@ -105,10 +113,31 @@ def test_what_is_no_conversation_is_refused_with_its_place(found, words):
 
 
 def test_both_forms_are_the_same_messages():
-    openai = {"messages": [message._asdict() for message in TALK]}
+    openai = {"messages": [message.as_json() for message in TALK]}
     names = {"user": "human", "assistant": "gpt"}
-    sharegpt = {"conversations": [{"from": names[role], "value": content} for role, content in TALK]}
+    sharegpt = {"conversations": [{"from": names[said.role], "value": said.content} for said in TALK]}
     assert conversation(openai, "") == conversation(sharegpt, "") == TALK
+
+
+def test_fields_with_a_meaning_are_used_and_data_about_a_conversation_passes():
+    found = {
+        "id": 3, "prompt": "q", "prompt_id": "x", "source": "web", "score": 1, "tools": [], "system_prompt": "be",
+        "weight": 1,
+        "messages": [
+            {"role": "user", "content": "q", "weight": 0, "name": None},
+            {"role": "assistant", "content": "a", "weight": 0},
+            {"role": "user", "content": "r"},
+            {"role": "assistant", "content": "b", "train": True, "reasoning_content": "t", "tool_calls": []},
+        ],
+    }  # fmt: skip
+    talk = conversation(found, "")
+    assert talk == [
+        Message("system", "be"), Message("user", "q"), Message("assistant", "a", False), Message("user", "r"),
+        Message("assistant", "b", None, (("reasoning_content", "t"),)),
+    ]  # fmt: skip
+    assert [message.learnt for message in talk] == [False, False, False, False, True]
+    assert conversation([message.as_json() for message in talk], "") == talk
+    assert conversation([message._asdict() for message in talk[:2]], "") == talk[:2]
 
 
 def test_the_oldest_questions_go_first_and_the_system_stays():

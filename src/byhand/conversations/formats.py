@@ -6,62 +6,46 @@
     plain                  User:, a newline, what is said, and the token that ends a document: for any tokenizer
 
 Learnt are the answers, each with what ends it. What belongs to an answer is found by rendering the conversation up to
-it, as it is rendered to ask for it, and then with it; or the template says so by `{% generation %}`. The pieces in
-between are encoded one by one, so that a model reads in training the tokens that it reads when it is asked.
+it, as it is rendered to ask for it; or the template says so by `{% generation %}`. The tokens are those of the whole
+text, and one that reaches over the edge of an answer is learnt.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, groupby
-from typing import NamedTuple, Protocol, get_args
+from itertools import chain
+from typing import get_args
 
-from byhand.conversations.marks import CLOSE, OPEN, Marks, unmarked
+from byhand.conversations.marks import HERE, Marks, Piece
 from byhand.conversations.messages import Message, Messages, Role
-from byhand.conversations.sandbox import Template
+from byhand.conversations.rendering import CLOSE, OPEN
+from byhand.conversations.sandbox import Cut, Refused, Template
 from byhand.errors import DataError
 from byhand.tokenizers.conventions import DEFAULT, ONE, Conventions
 from byhand.tokenizers.tokenizer import END, Tokenizer
 
-PROBE = (Message("user", "0"), Message("assistant", "1"))
+ASK, ANSWER = {"role": "user", "content": "0"}, {"role": "assistant", "content": HERE}
+FOLLOWING = {"role": "user", "content": HERE}
+TOLD = re.compile(f"[^{OPEN}{CLOSE}]*(?:{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}[^{OPEN}{CLOSE}]*)*")
 
 
-class Piece(NamedTuple):
-    """A marked text, and whether it is learnt."""
-
-    text: str
-    learnt: bool = False
-
-
-class Format(Protocol):
-    """Messages to marked texts; see `Marks`."""
-
-    @property
-    def name(self) -> str:
-        """What `byhand info` calls it."""
-        ...
-
-    def pieces(self, messages: Messages) -> list[Piece]:
-        """Return the text of a conversation. DataError if the template cannot write it."""
-        ...
-
-    def prompt(self, messages: Messages) -> str:
-        """Return the text after which the assistant answers."""
-        ...
-
-
-@dataclass(frozen=True)
+@dataclass
 class Plain:
-    """A role, what it says, and what ends its turn."""
+    """A role, what it says, and what ends its turn. Signs of special tokens are hidden in its texts (`Marks`)."""
 
     name: str
-    marks: Marks
+    tokenizer: Tokenizer
     begin: str
     end: str
-    after: str = ""
+    between: str = ""
     capital: bool = False
+    missed: int = 0
+
+    def __post_init__(self) -> None:
+        self.marks = Marks(self.tokenizer, lambda: self.begin + self.end)
 
     def pieces(self, messages: Messages) -> list[Piece]:
         """Return the text of a conversation."""
@@ -71,13 +55,18 @@ class Plain:
         """Return the text after which the assistant answers."""
         return "".join(piece.text for piece in self.pieces(messages)) + self._begin("assistant")
 
+    @property
+    def after(self) -> str:
+        """The text that ends an answer."""
+        return self.end
+
     def template(self, goal: str) -> str:
         """Return Jinja that writes the same text, in what transformers ("hf") and llama.cpp ("gguf") know."""
         role = "message['role']"
         begins = "".join(
             f"{{% if {role} == '{r}' %}}{{{{ {self._begin(r)!r} }}}}{{% endif %}}" for r in get_args(Role)
         )
-        end = repr(self.end + self.after)
+        end = repr(self.end + self.between)
         if goal == "gguf" and END.decode() in self.end:  # llama.cpp's Jinja cannot write it, but has it as a token
             end = "eos_token"
         return (
@@ -89,66 +78,142 @@ class Plain:
         return self.begin.format(role.capitalize() if self.capital else role)
 
     def _turn(self, message: Message) -> Iterator[Piece]:
+        if message.thoughts:
+            name = message.thoughts[0][0]
+            raise DataError(f"a message has {name!r}, which byhand's {self.name} format does not write. Remove it.")
         yield Piece(self._begin(message.role))
-        yield Piece(self.marks.guarded(message)["content"] + self.end, message.role == "assistant")
-        yield Piece(self.after)
+        yield Piece(self.marks.hide(message.content, message.role == "assistant") + self.end, message.learnt)
+        yield Piece(self.between)
 
 
 class Templated:
-    """The model's own template."""
+    """The model's own template.
+
+    missed  answers of the last conversation that do not stand where they are asked for, and so are not learnt
+    """
 
     name = "the model's"
 
-    def __init__(self, source: str, marks: Marks) -> None:
-        named = {one: getattr(marks.tokenizer.conventions, one) for one in ONE}
+    def __init__(self, source: str, tokenizer: Tokenizer) -> None:
+        named = {one: getattr(tokenizer.conventions, one) for one in ONE}
         tokens = {
-            f"{one}_token": marks.tokenizer.token_bytes[token].decode(errors="replace")
+            f"{one}_token": tokenizer.token_bytes[token].decode(errors="replace")
             for one, token in named.items()
             if token is not None
         }
-        self.marks, self._template = marks, Template(source, tokens)
+        self.missed, self._template = 0, Template(source, tokens)
+        self.marks = Marks(tokenizer, self._around, source)
 
     def prompt(self, messages: Messages) -> str:
         """Return the text after which the assistant answers."""
-        return self._rendered(messages, True).replace(OPEN, "").replace(CLOSE, "")
-
-    def _rendered(self, messages: Messages, prompt: bool = False) -> str:
-        return self._template([self.marks.guarded(message) for message in messages], prompt)
+        return _bare(self._rendered(messages, prompt=True)[0])
 
     def pieces(self, messages: Messages) -> list[Piece]:
         """Return the text of a conversation, cut where answers begin and end."""
-        whole, found, begin = self._rendered(messages), list[Piece](), 0
+        answers = [i for i, message in enumerate(messages) if message.role == "assistant"]
         if self._template.tells:
-            before, *answers = whole.split(OPEN)
-            found.append(Piece(before))
-            for answer, after in (each.split(CLOSE, 1) for each in answers):
-                found += [Piece(answer, True), Piece(after)]
-            return found
-        for i, message in enumerate(messages):
-            if message.role == "assistant":
-                asked = self.prompt(messages[:i])
-                answered = whole if i + 1 == len(messages) else self._rendered(messages[: i + 1])
-                if not (whole.startswith(answered) and answered.startswith(asked) and len(asked) >= begin):
-                    raise DataError(
-                        "the model's chat template does not write what comes before an answer as it does to ask for "
-                        "one, so answers cannot be told from the rest. Tune a model with another template."
-                    )
-                end = begin_of_rest(self.marks, answered, len(asked))
-                found += [Piece(whole[begin : len(asked)]), Piece(whole[len(asked) : end], True)]
-                begin = end
-        return [*found, Piece(whole[begin:])]
+            return _told(self._rendered(messages)[0], [messages[i].learnt for i in answers])
+        whole, places = self._rendered(messages, [cut for i in answers for cut in ((i, True), (i + 1, False))])
+        found, at, self.missed = list[Piece](), 0, 0
+        for i, begin, end in zip(answers, places[::2], places[1::2], strict=True):
+            if not messages[i].learnt:
+                continue
+            end = self._end_in(whole, messages[: i + 2]) if end < 0 else begin + self._size(whole[begin:end])
+            if at <= begin <= end:
+                found += [Piece(whole[at:begin]), Piece(whole[begin:end], True)]
+                at = end
+            else:
+                self.missed += 1
+        if self.missed and not found:
+            raise DataError(
+                "the model's chat template does not write before an answer what it writes to ask for one, so none "
+                "can be learnt. Tune a model with another template."
+            )
+        return [*found, Piece(whole[at:])]
+
+    def _size(self, answer: str) -> int:
+        """Return where an answer ends: after its last special token if only white space follows."""
+        tokens = self.marks.found(answer)
+        last = tokens[-1].end() if tokens else len(answer)
+        return len(answer) if answer[last:].strip() else last
+
+    def _end_in(self, whole: str, messages: Messages) -> int:
+        """Return where an answer ends that is written otherwise once a question follows it; -1 if it is not found."""
+        before = self._around_here([self._values(message, True) for message in messages[:-1]] + [FOLLOWING])
+        if messages[-1].role != "user" or not before or not before[0].endswith(self._between):
+            return -1
+        if not self._between or not whole.startswith(before[0]):
+            return -1
+        tokens = self.marks.found(self._between)
+        return len(before[0]) - len(self._between) + (tokens[0].end() if tokens else 0)
+
+    def _rendered(self, messages: Messages, cuts: Sequence[Cut] = (), prompt: bool = False) -> tuple[str, list[int]]:
+        """Return the text, signs hidden where messages wrote them, and the places of the cuts."""
+        said = [self._values(message) for message in messages]
+        hidden = [self._values(message, True) for message in messages]
+        inert, at = self._template.places(hidden, cuts, prompt)
+        if hidden == said:
+            return inert, at
+        text = self._template(said, prompt)
+        if inert.translate(self.marks.shown) == text.translate(self.marks.shown):
+            return inert, at
+        # The template looks at the signs. If it writes no token that a message may have, its text is right as it is.
+        tokens, others = ([match[0] for match in self.marks.found(each)] for each in (text, inert))
+        if tokens == others and not any(self.marks.found(each) for one in said for each in one.values()):
+            return self._template.places(said, cuts, prompt)
+        raise DataError(
+            "the model's chat template edits a message that holds a special token's text, so the two cannot be told "
+            "apart. Remove that text from the message."
+        )
+
+    def _values(self, message: Message, hidden: bool = False) -> dict[str, str]:
+        """Return what the template gets of a message. DataError for thoughts for which it has no place."""
+        for name, _ in message.thoughts:
+            if not re.search(rf"[.'\"]{name}\b", self._template.source):
+                raise DataError(f"a message has {name!r}, which the model's chat template does not write. Remove it.")
+        found = {"content": message.content, **dict(message.thoughts)}
+        if hidden:
+            found = {name: self.marks.hide(text, message.role == "assistant") for name, text in found.items()}
+        return {"role": message.role, **found}
+
+    def _around_here(self, messages: Sequence[dict[str, str]]) -> list[str]:
+        """Return the texts around each `HERE`, none if the template cannot write these messages."""
+        try:
+            return _bare(self._template(messages)).split(HERE)
+        except Refused:
+            return []
+
+    @cached_property
+    def after(self) -> str:
+        """The text that ends an answer, "" if the template does not say."""
+        return "".join(self._around_here([ASK, ANSWER])[1:])
+
+    @cached_property
+    def _between(self) -> str:
+        """The text from an answer to the question that follows it."""
+        return "".join(self._around_here([ASK, ANSWER, FOLLOWING])[1:2])
+
+    def _around(self) -> str:
+        """Return the texts that the template writes around messages, or all that it says."""
+        for probe in ([{**ASK, "role": "system"}, ASK, ANSWER, ASK], [ASK, ANSWER, ASK], [ASK, ANSWER]):
+            if around := self._around_here(probe):
+                return "".join([*around, self.after])
+        return self._template.source
 
 
-def joined(pieces: Sequence[Piece]) -> list[Piece]:
-    """Return pieces of which no two neighbours are learnt, or not: each is encoded by itself."""
-    groups = groupby(pieces, key=lambda piece: piece.learnt)
-    return [Piece("".join(piece.text for piece in group), learnt) for learnt, group in groups]
+def _told(whole: str, learnt: Sequence[bool]) -> list[Piece]:
+    """Return the pieces of a text in which the template says what is generated."""
+    if not TOLD.fullmatch(whole):
+        raise DataError("the model's chat template nests or cuts its {% generation %} blocks. Use another template.")
+    texts = re.split(f"[{OPEN}{CLOSE}]", whole)
+    if not all(learnt) and len(texts) // 2 != len(learnt):
+        raise DataError("the model's chat template does not mark each answer, but some are not to be learnt.")
+    return [Piece(text, bool(i % 2) and (all(learnt) or learnt[i // 2])) for i, text in enumerate(texts)]
 
 
-def begin_of_rest(marks: Marks, text: str, begin: int) -> int:
-    """Return where an answer from `begin` on ends: after its last special token if only white space follows."""
-    last = max((match.end() for match in marks.found(text) if match.start() >= begin), default=len(text))
-    return len(text) if text[last:].strip() else last
+def _bare(text: str) -> str:
+    """Return a text without what marks generated text."""
+    return text.replace(OPEN, "").replace(CLOSE, "")
 
 
 class Chat:
@@ -159,8 +224,7 @@ class Chat:
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self.marks = Marks(tokenizer)
-        self.format: Format = _format(self.marks)
+        self.tokenizer, self.format = tokenizer, _format(tokenizer)
 
     @property
     def name(self) -> str:
@@ -169,42 +233,23 @@ class Chat:
 
     def conversation(self, messages: Messages) -> tuple[list[int], list[bool]]:
         """Return the ids of a conversation, and which of them are learnt."""
-        ids, learnt = list[int](), list[bool]()
-        for piece in joined(self.format.pieces(messages)):
-            new = self.marks.encode(piece.text)
-            ids += new
-            learnt += [piece.learnt] * len(new)
-        return ids, learnt
+        return self.format.marks.encode(self.format.pieces(messages))
 
     def prompt(self, messages: Messages) -> list[int]:
-        """Return the ids after which the assistant answers: those that it has read in training."""
-        pieces, before = list[Piece](), self.format.prompt(messages)
-        if any(message.role == "assistant" for message in messages):
-            last = max(i for i, message in enumerate(messages) if message.role == "assistant")
-            known = self.format.pieces(messages[: last + 1])
-            text = "".join(piece.text for piece in known)
-            if before.startswith(text):
-                pieces, before = known, before[len(text) :]
-                while pieces and not pieces[-1].learnt:  # the text up to the question is one piece in training
-                    before = pieces.pop().text + before
-        return [token for piece in joined([*pieces, Piece(before)]) for token in self.marks.encode(piece.text)]
-
-    @cached_property
-    def _after(self) -> str:
-        """The text that ends an answer."""
-        answer = next((piece.text for piece in self.format.pieces(PROBE) if piece.learnt), "")
-        return answer.partition("1")[2]
+        """Return the ids after which the assistant answers."""
+        return self.format.marks.encode([Piece(self.format.prompt(messages))])[0]
 
     @cached_property
     def ends(self) -> frozenset[int]:
         """The tokens that end an answer."""
-        found = {self.marks.special[match[0]] for match in self.marks.found(self._after)}
-        return frozenset(found | ({self.marks.tokenizer.end} if END.decode() in self._after else set()))
+        marks, after = self.format.marks, self.format.after
+        found = {self.tokenizer.special[match[0]] for match in marks.found(after)}
+        return frozenset(found | ({self.tokenizer.end} if END.decode() in after else set()))
 
     @cached_property
     def stops(self) -> Sequence[bytes]:
         """The texts that end an answer, if no token does."""
-        text = unmarked(self._after)
+        text = self.format.after
         return () if self.ends or not text.strip() else (text.encode(),)
 
 
@@ -219,10 +264,10 @@ def with_template(tokenizer: Tokenizer, goal: str) -> Tokenizer:
     return tokenizer.using(replace(found, ends=ends, templates={DEFAULT: chat.format.template(goal)}))
 
 
-def _format(marks: Marks) -> Format:
-    templates = marks.tokenizer.conventions.templates
+def _format(tokenizer: Tokenizer) -> Plain | Templated:
+    templates = tokenizer.conventions.templates
     if templates:
-        return Templated(templates.get(DEFAULT) or next(iter(templates.values())), marks)
-    if {"<|im_start|>", "<|im_end|>"} <= marks.special.keys():
-        return Plain("chatml", marks, "<|im_start|>{}\n", "<|im_end|>", "\n")
-    return Plain("plain", marks, "{}:\n", marks.tokenizer.end_text.decode(), capital=True)
+        return Templated(templates.get(DEFAULT) or next(iter(templates.values())), tokenizer)
+    if {"<|im_start|>", "<|im_end|>"} <= tokenizer.special.keys():
+        return Plain("chatml", tokenizer, "<|im_start|>{}\n", "<|im_end|>", "\n")
+    return Plain("plain", tokenizer, "{}:\n", tokenizer.end_text.decode(), capital=True)

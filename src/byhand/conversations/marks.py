@@ -1,88 +1,140 @@
-"""Marks in a text: what a message says is never a special token, and where an answer begins and ends.
+"""Marks in a text: what a message says is never a special token, and where answers begin and end.
 
-A template joins what it says with what messages say, and special tokens are found in the result. So each place of a
-message at which a special token begins gets a mark before; what follows a mark is text, and the marks go.
-(transformers lets a message write special tokens: whoever asks can then end their turn, and begin the assistant's.)
+A template joins what it says with what messages say, and special tokens are found in the result. So one sign of each
+special token, such as <, is hidden in messages while the template works: a noncharacter of Unicode stands for it,
+which no text has, of the same length, neither a letter nor a space. Whatever the template cuts off, joins or writes
+small, no special token arises. Once the text is cut at its special tokens, the signs are put back. (transformers lets
+a message write special tokens: whoever asks can then end their turn, and begin the assistant's.)
 
-Tokens that are text to readers, such as <think>, stay what they are: answers hold them.
+Some special tokens stay what they are in messages: those that are text to readers, such as Gemma's <h1>, unless the
+template writes them around messages; and in answers those that a template looks for, such as <think>.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import accumulate, takewhile
+from typing import NamedTuple
 
-from byhand.conversations.messages import OURS, Message
-from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.conversations.messages import OURS
+from byhand.conversations.rendering import CLOSE, OPEN
+from byhand.errors import DataError
 from byhand.tokenizers.splitting import finder
 from byhand.tokenizers.tokenizer import END, Tokenizer
 
-TEXT, OPEN, CLOSE = OURS
+HERE, *HIDING = OURS.removeprefix(OPEN + CLOSE)  # HERE: a place that is looked for
+
+
+class Piece(NamedTuple):
+    """A text in which signs of messages are hidden, and whether it is learnt."""
+
+    text: str
+    learnt: bool = False
 
 
 class Marks:
-    """What marks the texts for a tokenizer, and encodes those that are marked.
+    """What hides the signs of special tokens, and encodes.
 
-    special  its special tokens, and the texts that messages must not write as such
+    around  returns what the format writes around messages; asked where the tokenizer has special tokens
+    named   what its template says, in which it may look for special tokens
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = tokenizer
-        self.special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
-        shown = set(tokenizer.conventions.shown)
-        self._steering = [text for text, token in self.special.items() if token not in shown]
+    def __init__(self, tokenizer: Tokenizer, around: Callable[[], str], named: str = "") -> None:
+        self.tokenizer, self._around, self._named = tokenizer, around, named
+        late = getattr(tokenizer, "late", ())
+        cuts = finder([END.decode(), *(text for text in tokenizer.special if text not in late)])
+        assert cuts
+        self._cuts = cuts
 
     @cached_property
-    def _begins(self) -> re.Pattern[str] | None:
-        found = finder(self._steering)
-        return found and re.compile(f"(?={found.pattern})")
-
-    def guarded(self, message: Message) -> dict[str, str]:
-        """Return a message whose content is no special token, and begins none at its end."""
-        content = unmarked(message.content).replace(END.decode(), "")
-        if self._begins:
-            longest = max(map(len, self._steering))
-            begun = [
-                at
-                for at in range(max(0, len(content) - longest + 1), len(content))
-                if any(text.startswith(content[at:]) for text in self._steering)
-            ]
-            places = {*begun, *(match.start() for match in self._begins.finditer(content))}
-            content = "".join(TEXT * (at in places) + sign for at, sign in enumerate(content)) if places else content
-        return {"role": message.role, "content": content}
+    def _written(self) -> str:
+        return self._around()
 
     @cached_property
-    def _tokens(self) -> re.Pattern[str] | None:
-        found = finder(self.special)
-        return found and re.compile(f"(?<!{TEXT})(?:{found.pattern})")
+    def steering(self) -> list[str]:
+        """The special tokens that messages must not write as such."""
+        found, special = self.tokenizer.conventions, self.tokenizer.special
+        own = {found.bos, found.eos, found.eot, *found.ends, *found.before, *found.after}
+        text = {*found.shown} - own
+        return [
+            each for each, token in special.items()
+            if not each.isspace() and (token not in text or each in self._written)
+        ]  # fmt: skip
+
+    @cached_property
+    def _hidden(self) -> dict[int, str]:
+        """The noncharacter in place of a sign. DataError if there are too few."""
+        signs = list[str]()
+        for text in self.steering:
+            if not any(sign in signs for sign in text):
+                sign = next((c for c in text if not (c.isalnum() or c.isspace())), text[0])
+                signs += dict.fromkeys((sign, sign.lower(), sign.upper()))
+        if len(signs) > len(HIDING) or any(len(sign) > 1 for sign in signs):
+            raise DataError("the special tokens of the model have too few signs in common. Use another tokenizer.")
+        return dict(zip(map(ord, signs), HIDING, strict=False))
+
+    @cached_property
+    def shown(self) -> dict[int, str | None]:
+        """What puts hidden signs back, and takes other marks away, by `str.translate`."""
+        return {**dict.fromkeys(map(ord, OURS)), **{ord(hidden): chr(sign) for sign, hidden in self._hidden.items()}}
+
+    @cached_property
+    def _staying(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
+        """What finds the special tokens that stay in messages, and in answers."""
+        stay = [*self.tokenizer.special.keys() - {*self.steering}]
+        return finder(stay), finder([
+            *stay, *(text for text in self.steering if text in self._named and text not in self._written)
+        ])  # fmt: skip
+
+    def hide(self, text: str, answer: bool) -> str:
+        """Return what a message says with its signs of special tokens hidden."""
+        hidden, parts, at = text.translate(self._hidden), list[str](), 0
+        staying = self._staying[answer] if hidden != text else None
+        for match in staying.finditer(text) if staying else ():
+            parts += [hidden[at : match.start()], match[0]]
+            at = match.end()
+        return "".join([*parts, hidden[at:]])
 
     def found(self, text: str) -> list[re.Match[str]]:
         """Return the special tokens that a template wrote, but for those that are text to readers."""
-        shown = self.tokenizer.conventions.shown
-        found = self._tokens.finditer(text) if self._tokens else ()
-        return [match for match in found if self.special[match[0]] not in shown]
+        return list(self._find.finditer(text)) if self._find else []
 
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of a marked text. Where it has `END`, the token that ends a document."""
-        first, *others = text.split(END.decode())
-        ids = self._encoded(first)
-        for part in others:
-            ids += [self.tokenizer.end, *self._encoded(part)]
-        return ids
+    @cached_property
+    def _find(self) -> re.Pattern[str] | None:
+        return finder(self.steering)
 
-    def _encoded(self, text: str) -> list[int]:
-        if TEXT not in text:
-            return self.tokenizer.encode(text)
-        ids, begin = list[int](), 0
-        for match in self._tokens.finditer(text) if self._tokens else ():
-            ids += [*self._plain(text[begin : match.start()]), self.special[match[0]]]
-            begin = match.end()
-        return ids + self._plain(text[begin:])
+    def encode(self, pieces: Sequence[Piece]) -> tuple[list[int], list[bool]]:
+        """Return the ids of a text, and which are learnt: those of which a part is. `END` ends a document."""
+        text = "".join(piece.text for piece in pieces)
+        ends = accumulate(len(piece.text) for piece in pieces)
+        learnt = [
+            (end - len(one.text), end) for one, end in zip(pieces, ends, strict=True) if one.learnt and one.text
+        ]
+        spans, ids, found, at = deque(learnt), list[int](), list[bool](), 0
+        for match in [*self._cuts.finditer(text), None]:
+            begin, end = match.span() if match else (len(text), len(text) + 1)
+            section, first = text[at:begin], not ids
+            new = self.tokenizer.encode_plain(section, self.shown, first)
+            ids += new
+            found += [False] * len(new)
+            while spans and spans[0][1] <= at:
+                spans.popleft()
+            near = [(a - at, b - at) for a, b in takewhile(lambda span: span[0] < end, spans)]  # noqa: B023
+            for a, b in near:
+                low, high = (self._count(section[: max(0, place)], new, first) for place in (a, b))
+                found[len(ids) - len(new) + low[0] : len(ids) - len(new) + sum(high)] = [True] * (sum(high) - low[0])
+            if match:
+                token = self.tokenizer.special.get(match[0])
+                ids.append(self.tokenizer.end if token is None else token)
+                found.append(bool(near) and near[-1][1] > len(section))
+                at = end
+        return ids, found
 
-    def _plain(self, text: str) -> list[int]:
-        return self.tokenizer.encode_plain(unmarked(text))
-
-
-def unmarked(text: str) -> str:
-    """Return a text without its marks."""
-    return text.translate(dict.fromkeys(map(ord, OURS)))
+    def _count(self, begin: str, ids: Sequence[int], first: bool) -> tuple[int, bool]:
+        """Return how many ids of a section are those of its beginning, and whether another one reaches over."""
+        known = self.tokenizer.encode_plain(begin, self.shown, first)
+        same = next((i for i, pair in enumerate(zip(known, ids, strict=False)) if pair[0] != pair[1]), len(known))
+        return min(same, len(ids)), same < len(known)

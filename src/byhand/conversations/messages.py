@@ -3,10 +3,15 @@
 OpenAI    {"messages": [{"role": "user", "content": "To be?"}, {"role": "assistant", "content": "Not to be."}]}
           a content may be a list of texts: [{"type": "text", "text": "To be?"}]
 ShareGPT  {"conversations": [{"from": "human", "value": "To be?"}, {"from": "gpt", "value": "Not to be."}]}
+
+Read too are a system text beside the list (`SYSTEM`), what an assistant thought (`THOUGHTS`), and whether an answer
+is learnt (`FLAGS`). Any other field of a message is refused by its name, since it may change what is learnt; beside
+the list, only a name that says so (`CHANGING`): files are full of ids, sources and scores.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
@@ -17,17 +22,42 @@ from byhand.errors import DataError
 Role = Literal["system", "user", "assistant"]
 ROLES = {**{role: role for role in get_args(Role)}, "developer": "system", "human": "user", "gpt": "assistant"}
 FORMS = (("messages", "role", "content"), ("conversations", "from", "value"))
+SYSTEM = ("system", "system_prompt", "system_message")
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+FLAGS = ("train", "training", "learn", "loss", "weight", "loss_weight", "loss_mask")
+CHANGING = re.compile(
+    "tools?|functions?|documents?|context|system|prompt|instructions?|template|kwargs|weights?|masks?|train|training|"
+    "trainable|learn|loss|labels|reasoning|thinking|thoughts?|messages?|conversations?|images?|videos?|audios?"
+)
+ABOUT = re.compile("ids?|hash|name|type|source|count|length|tokens")  # prompt_id does not change a prompt
 TOOLS = ("tool", "function", "function_call", "observation", "ipython")
 WITHOUT_TOOLS = "Leave conversations with tools out."
 EXAMPLE = '{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}'
-OURS = "\ufdd0\ufdd1\ufdd2"  # noncharacters of Unicode, which texts must not have: `marks.py` says what they mark
+OURS = "".join(map(chr, range(0xFDD0, 0xFDF0)))  # noncharacters of Unicode, which no text has: see `marks.py`
+UNFIT = re.compile(f"[\0\ud800-\udfff{OURS}]")
 
 
 class Message(NamedTuple):
-    """What one side said."""
+    """What one side said.
+
+    train     false: an answer that is not learnt
+    thoughts  what the assistant thought, with the name of its field: a template may write it
+    """
 
     role: Role
     content: str
+    train: bool | None = None
+    thoughts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def learnt(self) -> bool:
+        """Whether it is an answer to learn."""
+        return self.role == "assistant" and self.train is not False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object from which `conversation` makes the same."""
+        train = {} if self.train is None else {"train": self.train}
+        return {"role": self.role, "content": self.content, **train, **dict(self.thoughts)}
 
 
 Messages = Sequence[Message]
@@ -40,16 +70,36 @@ def conversation(found: Any, where: str) -> list[Message]:
     form = next((form for form in FORMS if isinstance(found, dict) and form[0] in found), None)
     if form is None or not isinstance(found[form[0]], list):
         raise DataError(f"{where} has no list of messages. Write lines like {EXAMPLE}.")
-    return [_message(each, *form[1:], where) for each in found[form[0]]]
+    messages = [_message(each, *form[1:], where) for each in found[form[0]]]
+    said = {message.content for message in messages}
+    for name, value in found.items():
+        if name == form[0] or _empty(value) or (isinstance(value, str) and value in said):
+            continue
+        if name in SYSTEM and isinstance(value, str) and not any(message.role == "system" for message in messages):
+            messages.insert(0, _message({"role": "system", "content": value}, *FORMS[0][1:], where))
+        elif changes(name, CHANGING) and not (name in FLAGS and _flag(value)):
+            raise DataError(f"{where}: {name!r} beside the messages is not read, but may change them. Remove it.")
+    return messages
+
+
+def changes(name: str, words: re.Pattern[str]) -> bool:
+    """Return whether the name of a field has one of these words, and is not the name of something about it."""
+    parts = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().split("_")
+    return any(map(words.fullmatch, parts)) and not ABOUT.fullmatch(parts[-1])
+
+
+def _empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str | list | tuple | dict) and not value)
+
+
+def _flag(value: Any) -> bool | None:
+    """Return a flag or a weight that is 0 or 1; None if it is neither."""
+    return bool(value) if isinstance(value, bool | int | float) and value in (0, 1) else None
 
 
 def _message(found: Any, role: str, content: str, where: str) -> Message:
     if isinstance(found, Message):
-        found = found._asdict()
-    if isinstance(found, Mapping) and found.get("weight", 1) != 1:
-        raise DataError(
-            f"{where}: a message has the weight {brief(found['weight'])}, but all answers count alike here."
-        )
+        found = found.as_json()
     if isinstance(found, Mapping) and (found.get("tool_calls") or found.get("function_call")):
         raise DataError(f"{where}: a message calls tools, which is not read. {WITHOUT_TOOLS}")
     if isinstance(found, Mapping) and found.get(role) in TOOLS:
@@ -60,10 +110,29 @@ def _message(found: Any, role: str, content: str, where: str) -> Message:
         raise DataError(f"{where}: a message has no text as its {content!r}. Write lines like {EXAMPLE}.")
     if not isinstance(who := found.get(role), str) or who not in ROLES:
         raise DataError(f"{where}: a message is from {brief(who)}. Use system, user and assistant.")
-    text = found[content]
-    if bad := next((c for c in text if c in OURS or c == "\0" or "\ud800" <= c <= "\udfff"), None):
-        raise DataError(f"{where}: a message holds U+{ord(bad):04X}, which no text has. Mend it, or remove it.")
-    return Message(ROLES[who], text)  # pyright: ignore[reportArgumentType]
+    train, thoughts = None, list[tuple[str, str]]()
+    for name, value in found.items():
+        if name in (role, content) or _empty(value):
+            continue
+        if name in THOUGHTS and ROLES[who] == "assistant" and isinstance(value, str):
+            thoughts.append((name, _text(value, where)))
+        elif name not in FLAGS or (flag := _flag(value)) is None:
+            raise DataError(
+                f"{where}: a message has the field {name!r} ({brief(value)}), which is not read. Remove it."
+            )
+        elif flag and ROLES[who] != "assistant" and name != "weight":
+            raise DataError(
+                f"{where}: {name!r} asks to learn what {who!r} says, but only answers are learnt. Remove it."
+            )
+        elif not flag and ROLES[who] == "assistant":
+            train = False
+    return Message(ROLES[who], _text(found[content], where), train, tuple(thoughts))  # pyright: ignore[reportArgumentType]
+
+
+def _text(text: str, where: str) -> str:
+    if bad := UNFIT.search(text):
+        raise DataError(f"{where}: a message holds U+{ord(bad[0]):04X}, which is not a character. Remove it.")
+    return text
 
 
 def _text_of(part: Any, where: str) -> str:

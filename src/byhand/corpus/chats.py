@@ -65,10 +65,10 @@ class Conversations(Reading):
         without = 0
         for where, value in values_of(found, "role"):
             messages = conversation(value, where)
-            while messages and messages[-1].role != "assistant":
-                messages.pop()  # nothing answers it
+            while messages and not messages[-1].learnt:
+                messages.pop()  # no answer to learn comes behind it
             if messages:
-                content = json.dumps([message._asdict() for message in messages], ensure_ascii=False)
+                content = json.dumps([message.as_json() for message in messages], ensure_ascii=False)
                 yield Document([content.encode()], name, named)
             else:
                 without += 1
@@ -81,7 +81,7 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
 
     DataError if the tokenizer's template cannot write one.
     """
-    chat, cut = Chat(tokenizer), 0
+    chat, cut, missed = Chat(tokenizer), 0, 0
     ids, learnt, ends = list[np.ndarray](), list[np.ndarray](), [0]
     for number, line in enumerate(_lines(text), 1):
         messages = conversation(parse_json(line), "the text of the run")
@@ -92,7 +92,7 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
             raise DataError(f"{text.name}, the conversation that begins {begin}: {error}") from None
         if not any(marked):
             raise DataError(f"{text.name}: the model's chat template marks nothing that is to be learnt.")
-        cut += not whole
+        cut, missed = cut + (not whole), missed + chat.format.missed
         ids.append(np.array(row, tokenizer.dtype))
         learnt.append(np.array(marked, bool))
         ends.append(ends[-1] + len(row))
@@ -100,6 +100,11 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
             log.info("%s: encoded %s", text.name, counted(number, "conversation"))
     if cut:
         log.info("%s: %s cut at the beginning, to %d tokens", text.name, counted(cut, "conversation"), seq_len + 1)
+    if missed:
+        log.info(
+            "%s: %s not learnt: the model's chat template writes before them what it does not write to ask for them",
+            text.name, counted(missed, "answer"),
+        )  # fmt: skip
     return ChatCorpus(
         np.concatenate(ids), np.concatenate(learnt), np.array(ends), tokenizer, text.name, text.training
     )

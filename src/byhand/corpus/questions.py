@@ -3,18 +3,21 @@
     HellaSwag  {"ctx": "To be, or", "endings": ["not to be", "to bee"], "label": 0}
     ARC        {"question": "…", "choices": {"text": ["…", "…"], "label": ["A", "B"]}, "answerKey": "B"}
 
-Names that are common for the same: CONTEXTS, ENDINGS, RIGHT. A `question` becomes "Question: …\\nAnswer:", as
+Names that are common for the same: CONTEXTS, ENDINGS, RIGHT; two of them with different values are refused, as is a
+field whose name says that it changes the question (CHANGING). A `question` becomes "Question: …\\nAnswer:", as
 lm-evaluation-harness asks ARC's; every other context stays as it is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from byhand.conversations.messages import changes
 from byhand.corpus.documents import lines_of
 from byhand.errors import DataError, brief
 from byhand.files.reading import parse_json
@@ -22,6 +25,10 @@ from byhand.files.reading import parse_json
 CONTEXTS, ASKED = ("ctx", "context", "query"), "question"
 ENDINGS = ("endings", "choices", "options")
 RIGHT = ("label", "gold", "answerKey", "answer")
+CHANGING = re.compile(
+    "passage|article|story|support|paragraph|background|documents?|hints?|system|prompt|instructions?|images?|audio|"
+    "video|weights?|fewshot"
+)
 EXAMPLE = '{"ctx": "To be, or", "endings": ["not to be", "to bee"], "label": 0}'
 
 
@@ -48,30 +55,36 @@ def questions_of(path: Path) -> Iterator[Question]:
         except (ValueError, RecursionError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"{where} is no JSON: {brief(error)}. Mend the line, or remove it.") from None
+            raise DataError(f"{where} is not valid JSON: {brief(error)}. Fix or delete that line.") from None
 
 
 def question(found: Any, where: str) -> Question:
     """Return the question of an object of JSON."""
     if not isinstance(found, dict):
-        raise DataError(f"{where} is no object of JSON. Write lines like {EXAMPLE}.")
+        raise DataError(f"{where} is not an object of JSON. Write lines like {EXAMPLE}.")
     context = _named(found, (*CONTEXTS, ASKED), where)
     if not isinstance(found[context], str):
-        raise DataError(f"{where}: {context} is no text. Write lines like {EXAMPLE}.")
+        raise DataError(f"{where}: {context} is not a text. Write lines like {EXAMPLE}.")
     asked = f"Question: {found[ASKED]}\nAnswer:" if context == ASKED else found[context]
     listed = _named(found, ENDINGS, where)
     endings, names = _endings(found[listed])
     if len(endings) < 2 or not all(isinstance(ending, str) and ending.strip() for ending in endings):
-        raise DataError(f"{where}: {listed} is no list of two or more texts. Write lines like {EXAMPLE}.")
+        raise DataError(f"{where}: {listed} is not a list of two or more texts. Write lines like {EXAMPLE}.")
     key = _named(found, RIGHT, where)
     label = _place(found[key], key, endings, names)
+    for name, value in found.items():
+        again = {context: (*CONTEXTS, ASKED), listed: ENDINGS, key: RIGHT}
+        other = next((used for used, same in again.items() if name in same and value != found[used]), None)
+        if other or (changes(name, CHANGING) and value not in (None, "", [], {}, found[context])):
+            beside = f" beside {other!r}" if other else ""
+            raise DataError(f"{where}: {name!r}{beside} is not read, but may change the question. Remove it.")
     if label is None:
         raise DataError(
             f"{where}: {key} names none of its {len(endings)} endings. Give the number of the right one, from 0."
         )
     for text in (asked, *endings):
         if any("\ud800" <= c <= "\udfff" for c in text):
-            raise DataError(f"{where} holds half a character. Mend the line, or remove it.")
+            raise DataError(f"{where} holds half a character. Fix or delete that line.")
     return Question(asked, tuple(endings), label, where)
 
 

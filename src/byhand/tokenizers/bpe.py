@@ -21,7 +21,7 @@ from byhand.tokenizers.composing import composed
 from byhand.tokenizers.merging import every_pair, listed, merged
 from byhand.tokenizers.splitting import SPLITS, pieces, require_searchable, words
 from byhand.tokenizers.symbols import byte_symbols, encoded, is_pair, is_vocabulary, ordinary, visible_bytes
-from byhand.tokenizers.tokenizer import Tokenizer, utf8
+from byhand.tokenizers.tokenizer import Table, Tokenizer, utf8
 
 KEPT = 1 << 18  # words in the cache of ids
 LONG = 1 << 16  # bytes of a text, or of its first block, from which on compiled loops repay their loading
@@ -143,8 +143,9 @@ class BytePairTokenizer(Tokenizer):
         """Return the ids of a word, or of a special token."""
         return [self.special[piece]] if piece in self.special else self._of_word(piece)
 
-    def encode_plain(self, text: str) -> list[int]:
-        """Return the ids of a text in which no special token is one."""
+    def encode_plain(self, text: str, shown: Table, first: bool = True) -> list[int]:
+        """Return the ids of a text between special tokens, in which none is one."""
+        text = text.translate(shown)
         whole = b"".join(composed([utf8(text)], self.normal, ())) if self.normal else utf8(text)
         pieces = words(whole.decode("utf-8", "surrogateescape"), self.split)
         return [token for piece in pieces for token in self._of_word(piece)]

@@ -45,12 +45,12 @@ class Sections:
             for match in self._find.finditer(left) if self._find else ():
                 if not ends and match.start() + self._longest > len(left):
                     break
-                found += self._section(left[at : match.start()], begins, first)
+                found += self.section(left[at : match.start()], begins, first)
                 found.append((match[0], True))
                 begins, first, at = True, False, match.end()
             sure = len(left) if ends else at + self._sure(left[at : max(at, len(left) - self._longest)])
             if sure > at:
-                found += self._section(left[at:sure], begins, first)
+                found += self.section(left[at:sure], begins, first)
                 begins = first = False
             left = left[sure:]
             kept = len(left)
@@ -61,7 +61,7 @@ class Sections:
         last = max(text.rfind(" "), text.rfind(SPACE))
         return 0 if self._crossing else len(text[: last + 1].rstrip(" " + SPACE))
 
-    def _section(self, text: str, begins: bool, first: bool) -> Iterator[tuple[str, bool]]:
+    def section(self, text: str, begins: bool, first: bool) -> Iterator[tuple[str, bool]]:
         """Yield the words of a section, or of a part of it."""
         written = text.replace(" ", SPACE)
         bare = self.prefix == "each" or not written.startswith(SPACE)

@@ -22,7 +22,7 @@ from byhand.tokenizers.merging import every_pair, listed, merged
 from byhand.tokenizers.sections import PREFIXES, SPACE, Sections
 from byhand.tokenizers.splitting import require_searchable
 from byhand.tokenizers.symbols import LARGEST, encoded, is_pair, is_vocabulary, ordinary
-from byhand.tokenizers.tokenizer import END, Tokenizer, utf8
+from byhand.tokenizers.tokenizer import END, Table, Tokenizer, utf8
 
 KEPT = 1 << 18  # words in the cache of ids
 BYTE = re.compile("<0x([0-9A-F]{2})>")
@@ -152,6 +152,11 @@ class SentencePieceTokenizer(Tokenizer):
         """Yield the ids of a text that comes in blocks."""
         for found in self._sections.words(blocks):
             yield [token for word, special in found for token in self._ids(word, special)]
+
+    def encode_plain(self, text: str, shown: Table, first: bool = True) -> list[int]:
+        """Return the ids of a section, in which only special tokens that need a ▁ in front are found."""
+        found = self._sections.section(text, True, first)
+        return [i for word, special in found for i in self._ids(word if special else word.translate(shown), special)]
 
     def _ids(self, word: str, special: bool) -> list[int]:
         if special:

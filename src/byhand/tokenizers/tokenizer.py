@@ -23,6 +23,7 @@ from byhand.tokenizers.symbols import encoded
 
 ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")  # as models name the end of a text
 END = b"\0"  # of a document, in a text of several: no text has this character
+Table = Mapping[int, str | None]
 PLAIN = frozenset(b"\t\n" + bytes(range(32, 127)))  # the bytes of printable ASCII, tab and newline
 
 
@@ -67,9 +68,13 @@ class Tokenizer(ABC):
         blocks = self.encode_blocks([utf8(text) if isinstance(text, str) else text])
         return [int(token) for ids in blocks for token in ids]
 
-    def encode_plain(self, text: str) -> list[int]:
-        """Return the ids of a text in which no special token is one. DataError if a part of it has none."""
-        return self.encode(text)
+    def encode_plain(self, text: str, shown: Table, first: bool = True) -> list[int]:
+        """Return the ids of a text between special tokens, in which none is one. DataError if a part of it has none.
+
+        shown  what its characters stand for, by `str.translate`, once no special token is looked for
+        first  a text begins with it
+        """
+        return self.encode(text.translate(shown))
 
     def prompt(self, text: str | bytes) -> list[int]:
         """Return the ids of a text with those that its models' conventions add around it."""
