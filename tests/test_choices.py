@@ -139,6 +139,9 @@ GOOD = {"ctx": "a", "endings": ["b", "c"], "label": 1}
         ({**GOOD, "label": ["b"]}, "label names none of its 2 endings"),
         ({"ctx": "a", "endings": ["b", "c"]}, "has none of the fields label"),
         ({**GOOD, "ctx": "\ud800"}, "half a character"),
+        ({**GOOD, "passage": "p"}, "'passage' is not read, but may change the question"),
+        ({**GOOD, "question": "q"}, "'question' beside 'ctx' is not read"),
+        ({**GOOD, "answer": 0}, "'answer' beside 'label' is not read"),
         ({**GOOD, "endings": ["b", "c" * 30]}, "ending 1 has 31 tokens, but the model's seq_len is 24"),
     ],
 )

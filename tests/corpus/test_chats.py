@@ -15,6 +15,7 @@ from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.hugging_face import of_hugging_face
 from byhand.tokenizers.symbols import visible_bytes
+from conversations.families import OWN, with_template
 from sentencepiece_cases import tokenizer_json
 
 
@@ -90,6 +91,20 @@ def test_what_is_too_long_loses_its_oldest_questions_then_its_beginning(tmp_path
     assert "2 conversations cut at the beginning, to 61 tokens" in caplog.text
     with pytest.raises(DataError, match="more than seq_len 16"):
         corpus.require(16)
+
+
+def test_answers_that_are_not_learnt_are_counted_or_left_out(tmp_path, caplog):
+    pytest.importorskip("jinja2")
+    caplog.set_level("INFO", "byhand")
+    last = {"role": "assistant", "content": "z", "train": False}
+    path = written(tmp_path / "a.jsonl", talk("a", "b", "c", "d", system="s"), [*talk("e", "f", "g"), last])
+    tokenizer = with_template("bpe", *OWN["mistral, system last"])
+    corpus = chats_of(open_chats((str(path),)), tokenizer, 90)
+    assert sorted(tokenizer.decode(row[row >= 0]) for row in corpus.spread_windows(9, 90)[1]) == [
+        b" d</s>",
+        b" f</s>",
+    ]
+    assert ": 1 answer not learnt: the model's chat template writes before them" in caplog.text
 
 
 def test_compressed_files_and_questions_without_an_answer(tmp_path, caplog):

@@ -150,17 +150,17 @@ class Templated:
     def _rendered(self, messages: Messages, cuts: Sequence[Cut] = (), prompt: bool = False) -> tuple[str, list[int]]:
         """Return the text, signs hidden where messages wrote them, and the places of the cuts."""
         said = [self._values(message) for message in messages]
-        text, places = self._template.places(said, cuts, prompt)
         hidden = [self._values(message, True) for message in messages]
-        if hidden == said:
-            return text, places
         inert, at = self._template.places(hidden, cuts, prompt)
+        if hidden == said:
+            return inert, at
+        text = self._template(said, prompt)
         if inert.translate(self.marks.shown) == text.translate(self.marks.shown):
             return inert, at
         # The template looks at the signs. If it writes no token that a message may have, its text is right as it is.
         tokens, others = ([match[0] for match in self.marks.found(each)] for each in (text, inert))
         if tokens == others and not any(self.marks.found(each) for one in said for each in one.values()):
-            return text, places
+            return self._template.places(said, cuts, prompt)
         raise DataError(
             "the model's chat template edits a message that holds a special token's text, so the two cannot be told "
             "apart. Remove that text from the message."
