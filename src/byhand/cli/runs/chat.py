@@ -30,10 +30,10 @@ from byhand.runtimes.registry import offered
 
 @dataclass(frozen=True)
 class Options:
-    """Talk with the model of a run: it answers each line, and remembers those before as far as it can read.
+    """Chat with the model of a run.
 
     /help lists the commands, /exit or Ctrl-D ends, Ctrl-C stops an answer. Through a pipe every line is a question,
-    but /reset and /exit.
+    except /reset and /exit.
     """
 
     run: Positional[Path]
@@ -41,7 +41,7 @@ class Options:
     system: str = ""
     """System prompt."""
     max_new_tokens: int = 300
-    """How many tokens an answer has at most: bytes, unless the run has another tokenizer."""
+    """Longest answer in tokens: bytes, unless the run has another tokenizer."""
     stop: Repeated[str] = ()
     """End an answer before this text too, or at this special token. Repeat it for several."""
     drawing: Drawing = field(default_factory=Drawing)
