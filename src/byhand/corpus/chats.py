@@ -118,7 +118,7 @@ def _lost(tokenizer: Tokenizer, messages: Messages) -> int:
     if tokenizer.faithful:
         return 0
     answers = [m.content for m in messages if m.learnt and not m.content.isascii()]
-    return sum(len(utf8(text)) - tokenizer.count_bytes(np.array(tokenizer.encode_plain(text))) for text in answers)
+    return sum(len(utf8(text)) - tokenizer.count_bytes(np.array(tokenizer.encode_plain(text, {}))) for text in answers)
 
 
 def fitted(chat: Chat, messages: Messages, most: int) -> tuple[list[int], list[bool], bool]:
