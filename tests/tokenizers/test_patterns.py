@@ -117,6 +117,8 @@ REFUSED = {
     r"(a)\1": "does not read",
     "[[:alpha:]]": "does not read",
     "a{e}": "does not read",
+    "a{1,3}+": r"does not read '\+'",
+    "a{2}?b": r"does not read '\?b'",
     r"\p{Unheard}": "Script=Unheard|unknown property",
     "a*": "matches an empty text",
     "(" * 3000: "cannot use the pattern",

@@ -46,7 +46,7 @@ NAMED: dict[str, tuple[Step, ...]] = {  # by llama.cpp's names, as the models' o
 }  # fmt: skip
 PARTS = re.compile(
     r"\\[pP]\{\^?(?P<kind>[A-Za-z_]+)\}|\\[dDsSrntfv]|\\(?P<sign>[^\w\s])|(?P<group>\((?:\?(?:i?:|=|!|>)|(?!\?))|[)|.])|"
-    r"(?P<set>\[\^?(?![]:^]))|(?P<end>\])|(?P<both>&&)|(?P<times>(?:[?*+]|\{\d{1,4}(?:,\d{0,4})?\}\??)|(?<=[?*+])[?+])|"
+    r"(?P<set>\[\^?(?![]:^]))|(?P<end>\])|(?P<both>&&)|(?P<times>[?*+]|\{\d{1,4}(?:\}|,\d{0,4}\}\??))|"
     r"(?P<letter>[^\\])", re.DOTALL
 )  # fmt: skip
 
@@ -76,7 +76,8 @@ def _translated(pattern: str) -> str:
     while at < len(pattern):
         part = PARTS.match(pattern, at)
         kind, text = (part.lastgroup, part[0]) if part else ("", "")
-        if not part or (kind == "letter" and (text == "[" or (not inside and text in "^${("))):
+        again = kind == "times" and not inside and "".join(found[-1:]).startswith("{")  # Ruby repeats it as a group
+        if not part or again or (kind == "letter" and (text == "[" or (not inside and text in "^${("))):
             raise ValueError(f"it does not read {pattern[at : at + 3]!r}")
         at = part.end()
         if kind == "kind" and len(part["kind"]) > 2:
