@@ -11,7 +11,6 @@ from typing import Any, Literal
 from byhand.book.finding import source
 from byhand.book.finding.source import Code, Use
 from byhand.book.words.language import PAGE, Words
-from byhand.book.words.tables import PAIR
 
 Kind = Literal["equation", "place", "setting", "command", "guide", "lesson", "term", "absent"]
 
@@ -199,15 +198,6 @@ READ: Mapping[str, Callable[[Any], Any]] = {
     "symbols": lambda value: tuple(SymbolRow(n, x, Words(*shape), Words(*meaning)) for n, x, shape, meaning in value),
     "uses": lambda value: tuple(Use(source.PACKAGE / path, *rest) for path, *rest in value),
 }
-
-
-STORED = {
-    "name": str, "title": PAIR, "kind": str, "code": PAIR, "tests": [str], "seed_names": [str], "derived": PAIR,
-    "worked_in": PAIR, "pages": str, "latex": str, "latex_derivative": str, "formula": PAIR,
-    "derivative_formula": PAIR, "symbols": [(str, str, PAIR, PAIR)], "settings": {str: str},
-    "kernels_at": {str: PAIR}, "uses": [(str, str, int, str, str)], "source": str, "term": PAIR, "see": [str],
-    "says": [PAIR], "command": str,
-}  # fmt: skip
 
 
 def restored(stored: Mapping[str, Any]) -> Finding:

@@ -7,7 +7,6 @@ definitions and no lines, so an edit makes it stale only where a name, a formula
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from functools import lru_cache
 from typing import Any
 
@@ -16,9 +15,8 @@ from byhand.book.finding.equations import of_equations
 from byhand.book.finding.finding import Finding, split
 from byhand.book.finding.flow import groups
 from byhand.book.finding.others import DATA, data, others, places
-from byhand.book.finding.phrases import formulas_of, phrases_of
-from byhand.book.finding.stored import Index
-from byhand.book.finding.words import Han
+from byhand.book.finding.phrases import formulas_of, phrases_of, rows_of, words_of
+from byhand.book.finding.words import Language, stem
 from byhand.book.words.language import Words
 from byhand.book.words.tables import table
 
@@ -56,45 +54,31 @@ def _findings(found: tuple[Finding, ...]) -> dict[str, Finding]:
 def content() -> dict[str, Any]:
     """Return what the index holds, as plain values."""
     known = all_findings()
-    asked = {name: split(row["asked"]) for name, row in data("questions").items()}
-    libraries = {name: split(names) for name, names in data("libraries").items()}
-    characters: dict[str, Any] = {**table(DATA / "han.json"), "words": data("regional")}
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
-    found: dict[str, Any] = {
+    rows = [row.split() for row in data("synonyms")["rows"].strip().split("\n")]
+    synonyms = {stem(word): f"={row[0]}" for row in rows for word in row}
+    words = {**table(DATA / "han.json"), "regional": data("regional"), "synonyms": synonyms}
+    language, numbers = Language(**words), {name: number for number, name in enumerate(known)}
+    told = list(phrases_of(known, asked=_lists("questions"), libraries=_lists("libraries")))
+    return {
         "answers": [finding.stored() for finding in known.values()],
-        "phrases": phrases_of(known, asked, libraries, Han(**characters)),
-        "formulas": formulas_of(findings().values(), data("formulas")),
         "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
-        "synonyms": [row.split() for row in data("synonyms")["rows"].strip().split("\n")],
-        "characters": characters,
-        "sentences": [],
+        "language": words,
+        "words": words_of(told),
+        "phrases": rows_of(told, known, language),
+        "formulas": [[numbers[name], *row] for name, *row in formulas_of(findings().values(), data("formulas"))],
     }
-    index = Index(found)
-    found["sentences"] = _sentences(index, data("sentences"))
-    for row in found["phrases"]:  # what the words are is not said again
-        _, _, whole, words = row
-        tokens = " ".join(index.tokens(words))
-        row[2:] = ["" if whole == words.replace(" ", "") else whole, words, *([tokens] if tokens != words else [])]
-    return found
 
 
-def _sentences(index: Index, sentences: dict[str, dict[str, str]]) -> list[list[str]]:
-    """Return each token of the sentences with the numbers of its answers, once for each sentence that has it."""
-    told: dict[str, list[int]] = defaultdict(list)
-    for name, languages in sentences.items():
-        if name not in index.names:  # a guide whose page is not in this checkout
-            continue
-        for sentence in "\n".join(languages.values()).splitlines():
-            for token in index.tokens(" ".join(index.said(sentence))):
-                told[token].append(index.names[name])
-    return [[token, " ".join(map(str, sorted(told[token])))] for token in sorted(told)]
+def _lists(name: str) -> dict[str, tuple[str, ...]]:
+    return {key: split(row["asked"] if isinstance(row, dict) else row) for key, row in data(name).items()}
 
 
 def text() -> str:
-    """Return the text of `index.json`: a line for each answer, phrase, formula and token of the sentences."""
+    """Return the text of `index.json`: a line for each answer, phrase and formula."""
     parts = []
     for name, rows in content().items():
-        lists = isinstance(rows, list)
+        lists = isinstance(rows, list) and not isinstance(rows[0], str)
         lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows] if lists else []
         written = "[\n" + ",\n".join(lines) + "\n]" if lines else json.dumps(rows, ensure_ascii=False)
         parts.append(f'"{name}": {written}')

@@ -26,7 +26,6 @@ ROWS = {
     "commands": ASKED | {"zh": str},
     "settings": ASKED | {"zh": str},
     "questions": ASKED,
-    "sentences": {"en": str, "zh": str},
     "formulas": [str],
     "libraries": str,
     "regional": str,

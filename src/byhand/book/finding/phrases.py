@@ -10,53 +10,60 @@ from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import formula, source
 from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import concepts
-from byhand.book.finding.words import Han, key, parts
+from byhand.book.finding.words import Language
 from byhand.book.words.language import PAGE
+from byhand.book.words.plain_math import plain
 
 # how much a phrase of each kind of answer counts: a page is not the first answer to the name of an equation
 KINDS = {"place": 0.93, "guide": 0.97, "lesson": 0.88}
 NAME, TITLE, ASKED, OWN_TERM, NAME_ELSEWHERE, OTHER_TERM, SYMBOL, TOLD = 1.0, 0.99, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7
 
 
+Phrase = tuple[str, str, float]  # an answer's name, the text, how much it counts
+
+
 def phrases_of(
-    known: Mapping[str, Finding], questions: Mapping[str, Any], libraries: Mapping[str, Any], han: Han
-) -> list[list[Any]]:
-    """Return the answer's number, the weight, the key and the words of every phrase, the first of equal ones.
-
-    A name of a library is found whole: it has no words.
-    """
-    found: dict[tuple[int, str], list[Any]] = {}
-    numbers = {name: number for number, name in enumerate(known)}
-
-    def add(name: str, text: str, weight: float) -> None:
-        plain = han.plain(text)
-        number, whole = numbers[name], key(plain)
-        row = [number, round(weight * KINDS.get(known[name].kind, 1.0), 3), whole, _words(plain, weight)]
-        if whole and (old := found.setdefault((number, whole), row))[1] < row[1]:
-            found[number, whole] = row if old is not row else old
-
+    known: Mapping[str, Finding], asked: Mapping[str, Iterable[str]], libraries: Mapping[str, Iterable[str]]
+) -> Iterator[Phrase]:
+    """Yield every text that leads to an answer."""
     owner = {words.en.casefold(): f.name for f in reversed([*known.values()]) for words in (f.title, f.term)}
     for name, finding in known.items():
-        for text, weight in _of_finding(finding):
-            add(name, text, weight)
-        for text in questions.get(name, ()):
-            add(name, text, ASKED)
-        for text in libraries.get(name, ()):
-            add(name, text, NAME_ELSEWHERE)
+        yield from ((name, text, weight) for text, weight in _of_finding(finding))
+        yield from ((name, text, ASKED) for text in asked.get(name, ()))
+        yield from ((name, text, NAME_ELSEWHERE) for text in libraries.get(name, ()))
     for concept in concepts():
         own = owner[concept.en.casefold()]
         ranks = {own: TITLE} | {name: OTHER_TERM - 0.05 * i for i, name in enumerate(concept.entries) if name != own}
         for name, weight in ranks.items():
-            for text in (concept.en, concept.zh, *concept.also):
-                add(name, text, weight)
-    return list(found.values())
+            yield from ((name, text, weight) for text in (concept.en, concept.zh, *concept.also))
 
 
-def _words(plain: str, weight: float) -> str:
-    """Return the words by which a phrase is found; none of a name, or if all but one are stop words."""
-    told = parts(plain)
-    is_name = weight == NAME_ELSEWHERE and plain.isascii()
-    return "" if is_name or (len(told) == 1 and plain.isascii() and plain.count(" ") > 1) else " ".join(told)
+def rows_of(told: Iterable[Phrase], known: Mapping[str, Finding], language: Language) -> list[list[Any]]:
+    """Return the answer's number, the weight, the key and the tokens of every phrase, the best of equal ones.
+
+    A name of a library is found whole: it has no tokens. The end of a dotted name is a key of its own.
+    """
+    numbers = {name: number for number, name in enumerate(known)}
+    found: dict[tuple[int, str], list[Any]] = {}
+
+    def add(number: int, text: str, weight: float, tokens: Iterable[str]) -> None:
+        row = [number, round(weight, 3), language.key(text), " ".join(tokens)]
+        old = found.setdefault((number, row[2]), row)
+        if old[1] < row[1] or (old[1] == row[1] and not old[3]):
+            old[:] = row
+
+    for name, text, weight in told:
+        whole = weight == NAME_ELSEWHERE and text.isascii()
+        weight *= KINDS.get(known[name].kind, 1.0)
+        add(numbers[name], text, weight, () if whole else language.tokens(text))
+        for end in re.split(r"[.:]+|->", text)[1:] if " " not in text else ():
+            add(numbers[name], end, weight - 0.1, ())
+    return [row for (_, key), row in found.items() if key]
+
+
+def words_of(told: Iterable[Phrase]) -> list[str]:
+    """Return the Latin words of all phrases, for words that are misspelt."""
+    return sorted({word for _, text, _ in told if text.isascii() for word in re.findall("[a-z]{4,}", text.lower())})
 
 
 def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:
@@ -76,6 +83,8 @@ def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:
             yield symbol.name, OTHER_TERM
         for text in (symbol.meaning.en, symbol.meaning.zh):
             yield text, SYMBOL
+    letters = map(plain, (*(symbol.latex for symbol in finding.symbols), *finding.settings.values()))
+    yield from ((letter, OTHER_TERM) for letter in letters if not letter.isascii())
     for use in finding.uses:
         if use.result:
             yield use.result, OTHER_TERM

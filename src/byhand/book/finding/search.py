@@ -1,51 +1,42 @@
-"""Search: from a reader's words, formula or name to the answers, best first.
+"""Search: a question's words, names and formulas against the phrases that lead to each answer.
 
-Words lead to an answer in two ways, each word weighed by how few answers it leads to. The best phrase of an answer
-counts by what it shares with the question (Dice's coefficient). And all phrases and sentences of an answer count
-together, by the share of the question's words that they have; a word counts more the more of them have it (BM25 with
-k1 = 1 and b = 0: the length of a text is no fault, since what is asked more has more text). So a topic is found by
-its words, and by a question that uses none of them. The name of a technique that the model lacks counts by how much
-of what is said with it is about such techniques. A formula is compared with the formulas of equations and places.
+A name counts if a phrase has the same letters. Words count twice, each by how few answers it leads to: by what an
+answer's best phrase shares with the question (Dice's coefficient), and by the share of the question's words that any
+phrase of the answer has (BM25 with k1 = 1 and b = 0: more text about an answer is no fault). A formula counts by its
+likeness to the formulas of equations and places.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property, lru_cache
+from math import log
+from pathlib import Path
 from typing import Any
 
 from byhand.book.finding import formula
-from byhand.book.finding.current import current
-from byhand.book.finding.finding import Finding
-from byhand.book.finding.names import ASSIGNED, OWNER, spellings
-from byhand.book.finding.shapes import by_shapes
-from byhand.book.finding.spelling import spelt
-from byhand.book.finding.stored import Index
-from byhand.book.finding.words import HAN, key
+from byhand.book.finding.finding import Finding, restored
+from byhand.book.finding.words import Language, wide
+from byhand.book.words.language import Words
+from byhand.book.words.tables import table
 from byhand.errors import ByhandError
 
+INDEX = Path(__file__).with_name("index.json")
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
 FOUND = 0.28  # the lowest score that counts as an answer
-SHORTEST_NAME = 3  # letters of a name among signs
-LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.45  # an answer that is worse than the best by more is noise
-BEST = 0.5  # how much the best phrase of an answer counts,
-ALL = 0.75  # and all that leads to it
-LONGEST_TERM = 4  # words of the name of a technique that the model lacks
-CHINESE_TERM = range(3, 8)  # its characters
-SIMILAR = 1.2  # how much the likeness of a formula counts
-FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
-PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP is not
-DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens, which have no fraction bar
-ASPECT = re.compile(
-    r"\b(?:shapes?|dimensions?|derivatives?|gradients?|jacobian|backward|respect)\b|的?(?:形状|维度|导数|梯度|求导|偏导)"
-)
-ACRONYM = re.compile(r"(?<![A-Za-z])[A-Z][A-Za-z]*[A-Z](?![A-Za-z])")
-SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
+LITTLE = 0.5  # the weight of one letter, one character, a meaning
+BEST, ALL, ALIKE = 0.5, 0.75, 1.2  # what an answer's best phrase, all its phrases, the likeness of a formula count
+FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s|^\s*[A-Z]( [A-Z])+\s*$")
+DOTTED = re.compile(r"(?a:\w+(?:\.\w+)+)")
+NAME = re.compile(r"[A-Za-z][A-Za-z\d_.]{3,}")
+IS_NAME = re.compile(r"\w[._]\w|[a-z][A-Z]")
+WORD = re.compile("[A-Za-z]{4,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +47,82 @@ class Match:
     finding: Finding
 
 
+class Index:
+    """Every answer of `where`, and the phrases and formulas that lead to it."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.answers: list[dict[str, Any]] = content["answers"]
+        self.names = {answer["name"]: number for number, answer in enumerate(self.answers)}
+        self.groups = [(Words(en, zh), members) for en, zh, members in content["groups"]]
+        self.language = Language(**content["language"])
+        self.words: list[str] = content["words"]
+        self.formulas = [(number, text, tuple(tokens.split())) for number, text, tokens in content["formulas"]]
+        self.phrases: list[tuple[int, float, str, str]] = content["phrases"]
+        self.keys = defaultdict[str, list[tuple[int, float]]](list)
+        self.postings = defaultdict[str, list[int]](list)
+        for at, (number, weight, key, tokens) in enumerate(self.phrases):
+            self.keys[key].append((number, weight))
+            for token in tokens.split():
+                self.postings[token].append(at)
+        self._rarity: dict[str, float] = {}
+
+    def finding(self, number: int) -> Finding:
+        """Return an answer."""
+        return self._findings[number]
+
+    @cached_property
+    def _findings(self) -> list[Finding]:
+        return [restored(answer) for answer in self.answers]
+
+    def findings(self) -> list[Finding]:
+        """Return all answers."""
+        return self._findings
+
+    def told(self, token: str) -> Counter[int]:
+        """Return how many phrases of each answer have a token."""
+        return Counter(self.phrases[at][0] for at in self.postings.get(token, ()))
+
+    def rarity(self, token: str) -> float:
+        """Return the weight of a token: the fewer answers it leads to, the more it tells."""
+        if token not in self._rarity:
+            told = len(self.told(token))
+            share = LITTLE if len(token) == 1 or token[0] == "=" or not (told or token.isascii()) else 1.0
+            self._rarity[token] = share * log((len(self.answers) + 1) / (told + 0.5))
+        return self._rarity[token]
+
+    def corrected(self, query: str) -> str:
+        """Return a question with the nearest known word for each Latin word that no phrase has."""
+
+        def nearest(word: re.Match[str]) -> str:
+            told = self.language.tokens(word[0])
+            known = not told or told[0] in self.postings or word[0].lower() in self.words
+            return word[0] if known else next(iter(get_close_matches(word[0].lower(), self.words, 1, 0.78)), word[0])
+
+        return WORD.sub(nearest, query)
+
+
+def index() -> Index:
+    """Return the package's index, or a fresh one if this process has other equations than it."""
+    contract = sys.modules.get("byhand.book.entries.contract")
+    if contract is None:
+        return stored()
+    known = {answer["name"] for answer in stored().answers if answer.get("kind", "equation") == "equation"}
+    return stored() if known == contract.ENTRIES.keys() else _fresh(tuple(contract.ENTRIES.values()))
+
+
+@lru_cache(maxsize=1)
+def stored() -> Index:
+    """Return the index of the package."""
+    return Index(table(INDEX))
+
+
+@lru_cache(maxsize=2)
+def _fresh(entries: tuple[Any, ...]) -> Index:
+    from byhand.book.finding.index import content
+
+    return Index(content())
+
+
 def search(query: str) -> list[Match]:
     """Return the answers to the query, best first; none if nothing is near enough.
 
@@ -63,140 +130,68 @@ def search(query: str) -> list[Match]:
     """
     if len(query) > LONGEST:
         raise ByhandError(f"the query has {len(query):,} characters. Ask in at most {LONGEST:,}.")
-    index, given = current(), query.strip()
-    _require_entry(given, index)
-    best: dict[int, float] = defaultdict(float)
-    said = spelt(index, index.said(given))
-    for number, score in (*_by_name(index, given, said), *_by_formula(index, given), *_by_words(index, said)):
-        best[number] = max(best[number], score)
-    top = max(best.values(), default=0.0)
-    found = [(score, number) for number, score in best.items() if score >= max(FOUND, top - SPREAD)]
-    found.sort(key=lambda one: (-one[0], one[1]))
-    return [Match(min(score, 1.0), index.finding(number)) for score, number in found]
+    known, given = index(), query.strip()
+    _require_entry(given, known)
+    score = defaultdict[int, float](float)
+    for number, one in (*_by_name(known, given), *_by_words(known, given), *_by_formula(known, given)):
+        score[number] = max(score[number], one)
+    least = max(FOUND, max(score.values(), default=0.0) - SPREAD)
+    found = sorted((-one, number) for number, one in score.items() if one >= least)
+    return [Match(min(-one, 1.0), known.finding(number)) for one, number in found]
 
 
 def nearest(query: str, n: int = 5) -> list[str]:
-    """Return the names and terms that are most like a query without an answer."""
-    index = current()
-    names = dict.fromkeys(row[3] for row in index.rows if 0 < len(row[3]) < LONGEST_NAME)
-    asked = " ".join(index.said(query[:LONGEST])) or index.han.plain(query[:LONGEST])
-    return get_close_matches(asked[:LONGEST_NAME], names, n=n, cutoff=0.3)
+    """Return the names and words that are most like a query without an answer."""
+    known = index()
+    return get_close_matches(wide(query).lower()[:LONGEST], [*known.names, *known.words], n, 0.3)
 
 
-def _require_entry(given: str, index: Index) -> None:
+def _require_entry(given: str, known: Index) -> None:
     """Raise ByhandError for an equation of this process that has no entry."""
     equations = sys.modules.get("byhand.engine.equation")
-    if equations is not None and given in equations.registry and given not in index.names:
+    if equations is not None and given in equations.registry and given not in known.names:
         from byhand.book.finding.index import findings
 
         findings()[given]
 
 
-def _by_name(index: Index, given: str, said: list[str]) -> Iterator[tuple[int, float]]:
-    """A name, a title, a question to the letter."""
-    if given in index.names:
-        yield index.names[given], 3.0
-    symbols = FORMULA.search(given)  # whose letters alone are not its name: a @ b, x + a
-    words = " ".join(said)
-    told = () if symbols else (([words], 1.8), ([ASPECT.sub("", words)], 1.7))  # shape of X: what is told about X
-    for texts, score in (([given], 2.0), *spellings(index.han.wide(given)), *told):
-        keys = (key(index.han.plain(text)) for text in texts)
-        led = (index.by_key.get(letters, ()) for letters in keys if not symbols or len(letters) >= SHORTEST_NAME)
-        rows = next(filter(None, led), ())
-        if score != OWNER or _all_lack(index, rows):
-            yield from ((number, score * weight) for number, weight, *_ in rows)
-    for letters in _terms(given, said):
-        rows = index.by_key.get(letters, ())
-        if rows and _all_lack(index, rows):
-            yield rows[0][0], index.lacking(letters)
+def _by_name(known: Index, given: str) -> Iterator[tuple[int, float]]:
+    """A name, a title, a question to the letter; names of a program in it, and the ends of dotted ones."""
+    if given in known.names:
+        yield known.names[given], 4.0
+    asked = [(given, 3.0), (given.partition("(")[0], 2.5)]
+    asked += ((part, 1.9) for part in NAME.findall(given) if IS_NAME.search(part))
+    for parts in (dotted.removesuffix(".weight").split(".") for dotted in DOTTED.findall(given)):
+        asked += ((".".join(parts[at:]), 1.8 - 0.1 * (at + 1 == len(parts))) for at in range(1, len(parts)))
+        asked += ((part, 1.2) for part in parts)
+    for text, sure in asked:
+        key = known.language.key(text)
+        if text == given or len(key) > 2:
+            yield from ((number, sure * weight) for number, weight in known.keys.get(key, ()))
 
 
-def _all_lack(index: Index, rows: Iterable[list[Any]]) -> bool:
-    return all(index.is_absent(number) for number, *_ in rows)
-
-
-def _terms(given: str, said: list[str]) -> Iterator[str]:
-    """Yield what may be the name of a technique in a question: words side by side, and parts of Chinese ones."""
-    yield from (word.lower() for word in ACRONYM.findall(given))
-    if not FORMULA.search(given):
-        yield from ("".join(said[at : at + n]) for n in range(1, LONGEST_TERM + 1) for at in range(len(said) - n + 1))
-    for word in filter(HAN.match, said):
-        yield from (word[at : at + n] for n in CHINESE_TERM for at in range(len(word) - n + 1))
-
-
-def _by_words(index: Index, said: list[str]) -> Iterator[tuple[int, float]]:
-    """Words in common with an answer's best phrase, and with all that leads to it."""
-    weights = {token: index.rarity(token) for token in index.tokens(" ".join(said))}
+def _by_words(known: Index, given: str) -> Iterator[tuple[int, float]]:
+    asked = known.language.tokens(given if FORMULA.search(given) else known.corrected(given))
+    weights = {token: known.rarity(token) for token in asked}
     whole = sum(weights.values())
-    common, shares, best = (defaultdict[int, float](float) for _ in range(3))
+    common, best, share = (defaultdict[int, float](float) for _ in range(3))
     for token, weight in weights.items():
-        for number in index.postings.get(token, ()):
-            common[number] += weight
-        for answer, often in index.told(token).items():
-            shares[answer] += weight * often / (often + 1) / whole
-    for number, shared in common.items():
-        answer, important, *_ = index.rows[number]
-        best[answer] = max(best[answer], important * 2 * shared / (whole + index.mass(number)))
-    for answer, share in shares.items():
-        yield answer, BEST * best[answer] + ALL * share
+        for phrase in known.postings.get(token, ()):
+            common[phrase] += weight
+        for number, often in known.told(token).items():
+            share[number] += weight * often / (often + 1) / whole
+    for phrase, shared in common.items():
+        number, weight, _, tokens = known.phrases[phrase]
+        best[number] = max(best[number], weight * 2 * shared / (whole + sum(map(known.rarity, tokens.split()))))
+    for number, part in share.items():
+        yield number, BEST * best[number] + ALL * part
 
 
-def _by_formula(index: Index, query: str) -> Iterator[tuple[int, float]]:
-    query = index.han.wide(query)
-    asked = formula.tokens(query)
-    if not asked or ASSIGNED.fullmatch(query):
-        return
-    if FORMULA.search(query) or PRODUCT.fullmatch(query):
-        compact = formula.compact(query)
-        for name, written, other in index.formulas:
-            score = 2.5 if written == compact else SIMILAR * formula.similarity(tuple(asked), other)
+def _by_formula(known: Index, given: str) -> Iterator[tuple[int, float]]:
+    asked = formula.tokens(wide(given)) if FORMULA.search(given) else ()
+    if asked:
+        compact = formula.compact(wide(given))
+        for number, text, tokens in known.formulas:
+            score = 2.5 if text == compact else ALIKE * formula.similarity(tuple(asked), tokens)
             if score > 0.6:
-                yield index.names[name], score
-    for name, score in by_shapes(query, _with_symbols(index)):
-        yield index.names[name], score
-    for name, score in (*_by_symbol(index, query, asked), *_by_derivative(index, query, asked)):
-        yield index.names[name], 2 * score
-
-
-def _by_symbol(index: Index, query: str, asked: list[str]) -> Iterator[tuple[str, float]]:
-    """One symbol alone.
-
-    A Greek letter or infinity: first equations with such an input or setting, then formulas that contain it. A letter
-    with indices, such as S_{b,i,j}: first the equation that makes it, then those that read it.
-    """
-    if SYMBOL.fullmatch(query):
-        letter = query.strip()[0]
-        for finding in _with_symbols(index):
-            if letter in finding.symbols[-1].latex.split(", "):
-                yield finding.name, 0.95
-            elif letter in (s.latex for s in finding.symbols):
-                yield finding.name, 0.8
-        return
-    letters = [token for token in asked if token.isalpha()]
-    if len(letters) != 1 or letters[0] not in formula.LETTERS or re.search("[\u4e00-\u9fff]", query):
-        return
-    for finding in _with_symbols(index):
-        own = (*(s.latex for s in finding.symbols), *finding.settings.values())
-        for texts, score in ((own, 0.9), ((finding.latex,), 0.85)):
-            if any(letters[0] in formula.tokens(text) for text in texts):
-                yield finding.name, score
-                break
-        else:
-            if any(letters[0] in tokens for name, _, tokens in index.formulas if name == finding.name):
-                yield finding.name, 0.7
-
-
-def _by_derivative(index: Index, query: str, asked: list[str]) -> Iterator[tuple[str, float]]:
-    r"""`∂L/∂z` or `\frac{dL}{dz}`: first the equations that read z, whose derivatives give it, then its maker."""
-    of = DERIVATIVE.fullmatch(" ".join(asked))
-    if not of or not re.search(r"/|\\[td]?frac", query) or of[1] in formula.OPERATIONS:
-        return
-    for finding in _with_symbols(index):
-        own = [{symbol.name, "".join(formula.tokens(symbol.latex))} for symbol in finding.symbols]
-        reads, makes = (any(of[2] in names for names in part) for part in (own[:-1], own[-1:]))
-        if reads or makes:
-            yield finding.name, (0.99 if reads else 0.85) + 0.01 * (of[1] in own[-1])
-
-
-def _with_symbols(index: Index) -> Iterator[Finding]:
-    return (index.finding(number) for number, answer in enumerate(index.answers) if "symbols" in answer)
+                yield number, score

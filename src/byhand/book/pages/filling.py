@@ -30,8 +30,8 @@ from os.path import relpath
 from pathlib import Path
 
 from byhand.book.finding import index
+from byhand.book.finding.search import INDEX
 from byhand.book.finding.source import repository
-from byhand.book.finding.stored import INDEX
 from byhand.book.pages.blocks.arrays import value
 from byhand.book.pages.templates import KINDS, read, rendered
 from byhand.book.pictures import PICTURES

@@ -66,8 +66,8 @@ class Options:
     """Language of the answer; if not given, that of a Chinese question, else that of the environment (LANG)."""
     json: Switch = False
     """Print JSON: a list of entries, best first."""
-    limit: int = 5
-    """Most entries to print."""
+    limit: int = 3
+    """Most answers: the best is printed whole, the others as a line each."""
 
 
 def main(arguments: list[str]) -> int:
@@ -77,13 +77,12 @@ def main(arguments: list[str]) -> int:
     if not options.query:
         given.refuse(("limit",), "without a query")
     if options.limit < 1:
-        raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
-    from byhand.book.finding.current import current
-    from byhand.book.finding.search import nearest, search
+        raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 3.")
+    from byhand.book.finding.search import index, nearest, search
 
     query = " ".join(options.query).strip()
     lang = options.lang or ("zh" if CHINESE.search(query) else preferred())
-    found = [m.finding for m in search(query)][: options.limit] if query else current().findings()
+    found = [m.finding for m in search(query)][: options.limit] if query else index().findings()
     if options.json:
         show_json([finding.as_json() for finding in found], indent=1)
         return 0 if found else 1
@@ -94,24 +93,30 @@ def main(arguments: list[str]) -> int:
         near = ", ".join(nearest(query))
         say(LABELS["none" if near else "nothing"].said(lang, query=quoted(query), near=near))
         return 1
-    show("\n\n".join(_answer(finding, lang) for finding in found))
+    best, *others = found
+    show("\n".join([_answer(best, lang), *([""] if others else []), *(_line(finding, lang) for finding in others)]))
     return 0
 
 
 def _overview(lang: str) -> str:
     """List everything in the order of the data flow: name, title, location."""
-    from byhand.book.finding.current import current
+    from byhand.book.finding.search import index
 
     lines: list[str] = []
-    index = current()
-    for words, members in index.groups:
+    known = index()
+    for words, members in known.groups:
         lines += ["", words.said(lang)] if lines else [words.said(lang)]
         width = max(22, *map(len, members)) + 1
         for name in members:
-            finding = index.finding(index.names[name])
+            finding = known.finding(known.names[name])
             title = _pad(finding.title.said(lang), 46)
             lines.append(f"  {_pad(name, width)} {title} {_first(finding, lang)}".rstrip())
     return "\n".join(lines)
+
+
+def _line(finding: Finding, lang: str) -> str:
+    """Return an answer's title, name and first pointer."""
+    return f"{finding.title.said(lang)}  ({finding.name})  {finding.command or _first(finding, lang)}"
 
 
 def _first(finding: Finding, lang: str) -> str:
@@ -155,11 +160,9 @@ def _answer(finding: Finding, lang: str) -> str:
 
 def _pointed(name: str, lang: str) -> str:
     """Return another answer's title and first pointer."""
-    from byhand.book.finding.current import current
+    from byhand.book.finding.search import index
 
-    index = current()
-    finding = index.finding(index.names[name])
-    return f"{finding.title.said(lang)}  ({name})  {finding.command or _first(finding, lang)}"
+    return _line(index().finding(index().names[name]), lang)
 
 
 def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:
