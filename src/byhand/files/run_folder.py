@@ -18,6 +18,7 @@ from byhand.files.reading import SMALL, read_regular
 from byhand.files.writing import write_new
 
 MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
+METRICS = "metrics.jsonl"
 MANIFEST, MODEL, STATE = "manifest.json", "model.safetensors", "trainer_state.json"
 FOREIGN = (".gguf", ".safetensors", ".bin")  # what other programs call their weights
 SEALED = re.compile(

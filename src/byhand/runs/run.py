@@ -256,6 +256,7 @@ def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[
         planned = start.config.steps
         config = start.config = changed(start, values, folder, hosts)
         if start.step >= config.steps:
+            checkpoint.tidy(start)
             yield Run(folder, config, None, place, start)
             return
         checkpoint.require_way(folder, range(start.step + 1, run_folder.STEPS))
