@@ -36,11 +36,13 @@ log = logging.getLogger(__name__)
 EVERY = 20_000  # conversations between two lines of progress
 
 
-def open_chats(sources: tuple[str, ...], validation: Validation | None = None) -> Text:
+def open_chats(
+    sources: tuple[str, ...], validation: Validation | None = None, exclude: str | tuple[str, ...] = ""
+) -> Text:
     """Return the conversations of files, folders or patterns of JSON lines, or of standard input (-), as one text."""
     if alone := {LIBRARY, SHAKESPEARE} & {*sources, *(validation.sources if validation else ())}:
         raise DataError(f"{alone.pop()} holds no conversations. Name JSON lines.")
-    return open_text(sources, Conversations(), validation)
+    return open_text(sources, Conversations(exclude=exclude), validation)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Conversations(Reading):
     """How files of conversations are read: each becomes a document; those without an answer are left out."""
 
     what: ClassVar[str] = "conversation with an answer"
+    lenient: ClassVar[bool] = False
 
     def documents(self, path: Path, named: bool = True) -> Iterator[Document]:
         """Yield the conversations of a file of JSON lines, or of one array, which may be compressed."""

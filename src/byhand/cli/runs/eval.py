@@ -71,9 +71,9 @@ def main(arguments: list[str]) -> int:
             "of them."
         )
     if options.chat:
-        given.refuse(("stride", "text_field", "encoding", "separator"), "with --chat")
+        given.refuse(("stride", "text_field", "encoding", "strict", "separator"), "with --chat")
     elif options.choices:
-        given.refuse(("stride", "text_field", "encoding"), "with --choices")
+        given.refuse(("stride", "text_field", "encoding", "exclude", "strict"), "with --choices")
     else:
         given.refuse(("separator",), "without --choices")
     loaded = checkpoint.load(options.run, moments=False)
@@ -86,7 +86,8 @@ def main(arguments: list[str]) -> int:
         _show_choices(options, choose(model, chooser, options.choices, options.runtime, options.weights))
         return 0
     if options.chat:
-        _show_chats(options, model, chats_of(open_chats((options.chat,)), loaded.tokenizer, model.config.seq_len))
+        text = open_chats((options.chat,), exclude=options.reading.exclude)
+        _show_chats(options, model, chats_of(text, loaded.tokenizer, model.config.seq_len))
         return 0
     text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)
     result = evaluate(model, text, options.stride, options.runtime, moves=True, weights=options.weights)
