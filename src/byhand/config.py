@@ -7,7 +7,7 @@ a field is its help text; the pages show the one below that, if any, in Chinese.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs, require_encoding
 from byhand.engine.equation import registry, with_role
@@ -41,9 +41,16 @@ class DataConfig:
     lines too."""
     """JSON Lines 和 parquet 中存放文本的字段，默认为 text。给出时，标准输入按 JSON Lines 读取"""
     encoding: str = field(default="auto", metadata=LATER)
-    """Encoding of text files, such as cp1252 or gb18030; bytes takes a file as it is. auto: UTF-8, or UTF-16 with its
-    mark."""
-    """文本文件的编码，例如 cp1252 或 gb18030；bytes 表示原样读取。auto：UTF-8，或带 BOM 的 UTF-16"""
+    """Encoding of text files, such as cp1252 or gb18030; bytes takes a file as it is. auto: UTF-8, UTF-16 with its
+    mark, or what is detected in a file that is neither."""
+    """文本文件的编码，例如 cp1252 或 gb18030；bytes 表示原样读取。auto：UTF-8、带 BOM 的 UTF-16，否则自动检测"""
+    exclude: Annotated[str | tuple[str, ...], "repeated"] = field(default="", metadata=LATER)
+    """Leave out files and folders whose name, or path within a folder of --data, matches this pattern, such as
+    "*.log" or "drafts/*". May be repeated."""
+    """排除名称或（相对于 --data 文件夹的）路径与通配符匹配的文件和文件夹，例如 "*.log" 或 "drafts/*"；可多次给出"""
+    strict: Annotated[bool, "switch"] = field(default=False, metadata=LATER)
+    """Stop at a file or document that cannot be read; else those in folders and patterns are skipped and listed."""
+    """遇到无法读取的文件或文档就停止；默认跳过文件夹和通配符中的此类文件并列出"""
     tokenizer: str = field(default="", metadata=LATER)
     """A tokenizer's file or folder (see `byhand tokenizer`), which sets vocab_size; bytes if not given. If it
     puts a token before each text (BOS), each document begins with that."""
@@ -59,6 +66,7 @@ class DataConfig:
             "data",
             "val_data",
             "chat",
+            "exclude",
         ):  # one name is stored as itself, as files from before several have it
             if isinstance(value := getattr(self, name), list | tuple):
                 object.__setattr__(self, name, value[0] if len(value) == 1 else tuple(value))

@@ -119,7 +119,7 @@ def test_compressed_files_and_questions_without_an_answer(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", r"a\.jsonl:1 is no JSON"),
+        ("{", r"a\.jsonl:1 is not valid JSON"),
         ('{"messages": 3}', r"a\.jsonl:1 has no list of messages"),
         (
             '\n{"messages": [{"role": "tool", "content": "3"}]}',
@@ -133,13 +133,13 @@ def test_compressed_files_and_questions_without_an_answer(tmp_path, caplog):
             '{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}',
             r"a\.jsonl:1: a message has a part 'image_url', but only text is read",
         ),
-        ('[\n {"messages": []},\n {"messages" 3}\n]', r"a\.jsonl:3 is no JSON: Expecting ':' delimiter"),
+        ('[\n {"messages": []},\n {"messages" 3}\n]', r"a\.jsonl:3 is not valid JSON: Expecting ':' delimiter"),
         ('[\n {"messages": []},\n {"messages": 3}]', r"a\.jsonl:3 has no list of messages"),
         (
             '[{"messages": []},\n {"messages": []}\n',
-            r"a\.jsonl:2: the array of JSON that begins the file does not end",
+            r"a\.jsonl:2: the JSON array that begins the file does not end",
         ),
-        ("[" * 50_000, r"a\.jsonl:1 is no JSON: "),
+        ("[" * 50_000, r"a\.jsonl:1 is not valid JSON: "),
         ("", r"a\.jsonl holds no conversation with an answer\. Name a file"),
     ],
 )

@@ -6,11 +6,18 @@ import io
 import json
 import logging
 import random
+import re
 import sys
+import types
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from byhand.corpus.documents import NoTextError, Reading
+from byhand.corpus.decoding import NoTextError
+from byhand.corpus.documents import Reading
+from byhand.corpus.fields import ROWS, _rows_at_once
+from byhand.corpus.json_values import AHEAD, elements
 from byhand.corpus.texts import Validation, open_text
 from byhand.errors import DataError
 
@@ -31,17 +38,20 @@ def test_unicode_is_read_by_its_mark_or_its_name(tmp_path, encoding, mark):
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "gb18030", "shift_jis"])
-def test_other_encodings_are_named(tmp_path, encoding):
+def test_other_encodings_are_named(tmp_path, monkeypatch, encoding):
+    monkeypatch.setitem(sys.modules, "chardet", None)
     text = {"cp1252": "Über – façade", "gb18030": "手算", "shift_jis": "手で計算"}[encoding] * 1000
     (tmp_path / "a.txt").write_bytes(text.encode(encoding))
     assert read(tmp_path / "a.txt", encoding=encoding) == [text]
     with pytest.raises(
-        DataError, match=r"a\.txt is not UTF-8 at byte 0\. Name its encoding, as in --encoding cp1252"
+        DataError,
+        match=r'a\.txt is not UTF-8 at byte 0\. Name .*--encoding cp1252.* pip install "byhand\[data\]"',
     ):
         open_text(str(tmp_path / "a.txt"))
 
 
-def test_the_error_names_the_first_bad_byte_wherever_blocks_end(tmp_path):
+def test_the_error_names_the_first_bad_byte_wherever_blocks_end(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "chardet", None)
     for at in (0, 5, (1 << 20) - 2, (1 << 20) - 1, 1 << 20, (1 << 20) + 7):
         (tmp_path / "a.txt").write_bytes(b"a" * at + "é".encode() + b"\xe9" + b"z")
         with pytest.raises(DataError, match=f"at byte {at + 2:,}"):
@@ -77,14 +87,14 @@ def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch, library):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", r":2 is no JSON: .*\. Mend the line"),
-        ("[" * 100_000, r":2 is no JSON: nested too deep"),
-        ("[1]", r":2 is no object of JSON\. Write lines like \{\"text\": \"…\"\}"),
+        ("{", r":2 is not valid JSON: .*\. Fix or delete the line"),
+        ("[" * 100_000, r":2 is not valid JSON: nested too deep"),
+        ("[1]", r":2 is not a JSON object\. Write lines like \{\"text\": \"…\"\}"),
         ('{"body": "x", "id": 3}', r":2 has no field 'text' but 'body', 'id'\. Name the one .* --text-field"),
-        ('{"text": "a", "n": ' + "1" * 5000 + "}", r":2 is no JSON: Exceeds the limit"),
-        ('{"text": 5}', r":2: 'text' is no text"),
-        ('{"text": "a\\u0000b"}', r":2: 'text' holds a NUL character"),
-        ('{"text": "\\ud800"}', r":2: 'text' holds half a character"),
+        ('{"text": "a", "n": ' + "1" * 5000 + "}", r":2 is not valid JSON: Exceeds the limit"),
+        ('{"text": 5}', r":2: 'text' is not a string"),
+        ('{"text": "a\\u0000b"}', r":2: 'text' contains a NUL character"),
+        ('{"text": "\\ud800"}', r":2: 'text' contains half a surrogate pair"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, line, message):
@@ -107,13 +117,13 @@ def test_damaged_compression_is_named(tmp_path):
 def test_what_is_no_text_is_refused_by_name_and_skipped_in_a_folder(tmp_path, content, caplog):
     caplog.set_level(logging.INFO)
     (tmp_path / "b.png").write_bytes(content)
-    with pytest.raises(NoTextError, match=r"b\.png is no text: .*--encoding bytes"):
+    with pytest.raises(NoTextError, match=r"b\.png is not text: .*--encoding bytes"):
         open_text(str(tmp_path / "b.png"))
     assert open_text(str(tmp_path / "b.png"), Reading(encoding="bytes")).content[:].tobytes() == content
     (tmp_path / "a.txt").write_text("one")
     (tmp_path / "c.txt").write_text("two")
     assert open_text(str(tmp_path)).content[:].tobytes() == b"one\0two\0"
-    assert f"skipped, no text: {tmp_path / 'b.png'}" in caplog.text
+    assert f"skipped, not text: {tmp_path / 'b.png'}" in caplog.text
 
 
 def test_standard_input_is_one_text_or_lines_of_json_if_a_field_is_named(monkeypatch):
@@ -199,7 +209,7 @@ def test_json_lines_are_unicode_by_their_mark(tmp_path, encoding):
     path.write_bytes(lines.encode(encoding))
     assert read(path) == read(path, encoding="cp1252") == ["Ü\u010a", "三"]
     path.write_bytes('{"text": "Ü"}'.encode("cp1252"))
-    with pytest.raises(DataError, match=r"a\.jsonl is not UTF-8 at byte 10\. Write JSON lines in UTF-8"):
+    with pytest.raises(DataError, match=r"a\.jsonl is not UTF-8 at byte 10\. Write JSON in UTF-8"):
         read(path)
 
 
@@ -225,7 +235,7 @@ def test_compression_that_is_not_read_is_named_with_its_program(tmp_path, squeez
 
 def test_an_encoding_that_can_write_half_a_character(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"+2AA-")
-    with pytest.raises(DataError, match=r"a\.txt holds half a character before byte 5"):
+    with pytest.raises(DataError, match=r"a\.txt has half a surrogate pair before byte 5"):
         open_text(str(tmp_path / "a.txt"), Reading(encoding="utf-7"))
 
 
@@ -274,3 +284,167 @@ def test_standard_input_that_cannot_be_read(tmp_path, monkeypatch):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(Folder())))
         with pytest.raises(DataError, match="cannot read standard input: Is a directory"):
             open_text("-", reading)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"text": "one"}\n\n{"text": "two"}\n', ["one", "two"]),
+        ('\n[\n {"text": "one"},\n {"text": "two"}\n]\n', ["one", "two"]),
+        ('["one", "two\\n"]', ["one", "two\n"]),
+        ('{\n "title": "t",\n "text": "one"\n}\n', ["one"]),
+        ('{"text": "one"}', ["one"]),
+    ],
+)
+@pytest.mark.parametrize("squeezed", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_json_file_of_texts_is_documents(tmp_path, squeezed, content, found):
+    (tmp_path / "a.json").write_bytes(squeezed(content.encode()))
+    assert read(tmp_path / "a.json") == found
+
+
+@pytest.mark.parametrize(
+    "content", ['{"name": "x"}', '{\n "name": "x"\n}', "[1, 2]", "[]", "// 1\n{}", "{", "[", "3"]
+)
+def test_a_json_file_without_texts_is_one_text_and_listed(tmp_path, caplog, content):
+    caplog.set_level(logging.INFO)
+    (tmp_path / "a.json").write_text(content)
+    assert open_text(str(tmp_path / "a.json")).content[:].tobytes() == content.encode()
+    assert f"1 file read as plain text (no documents with 'text'): {tmp_path / 'a.json'}" in caplog.text
+
+
+@pytest.mark.parametrize("content", ['[{"body": "x"}, {"text": "two"}]', '{"body": "x"}\n{"text": "two"}'])
+def test_objects_of_a_json_file_need_the_field_as_lines_do(tmp_path, content):
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(DataError, match=r"a\.json:1 has no field 'text' but 'body'"):
+        open_text(str(tmp_path / "a.json"))
+    assert open_text(str(tmp_path)).content[:].tobytes() == b"two"
+
+
+def test_an_array_is_read_element_by_element():
+    rng = random.Random(7)
+    values = [{"text": rng.randbytes(rng.randrange(90)).hex(), "n": [i, "三\n]"]} for i in range(1500)]
+    written = json.dumps(values, indent=1, ensure_ascii=False)
+    assert len(written) > 2 * AHEAD
+    for longest in (1, 500, 10**9):
+        at, line, pieces = 0, 1, []
+        while at < len(written):
+            piece = written[at : at + rng.randrange(1, longest + 1)]
+            pieces.append((f"a:{line}", piece.encode()))
+            at, line = at + len(piece), line + piece.count("\n")
+        found = list(elements(pieces))
+        assert [json.loads(each) for _, each in found] == values
+        if longest == 1:
+            assert [where for where, _ in found] == [f"a:{2 + 7 * i}" for i in range(len(values))]
+
+
+def test_what_cannot_be_read_in_a_folder_is_skipped_and_listed_and_stops_if_strict(tmp_path, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "chardet", None)
+    caplog.set_level(logging.INFO)
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": "tw\n{"text": "three"}\n{"body": ""}\n')
+    (tmp_path / "b.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "c.gz").write_bytes(gzip.compress(b"cut short")[:-9])
+    (tmp_path / "d.txt").write_text("four")
+    assert open_text(str(tmp_path)).content[:].tobytes() == b"one\0three\0four\0"
+    for said in (r"skipped 2 documents: .*a\.jsonl:2 is not valid JSON", r"skipped: .*b\.txt is not UTF-8 at byte 3"):
+        assert re.search(said, caplog.text)
+    assert re.search(r"skipped: cannot read .*c\.gz: its compressed data is damaged", caplog.text)
+    with pytest.raises(DataError, match=r"a\.jsonl:2 is not valid JSON"):
+        open_text(str(tmp_path), Reading(strict=True))
+    with pytest.raises(DataError, match=r"b\.txt is not UTF-8 at byte 3"):
+        open_text([str(tmp_path / "b.txt"), str(tmp_path / "d.txt")])
+    (tmp_path / "d.txt").unlink()
+    (tmp_path / "a.jsonl").unlink()
+    with pytest.raises(DataError, match=r"holds no text\. .*b\.txt is not UTF-8 at byte 3"):
+        open_text(str(tmp_path))
+
+
+def test_patterns_leave_out_files_and_folders(tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.log", "drafts/c.txt", "d/drafts/e.txt", "d/f.log", "d/g.txt"):
+        Path("t", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("t", name).write_text(name)
+
+    def found(*exclude, named="t"):
+        return open_text(named, Reading(exclude=exclude)).content[:].tobytes().decode().strip("\0").split("\0")
+
+    assert found("*.log") == ["a.txt", "d/drafts/e.txt", "d/g.txt", "drafts/c.txt"]
+    assert found("*.log", "drafts") == ["a.txt", "d/g.txt"]
+    assert found("drafts/*", "d/*.log") == ["a.txt", "b.log", "d/drafts/e.txt", "d/g.txt"]
+    assert found("d/**/*.txt") == ["a.txt", "b.log", "d/f.log", "drafts/c.txt"]
+    assert found("*.log", "drafts", named="t/**") == ["a.txt", "d/g.txt"]
+    assert not caplog.text.count("matches no file")
+    assert len(found("*.bak")) == 6
+    assert "--exclude matches no file: *.bak" in caplog.text
+    with pytest.raises(DataError, match="t holds no text"):
+        found("*")
+
+
+def detecting(encoding):
+    """Return a library that detects this encoding."""
+    module = types.ModuleType("chardet")
+    module.detect = lambda sample: {"encoding": encoding}
+    return module
+
+
+@pytest.mark.parametrize(
+    ("content", "detected", "found"),
+    [
+        ("à l’école".encode("cp1252"), "Windows-1252", "cp1252"),
+        (b"a" * 150_000 + "\né".encode("latin-1"), "ISO-8859-1", "cp1252"),
+        ("a text".encode("utf-16-le"), "UTF-16LE", "utf-16-le"),
+        ("Grüße ".encode() * 9 + b"\xff", "ISO-8859-1", None),  # damaged UTF-8
+        (b"caf\xe9", None, None),
+        (b"caf\xe9\x81", "Windows-1252", None),  # which has no 0x81
+        (b"\x89PNG\xff\0\0", "ISO-8859-1", None),
+    ],
+)
+def test_an_encoding_is_detected_in_what_is_not_utf8_and_listed(
+    tmp_path, monkeypatch, caplog, content, detected, found
+):
+    monkeypatch.setitem(sys.modules, "chardet", detecting(detected))
+    caplog.set_level(logging.INFO)
+    (tmp_path / "a.txt").write_bytes(content)
+    if not found:
+        with pytest.raises(DataError, match=r"a\.txt is not (UTF-8 at byte|text)"):
+            open_text(str(tmp_path / "a.txt"))
+        return
+    assert open_text(str(tmp_path / "a.txt")).content[:].tobytes().decode() == content.decode(found)
+    assert f"1 file read as {found} (detected; --encoding names another): {tmp_path / 'a.txt'}" in caplog.text
+
+
+def test_utf8_and_a_named_encoding_are_not_guessed(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "chardet", detecting("cp1252"))
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    assert read(tmp_path / "a.txt") == [TEXT]
+    (tmp_path / "a.txt").write_bytes("手算".encode("gb18030"))
+    assert read(tmp_path / "a.txt", encoding="gb18030") == ["手算"]
+
+
+def test_rows_of_parquet_are_decoded_as_many_at_a_time_as_memory_holds():
+    """Whatever a dictionary repeats: a value is at most as long as its column."""
+
+    def rows(*sizes):
+        groups = [
+            SimpleNamespace(num_columns=1, column=lambda _, pair=pair: SimpleNamespace(
+                path_in_schema="text", total_uncompressed_size=pair[0], total_compressed_size=pair[1]
+            ))
+            for pair in sizes
+        ]  # fmt: skip
+        return _rows_at_once(SimpleNamespace(num_row_groups=len(groups), row_group=groups.__getitem__), "text", "a")
+
+    assert rows((1 << 20, 1 << 18), (1 << 10, 9)) == ROWS
+    assert rows((1 << 20, 9), (1 << 26, 1 << 20)) == 8
+    assert rows((1 << 40, 1 << 38)) == 1
+    with pytest.raises(DataError, match=r"a: its 60,000 bytes unpack to 1,000,000,000"):
+        rows((10**9, 60_000))
+
+
+def test_lines_and_elements_of_countless_values_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("byhand.files.reading.VALUES", 1000)
+    monkeypatch.setattr("byhand.corpus.json_values.VALUES", 100_000)
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "n": [' + "[]," * 2000 + "[]]}\n")
+    with pytest.raises(DataError, match=r":1 is not valid JSON: more than 1,000 values"):
+        read(tmp_path / "a.jsonl")
+    with pytest.raises(DataError, match=r"a:1: an element of the JSON array is too large"):
+        list(elements([("a:1", b"[["), *[("a:1", b"[]," * 9000)] * 20]))

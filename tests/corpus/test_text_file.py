@@ -112,7 +112,7 @@ def test_empty_missing_and_other_files_are_refused(tmp_path):
             TextFile(tmp_path / name)
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "fifo")
-        with pytest.raises(DataError, match="is no regular file"):
+        with pytest.raises(DataError, match="is not a regular file"):
             TextFile(tmp_path / "fifo")
 
 

@@ -24,7 +24,7 @@ def test_a_fifo_and_a_device_are_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "zero").symlink_to("/dev/zero")
     for name in ("fifo", "zero"):
-        with pytest.raises(OSError, match="no regular file"):
+        with pytest.raises(OSError, match="not a regular file"):
             read_regular(tmp_path / name, 1000)
 
 
@@ -50,6 +50,13 @@ def test_hostile_json_is_a_value_error(content):
 def test_a_key_that_stands_twice_is_refused_as_in_toml(content):
     with pytest.raises(ValueError, match="the key 'a' twice"):
         parse_json(content)
+
+
+def test_a_repeated_key_among_many_takes_linear_time():
+    begun = time.process_time()
+    with pytest.raises(ValueError, match="the key 'k0' twice"):
+        parse_json("{" + ",".join(f'"k{i}":0' for i in range(200_000)) + ',"k0":0}')
+    assert time.process_time() - begun < 60  # quadratic, it would take an hour
 
 
 def test_brackets_and_digits_inside_strings_do_not_count():

@@ -22,9 +22,11 @@ from byhand.files import run_folder, sealed, writing
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.runs import checkpoint, metrics, stored
 from byhand.runs.contents import FILES, OPTIMIZER, STATE, TOKENIZER, part_name
+from byhand.runs.run import resume
 from byhand.runs.trainer import Progress
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
+from files.test_writing import killed
 from runs.saving import CONFIG, example, expect, expect_refused, parts_of, reseal, save, saved_at
 
 SYMBOLS = [*"abcdefghi", "ab", "abc"]
@@ -331,6 +333,43 @@ def test_a_failure_before_anything_is_written_is_told_by_all(tmp_path, hosts):
         assert [str(error) for error in said[1:]] == [f"host 0: {said[0]}"] * (hosts - 1)
     assert sorted(os.listdir(tmp_path)) == ["latest", "step-00000001", "step-00000002"]
     assert (tmp_path / "step-00000002").read_text() == "mine"
+
+
+def test_a_kill_while_the_last_checkpoint_is_saved_leaves_nothing_behind(tmp_path):
+    """Whoever resumes the run clears it away, also if there is nothing left to train."""
+    config = replace(CONFIG, steps=2, keep=1)
+    for at in range(100):
+        run = tmp_path / str(at)
+        checkpoint.save(run, example(1, config), keep=1)
+        was_killed = killed(at, lambda: checkpoint.save(run, example(2, config), keep=1))  # noqa: B023 (called at once)
+        if checkpoint.load(run).step == 2:
+            with resume(run, {}) as again:
+                assert again.text is None
+        else:
+            checkpoint.save(run, example(2, config), keep=1)
+        assert set(os.listdir(run)) - {"lock"} == {"step-00000002", "latest"}
+        assert (run / "latest").read_text() == "step-00000002\n"
+        if not was_killed:
+            break
+    assert at > 15
+
+
+def test_metrics_are_durable_before_the_checkpoint_that_has_passed_them(tmp_path, monkeypatch):
+    calls, synced, renamed = [], os.fsync, os.rename
+
+    def sync(descriptor):
+        calls.append(os.fstat(descriptor).st_ino)
+        synced(descriptor)
+
+    def rename(old, new):
+        calls.append(Path(new).name)
+        renamed(old, new)
+
+    (tmp_path / "metrics.jsonl").write_bytes(b'{"step": 1}\n')
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "rename", rename)
+    checkpoint.save(tmp_path, example(1))
+    assert calls.index((tmp_path / "metrics.jsonl").stat().st_ino) < calls.index("step-00000001")
 
 
 @pytest.mark.parametrize("done", range(6))

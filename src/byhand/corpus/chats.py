@@ -37,11 +37,13 @@ log = logging.getLogger(__name__)
 EVERY = 20_000  # conversations between two lines of progress
 
 
-def open_chats(sources: tuple[str, ...], validation: Validation | None = None) -> Text:
+def open_chats(
+    sources: tuple[str, ...], validation: Validation | None = None, exclude: str | tuple[str, ...] = ""
+) -> Text:
     """Return the conversations of files, folders or patterns of JSON lines, or of standard input (-), as one text."""
     if alone := {LIBRARY, SHAKESPEARE} & {*sources, *(validation.sources if validation else ())}:
         raise DataError(f"{alone.pop()} holds no conversations. Name JSON lines.")
-    return open_text(sources, Conversations(), validation)
+    return open_text(sources, Conversations(exclude=exclude), validation)
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Conversations(Reading):
     """How files of conversations are read: each becomes a document; those without an answer are left out."""
 
     what: ClassVar[str] = "conversation with an answer"
+    lenient: ClassVar[bool] = False
 
     def documents(self, path: Path, named: bool = True) -> Iterator[Document]:
         """Yield the conversations of a file of JSON lines, or of one array, which may be compressed."""
@@ -118,7 +121,8 @@ def _lost(tokenizer: Tokenizer, messages: Messages) -> int:
     if tokenizer.faithful:
         return 0
     answers = [m.content for m in messages if m.learnt and not m.content.isascii()]
-    return sum(len(utf8(text)) - tokenizer.count_bytes(np.array(tokenizer.encode_plain(text, {}))) for text in answers)
+    tokens = (np.array(tokenizer.encode_plain(text, {})) for text in answers)
+    return sum(len(utf8(text)) - tokenizer.count_bytes(own) for text, own in zip(answers, tokens, strict=True))
 
 
 def fitted(chat: Chat, messages: Messages, most: int) -> tuple[list[int], list[bool], bool]:

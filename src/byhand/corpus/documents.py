@@ -1,51 +1,43 @@
 """Documents: the texts in a file, as blocks of UTF-8.
 
-    text            one document: UTF-8, or UTF-16 and UTF-32 with a byte order mark, or the encoding that is named
+    text            one document in UTF-8, in UTF-16 or UTF-32 with a byte order mark, or in an encoding that is named
+                    or detected (see `decoding`)
     .jsonl .ndjson  a document a line: a field of its object
+    .json           JSON lines, an object with the field, or an array of objects or strings; anything else is one text
     parquet         a document a row: a column
     gzip, zstandard any of these, compressed
 
-Compression and parquet are known by their first bytes, JSON lines by the file's name.
+Compression and parquet are known by their first bytes, JSON by the file's name.
 """
 
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-import codecs
 import gzip
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Annotated, Any, BinaryIO, ClassVar
 
 from byhand.config_checks import AUTO, BYTES, require_encoding
-from byhand.corpus.fields import lines, of_lines, of_rows
+from byhand.corpus.decoding import as_utf8, marked
+from byhand.corpus.fields import lines, of_json, of_lines, of_rows
 from byhand.errors import DataError, install, reason
 from byhand.files.reading import open_regular
 
 BLOCK = 1 << 20
-HEAD = 1 << 13  # bytes of a file in which a NUL says that it is no text
 GZIP, ZSTANDARD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
-PACKED = {b"BZh": "bzip2 -dc", b"\xfd7zX": "xz -dc", b"PK\3\4": "unzip -p"}  # not read: what unpacks them
+SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # a frame that some programs write before zstandard's first
 JSON_LINES = (".jsonl", ".ndjson")
+JSON = ".json"
 COMPRESSED = (".gz", ".zst")
-MARKS = (  # UTF-32's first two bytes are UTF-16's mark
-    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
-)  # fmt: skip
 FIELD = "text"
-NAME_IT = "Name its encoding, as in --encoding cp1252, or take its bytes as they are with --encoding bytes."
-AS_BYTES = "Name a text, or take its bytes as they are with --encoding bytes."
-AS_JSON = "Write JSON lines in UTF-8."
-
-
-class NoTextError(DataError):
-    """A file holds something else than text."""
+AS_JSON = "Write JSON in UTF-8."
 
 
 @dataclass(frozen=True)
@@ -53,12 +45,14 @@ class Document:
     """A text as blocks of UTF-8, to be read once.
 
     file   that holds it
-    named  the file was named, not found in a folder: that it is no text is an error
+    named  the file was named, not found in a folder: it is an error if it cannot be read
+    how    how the file was read, if its owner should know: the encoding that was detected
     """
 
     blocks: Iterable[bytes]
     file: str
     named: bool = True
+    how: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,10 +63,16 @@ class Reading:
     """The field of JSON lines and parquet that holds the text; text if not given. If given, standard input is JSON
     lines too."""
     encoding: str = AUTO
-    """Encoding of text files, such as cp1252 or gb18030; bytes takes a file as it is. auto: UTF-8, or UTF-16 with its
-    mark."""
+    """Encoding of text files, such as cp1252 or gb18030; bytes takes a file as it is. auto: UTF-8, UTF-16 with its
+    mark, or what is detected in a file that is neither."""
+    exclude: Annotated[str | tuple[str, ...], "repeated"] = ""
+    """Leave out files and folders whose name, or path within a folder of --data, matches this pattern, such as
+    "*.log" or "drafts/*". May be repeated."""
+    strict: Annotated[bool, "switch"] = False
+    """Stop at a file or document that cannot be read; else those in folders and patterns are skipped and listed."""
 
     what: ClassVar[str] = "text"  # that documents hold
+    lenient: ClassVar[bool] = True  # a file in a folder that ends early gives what it has
 
     def __post_init__(self) -> None:
         require_encoding(self.encoding)
@@ -82,24 +82,24 @@ class Reading:
 
         Reading them raises NoTextError if the file is no text, DataError if it cannot be read or its library lacks.
         """
-        name = str(path)
+        name, suffix = str(path), _suffix(path)
         with _reporting(name), _opened(path) as (file, kind):
-            rows = kind == "parquet"
-            field = self.text_field or FIELD
-            found = of_rows(file, field, name) if rows else self._texts(file, name, _suffix(path))
+            how, found = self._texts(file, name, kind if kind == "parquet" else suffix)
             for blocks in found:
-                yield Document(_reported(blocks, name), name, named)
+                yield Document(_reported(blocks, name), name, named, how)
 
     def of_stream(self, stream: BinaryIO, name: str) -> Iterator[Document]:
         """Yield the documents of a stream: one, or JSON lines if a field of them is named."""
         with _reporting(name):
-            for blocks in self._texts(stream, name, JSON_LINES[0] if self.text_field else ""):
-                yield Document(_reported(blocks, name), name)
+            how, found = self._texts(stream, name, JSON_LINES[0] if self.text_field else "")
+            for blocks in found:
+                yield Document(_reported(blocks, name), name, True, how)
 
     def has_fields(self, path: Path) -> bool:
-        """Return whether a file is JSON lines or parquet; raises as `documents` does."""
-        with _reporting(str(path)), _opened(path) as (_, kind):
-            return kind == "parquet" or _suffix(path) in JSON_LINES
+        """Return whether a file is JSON or parquet, or cannot be read, which `documents` says."""
+        with suppress(DataError), _reporting(str(path)), _opened(path) as (_, kind):
+            return kind == "parquet" or _suffix(path) in (*JSON_LINES, JSON)
+        return True
 
     def plain(self, path: Path) -> bool:
         """Return whether a file is one document whose bytes are UTF-8 already, or are asked for.
@@ -112,37 +112,27 @@ class Reading:
                 return False
             if self.encoding == BYTES:
                 return True
-            if self._marked(file.read(4)) != (b"", "utf-8"):
+            if _suffix(path) == JSON or marked(file.read(4), self.encoding) != (b"", "utf-8"):
                 return False
             file.seek(0)
-            return all(True for _ in self._text(_blocks(file), name))
+            detected, blocks = as_utf8(_blocks(file), self.encoding, name)
+            return not detected and all(True for _ in blocks)
 
-    def _texts(self, file: Any, name: str, suffix: str) -> Iterator[Iterable[bytes]]:
-        if suffix not in JSON_LINES:
-            return iter([self._text(_blocks(file), name)])
-        text = Reading()._text(_blocks(file), name, AS_JSON)  # JSON is UTF-8, or has a mark
-        return of_lines(text, self.text_field or FIELD, name)
-
-    def _text(self, blocks: Iterable[bytes], name: str, advice: str = "") -> Iterator[bytes]:
-        """Yield a text as UTF-8 without a byte order mark."""
-        if self.encoding == BYTES:
-            yield from blocks
-            return
-        blocks = iter(blocks)
-        first = next(blocks, b"")
-        if program := next((PACKED[begin] for begin in PACKED if first.startswith(begin)), None):
-            raise NoTextError(
-                f"{name} is compressed, and not by gzip or zstandard. Unpack it with {program}, or pipe that in as -."
-            )
-        mark, encoding = self._marked(first)
-        if b"\0" in first[:HEAD] and not encoding.startswith(("utf-16", "utf-32")):
-            raise _no_text(name, first.index(b"\0"), advice or AS_BYTES)
-        yield from _decoded(chain([first[len(mark) :]], blocks), encoding, len(mark), name, advice)
-
-    def _marked(self, first: bytes) -> tuple[bytes, str]:
-        """Return the byte order mark that a text begins with, and its encoding."""
-        mark, encoding = next(((m, e) for m, e in MARKS if first.startswith(m)), (b"", "utf-8"))
-        return (mark, encoding) if self.encoding == AUTO else (b"", codecs.lookup(self.encoding).name)
+    def _texts(self, file: Any, name: str, form: str) -> tuple[str, Iterable[Iterable[bytes]]]:
+        """Return how a file is read, and its texts; `form` is "parquet", or the suffix of its name."""
+        field, how = self.text_field or FIELD, ""
+        if form == "parquet":
+            return "", of_rows(file, field, name)
+        if form in JSON_LINES:
+            return "", of_lines(_json(file, name), field, name)
+        if form == JSON and self.encoding != BYTES:
+            with suppress(DataError):
+                if found := of_json(_json(file, name), field, name):
+                    return f"JSON (documents with {field[:40]!r})", found
+            file.seek(0)
+            how = f"plain text (no documents with {field[:40]!r})"
+        detected, text = as_utf8(_blocks(file), self.encoding, name)
+        return f"{detected} (detected; --encoding names another)" if detected else how, [text]
 
 
 def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -156,7 +146,7 @@ def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def lines_of_stream(file: Any, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield each line that is not blank, with its place, of a stream of JSON."""
-    for number, line in enumerate(lines(Reading()._text(_blocks(file), name, AS_JSON), name), 1):
+    for number, line in enumerate(lines(_json(file, name), name), 1):
         if line := line.strip():
             yield f"{name}:{number}", line
 
@@ -178,7 +168,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, str]]:
         if first.startswith(GZIP):
             with gzip.GzipFile(fileobj=raw) as file:
                 yield file, "compressed"
-        elif first == ZSTANDARD:
+        elif first == ZSTANDARD or SKIPPABLE.match(first):
             with _zstandard(raw, path) as file:
                 yield file, "compressed"
         else:
@@ -196,37 +186,9 @@ def _zstandard(raw: BinaryIO, path: Path) -> Any:
     return zstd.ZstdFile(raw)
 
 
-def _decoded(blocks: Iterable[bytes], encoding: str, begin: int, name: str, advice: str) -> Iterator[bytes]:
-    """Yield blocks of an encoding as UTF-8; DataError where they are not of it, NoTextError at a NUL character.
-
-    begin   offset of the first byte in the file
-    advice  what to do about it
-    """
-    decoder, at = codecs.getincrementaldecoder(encoding)(), begin
-    for block in chain(blocks, [b""]):
-        held = len(decoder.getstate()[0])
-        try:
-            text = decoder.decode(block, final=not block)
-        except UnicodeError as error:
-            place = at - held + getattr(error, "start", 0)
-            raise DataError(f"{name} is not {encoding.upper()} at byte {place:,}. {advice or NAME_IT}") from None
-        if "\0" in text:
-            raise _no_text(name, at, advice or AS_BYTES)
-        at += len(block)
-        if text:
-            yield _utf8(text, name, at)
-
-
-def _utf8(text: str, name: str, at: int) -> bytes:
-    """Return the UTF-8 of a part of a text; some encodings, such as utf-7, can write half a character."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise DataError(f"{name} holds half a character before byte {at:,}. Name another --encoding.") from None
-
-
-def _no_text(name: str, at: int, advice: str) -> NoTextError:
-    return NoTextError(f"{name} is no text: it holds a NUL character at byte {at:,} or behind it. {advice}")
+def _json(file: Any, name: str) -> Iterable[bytes]:
+    """Return the UTF-8 of JSON, which is UTF-8 or has a mark."""
+    return as_utf8(_blocks(file), AUTO, name, AS_JSON)[1]
 
 
 def _blocks(file: Any) -> Iterator[bytes]:
@@ -255,6 +217,6 @@ def _reporting(name: str) -> Iterator[None]:
 
 
 def _refusal(name: str, error: OSError) -> str:
-    if error.strerror == "it is no regular file":
-        return f"{name} is no regular file. Pipe it in, and name - in its place."
+    if error.strerror == "it is not a regular file":
+        return f"{name} is not a regular file. Pipe it in, and name - in its place."
     return f"cannot read {name}: {reason(error)}. Check its permissions."

@@ -1,25 +1,56 @@
-"""Texts in a field: of the objects in JSON lines, or of the rows of a parquet file."""
+"""Texts in a field: of the objects in JSON lines or in an array, or of the rows of a parquet file.
+
+Only reading a text says what is wrong with it, so that the next one can be read.
+"""
 
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, BinaryIO
 
+from byhand.corpus.json_values import elements
 from byhand.errors import DataError, brief, install
+from byhand.files.reading import require_few
 
-LONGEST_LINE = 1 << 28  # bytes of a line of JSON
-ROWS = 64  # that are in memory at once: a row may be a book
+LONGEST_LINE = 1 << 27  # bytes of a line of JSON
+ROWS = 64  # that are in memory at once
+DECODED = 1 << 29  # bytes of a column's values that are in memory at once, but for a larger one
+UNPACKED, RATIO = 1 << 28, 1000  # bytes of a column that a file may unpack to; larger ones, and so much smaller
+WHOLE = 64  # blocks of a .json file that may be one object
 BUFFER = 1 << 20  # bytes of a column that are read at once
 TEXTS = ("string", "large_string", "string_view")  # types of parquet
 
 
 def of_lines(blocks: Iterable[bytes], field: str, name: str) -> Iterator[Iterable[bytes]]:
     """Yield the texts of JSON lines, whose UTF-8 comes in blocks."""
-    for number, line in enumerate(lines(blocks, name), 1):
-        if line.strip():
-            yield [_of_object(line, field, f"{name}:{number}")]
+    return (_once(_text_of, line, field, where) for where, line in _numbered(blocks, name))
+
+
+def of_json(blocks: Iterable[bytes], field: str, name: str) -> Iterator[Iterable[bytes]] | None:
+    """Return the texts of a .json file, or None if it is something else, such as settings.
+
+    It may hold JSON lines, one object that has the field, or an array of objects or strings. DataError if it is not
+    valid JSON from the beginning.
+    """
+    blocks = iter(blocks)
+    begin = b"".join(islice(blocks, WHOLE))
+    if begin.lstrip().startswith(b"["):
+        found = elements(_pieces(chain([begin], blocks), name))
+        where, first = next(found, ("", "0"))
+        if isinstance(_parsed(first, where), dict | str):
+            return (_once(_text_of, value, field, at) for at, value in chain([(where, first)], found))
+    elif begin.lstrip().startswith(b"{"):
+        (where, first), *more = islice(_numbered([begin], name), 2)
+        try:
+            if field in _parsed(first, where) or more:
+                return of_lines(chain([begin], blocks), field, name)
+        except DataError:
+            if field in _parsed(begin, name):
+                return iter([_once(_text_of, begin, field, name)])
+    return None
 
 
 def of_rows(file: BinaryIO, field: str, name: str) -> Iterator[Iterable[bytes]]:
@@ -39,13 +70,27 @@ def of_rows(file: BinaryIO, field: str, name: str) -> Iterator[Iterable[bytes]]:
             kind = schema.field(field).type
             if str(getattr(kind, "value_type", kind)) not in TEXTS or pyarrow.types.is_nested(kind):
                 raise DataError(
-                    f"{name}: the column {field[:40]!r} holds {kind}, no text. Name another --text-field."
+                    f"{name}: the column {field[:40]!r} holds {kind}, not text. Name another --text-field."
                 )
-            for batch in table.iter_batches(columns=[field], batch_size=ROWS):
-                for text in batch.column(field).to_pylist():
-                    yield [_encoded(text, field, name)]
+            rows = _rows_at_once(table.metadata, field, name)
+            for batch in table.iter_batches(rows, columns=[field], use_threads=False):
+                for value in batch.column(field):  # one at a time: a dictionary's value may stand in each row
+                    yield _once(_text_in, value, field, name)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"cannot read {name} as parquet: {brief(error, 200)}. Make it again.") from None
+
+
+def _rows_at_once(metadata: Any, field: str, name: str) -> int:
+    """Return how many rows to decode at a time: each may hold the longest value of its column's largest piece."""
+    largest = 1
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema == field:
+                size, packed = column.total_uncompressed_size, column.total_compressed_size
+                if size > UNPACKED and size > RATIO * packed:
+                    raise DataError(f"{name}: its {packed:,} bytes unpack to {size:,}. Write smaller row groups.")
+                largest = max(largest, size)
+    return max(1, min(ROWS, DECODED // largest))
 
 
 def lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
@@ -64,32 +109,66 @@ def lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
     yield b"".join(held)
 
 
-def _of_object(line: bytes, field: str, where: str) -> bytes:
-    """Return the text of a line of JSON."""
-    try:
-        found = json.loads(line.decode())
-    except RecursionError:
-        raise DataError(f"{where} is no JSON: nested too deep. Mend the line, or remove it.") from None
-    except ValueError as error:
-        why = getattr(error, "msg", "") or brief(error)
-        raise DataError(f"{where} is no JSON: {why}. Mend the line, or remove it.") from None
+def _numbered(blocks: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield each line that is not blank, with its place."""
+    return ((f"{name}:{number}", line) for number, line in enumerate(lines(blocks, name), 1) if line.strip())
+
+
+def _pieces(blocks: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield lines, of long ones parts, with their places."""
+    number = 1
+    for block in blocks:
+        for piece in block.splitlines(keepends=True):
+            yield f"{name}:{number}", piece
+            number += piece.endswith(b"\n")
+
+
+def _once(make: Callable[..., bytes], *arguments: Any) -> Iterator[bytes]:
+    yield make(*arguments)
+
+
+def _text_of(written: bytes | str, field: str, where: str) -> bytes:
+    """Return the text of an object or a string of JSON."""
+    found = _parsed(written, where)
+    if isinstance(found, str):
+        return _encoded(found, field, where)
     if not isinstance(found, dict):
-        raise DataError(f'{where} is no object of JSON. Write lines like {{"{field}": "…"}}.')
+        raise DataError(f'{where} is not a JSON object. Write lines like {{"{field}": "…"}}.')
     if field not in found:
         raise DataError(_without_field(where, field, list(found)))
     if not isinstance(found[field], str | None):
-        raise DataError(f"{where}: {field[:40]!r} is no text. Name another field with --text-field.")
+        raise DataError(f"{where}: {field[:40]!r} is not a string. Name another field with --text-field.")
     return _encoded(found[field], field, where)
+
+
+def _text_in(value: Any, field: str, name: str) -> bytes:
+    """Return the text of a row."""
+    try:
+        return _encoded(value.as_py(), field, name)
+    except UnicodeDecodeError:
+        raise DataError(f"{name}: {field[:40]!r} holds bytes that are not UTF-8. Fix or delete the row.") from None
+
+
+def _parsed(written: bytes | str, where: str) -> Any:
+    try:
+        content = written.encode() if isinstance(written, str) else written
+        require_few(content)
+        return json.loads(content.decode())
+    except RecursionError:
+        raise DataError(f"{where} is not valid JSON: nested too deep. Fix or delete the line.") from None
+    except ValueError as error:
+        why = getattr(error, "msg", "") or brief(error)
+        raise DataError(f"{where} is not valid JSON: {why}. Fix or delete the line.") from None
 
 
 def _encoded(text: str | None, field: str, where: str) -> bytes:
     """Return a document's UTF-8; that of a value that is missing is empty."""
     if text and "\0" in text:
-        raise DataError(f"{where}: {field[:40]!r} holds a NUL character, which no text has. Mend it, or remove it.")
+        raise DataError(f"{where}: {field[:40]!r} contains a NUL character. Fix or delete it.")
     try:
         return (text or "").encode()
     except UnicodeEncodeError:
-        raise DataError(f"{where}: {field[:40]!r} holds half a character. Mend it, or remove it.") from None
+        raise DataError(f"{where}: {field[:40]!r} contains half a surrogate pair. Fix or delete it.") from None
 
 
 def _without_field(where: str, field: str, names: list[str]) -> str:

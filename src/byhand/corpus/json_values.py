@@ -9,13 +9,15 @@ from itertools import chain
 from typing import Any
 
 from byhand.errors import DataError, brief
-from byhand.files.reading import parse_json
+from byhand.files.reading import VALUES, parse_json
 
 BLANK = " \t\r\n"
+LONGEST_ELEMENT = 1 << 26  # characters of an array's element
+AHEAD = 1 << 16  # characters of an array that are read at a time, at least
 
 
 def values_of(lines: Iterable[tuple[str, bytes]], part: str) -> Iterator[tuple[str, Any]]:
-    """Yield each value with its place as in a.json:3, of lines with theirs. DataError where they are no JSON.
+    """Yield each value with its place as in a.json:3, of lines with theirs. DataError where they are not JSON.
 
     part  a key of objects that an array holds as parts of one value: such an array is a value itself
     """
@@ -23,12 +25,13 @@ def values_of(lines: Iterable[tuple[str, bytes]], part: str) -> Iterator[tuple[s
     if (first := next(rest, None)) is None:
         return
     if _is_array(first[1], part):
-        elements = _elements(chain([first], rest))
-        where, value = next(elements, ("", None))
+        pieces = ((where, line + b"\n") for where, line in chain([first], rest))
+        found = ((where, _parsed(written, where)) for where, written in elements(pieces))
+        where, value = next(found, ("", None))
         if _is_part(value, part):
-            yield where, [value, *(other for _, other in elements)]
+            yield where, [value, *(other for _, other in found)]
         elif where:
-            yield from chain([(where, value)], elements)
+            yield from chain([(where, value)], found)
         return
     for where, line in chain([first], rest):
         yield where, _parsed(line, where)
@@ -49,36 +52,69 @@ def _is_part(value: Any, part: str) -> bool:
     return isinstance(value, Mapping) and part in value
 
 
-def _elements(lines: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Any]]:
-    """Yield the elements of the array that lines make together."""
-    places, begins, parts, size = list[str](), list[int](), list[str](), 0
-    for where, line in lines:
-        places.append(where)
-        begins.append(size)
-        parts.append(line.decode() + "\n")
-        size += len(parts[-1])
-    text, at, decoder = "".join(parts), 1, json.JSONDecoder()
+def elements(pieces: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
+    """Yield each element of an array as JSON, with its place; memory holds little more than one of them.
+
+    pieces  of the array, which may end anywhere but within a character, each with its place
+    """
+    rest, decoder = iter(pieces), json.JSONDecoder()
+    text, at, places, begins = "", 0, list[str](), list[int]()
+
+    def read_on() -> bool:
+        """Read at least as much again as is left of the text; return whether there was more."""
+        nonlocal text, at, places, begins
+        known = max(0, bisect_right(begins, at) - 1)
+        places, begins = places[known:], [begin - at for begin in begins[known:]]
+        parts, size = [text[at:]], len(text) - at
+        wanted = size + max(size, AHEAD)
+        while size < wanted and (piece := next(rest, None)):
+            places.append(piece[0])
+            begins.append(size)
+            parts.append(piece[1].decode())
+            size += len(parts[-1])
+        text, at = "".join(parts), 0
+        return len(parts) > 1
+
+    def place(index: int) -> str:
+        return places[bisect_right(begins, min(index, len(text) - 1)) - 1]
+
+    read_on()
+    at = text.index("[") + 1
     while True:
-        at = _behind(text, at, BLANK)
-        where = places[bisect_right(begins, min(at, size - 1)) - 1]
-        if text[at : at + 1] == "]" and _behind(text, at + 1, BLANK) == size:
-            return
+        at, wrong = _behind(text, at), None
+        if text[at : at + 1] == "]":
+            break
         try:
-            _, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            wrong = places[bisect_right(begins, min(getattr(error, "pos", at), size - 1)) - 1]
-            why = getattr(error, "msg", "") or brief(error)
-            raise DataError(f"{wrong} is no JSON: {why}. Mend the array, or write a value a line.") from None
-        yield where, _parsed(text[at:end], where)
-        at = _behind(text, end, BLANK)
-        if text[at : at + 1] not in (",", "]"):
-            raise DataError(f"{places[-1]}: the array of JSON that begins the file does not end. Get it again.")
-        at += text[at] == ","
+            end = decoder.raw_decode(text, at)[1]
+            behind = _behind(text, end)
+        except (ValueError, RecursionError) as error:  # perhaps it goes on
+            end = behind = len(text)
+            wrong = _not_json(place(getattr(error, "pos", at)), getattr(error, "msg", "") or brief(error))
+        if behind < len(text):  # it is whole
+            if text[behind] not in ",]":
+                raise _not_json(place(behind), "Expecting ',' delimiter")
+            yield place(at), text[at:end]
+            at = behind + (text[behind] == ",")
+        elif len(text) - at > LONGEST_ELEMENT or text.count(",", at) > VALUES:
+            raise DataError(f"{place(at)}: an element of the JSON array is too large to read. Split it.")
+        elif not read_on():
+            cut = f"{places[-1]}: the JSON array that begins the file does not end. Get the file again."
+            raise wrong or DataError(cut)
+    at += 1
+    while not text[at:].strip(BLANK):
+        at = len(text)
+        if not read_on():
+            return
+    raise _not_json(place(_behind(text, at)), "Extra data")
 
 
-def _behind(text: str, at: int, blank: str) -> int:
+def _not_json(where: str, why: str) -> DataError:
+    return DataError(f"{where} is not valid JSON: {why}. Fix the array, or write one value per line.")
+
+
+def _behind(text: str, at: int) -> int:
     """Return where the next character is that is not blank."""
-    while at < len(text) and text[at] in blank:
+    while at < len(text) and text[at] in BLANK:
         at += 1
     return at
 
@@ -87,4 +123,4 @@ def _parsed(content: str | bytes, where: str) -> Any:
     try:
         return parse_json(content)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is no JSON: {brief(error)}. Mend the line, or remove it.") from None
+        raise DataError(f"{where} is not valid JSON: {brief(error)}. Fix or delete the line.") from None

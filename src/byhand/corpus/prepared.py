@@ -15,14 +15,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
-from byhand.corpus.documents import BLOCK, Document, NoTextError, Reading
+from byhand.corpus.documents import BLOCK, Document, Reading
 from byhand.corpus.text_file import TextFile
 from byhand.errors import DataError, reason
 from byhand.tokenizers.tokenizer import END
+
+
+class Skipped(NamedTuple):
+    """Documents of a file that cannot be read, and what is wrong with the first."""
+
+    file: str
+    documents: int
+    why: DataError
 
 
 @dataclass(frozen=True)
@@ -30,13 +38,15 @@ class Prepared:
     """Documents in one temporary file, which is gone with the last reference to it.
 
     training  documents before those for validation; 0: validation is the end of the text
-    skipped   files that are no text, and were not named themselves
+    skipped   what cannot be read of files that were not named themselves
+    how       files that were read in each way that their owner should know
     """
 
     content: TextFile
     documents: int
     training: int
-    skipped: list[str]
+    skipped: list[Skipped]
+    how: dict[str, list[str]]
 
 
 def prepared(
@@ -56,20 +66,21 @@ def prepared(
             spool.add(documents)
             own = len(spool.ends)
             if not own:
-                raise DataError(f"{name} holds no {what}. Name a file or folder that does.")
+                why = f" {next(iter(spool.skipped.values())).why}" if spool.skipped else ""
+                raise DataError(f"{name} holds no {what}.{why or ' Name a file or folder that does.'}")
             if val is not None:
                 spool.add(val)
                 if len(spool.ends) == own:
                     raise DataError(f"the validation part of {name} holds no {what}. Use another --val-data.")
-                return Prepared(spool.finish(name), len(spool.ends), own, spool.skipped)
+                return Prepared(spool.finish(name), len(spool.ends), own, *spool.notes)
             apart = spool.drawn(val_fraction)
             training = own - int(apart.sum())
             if training == own:
-                return Prepared(spool.finish(name), own, 0, spool.skipped)
+                return Prepared(spool.finish(name), own, 0, *spool.notes)
             with Spool() as ordered:
                 for chosen in (~apart, apart):
                     spool.copy(chosen, ordered.file)
-                return Prepared(ordered.finish(name), own, training, spool.skipped)
+                return Prepared(ordered.finish(name), own, training, *spool.notes)
     except OSError as error:
         raise DataError(
             f"cannot write {name} as one text: {reason(error)}. Set TMPDIR to a folder with room."
@@ -81,14 +92,16 @@ class Spool:
 
     ends     of the documents, in bytes, after their NUL
     hashes   of each, 64 bits
-    skipped  files that are no text
+    skipped  files of which documents cannot be read
+    how      files that were read in each way that their owner should know
     holding  the first file with a NUL, which `--encoding bytes` lets pass
     """
 
     def __init__(self) -> None:
         self.file: IO[bytes] = tempfile.TemporaryFile(buffering=BLOCK)  # noqa: SIM115 (closed by `with`)
         self.ends, self.hashes = array("q"), array("Q")
-        self.skipped: list[str] = []
+        self.skipped: dict[str, Skipped] = {}
+        self.how: dict[str, list[str]] = {}
         self.holding = ""
 
     def __enter__(self) -> Spool:
@@ -97,19 +110,27 @@ class Spool:
     def __exit__(self, *error: object) -> None:
         self.file.close()
 
+    @property
+    def notes(self) -> tuple[list[Skipped], dict[str, list[str]]]:
+        """What to say of the files: `skipped` and `how`."""
+        return list(self.skipped.values()), self.how
+
     def add(self, documents: Iterable[Document]) -> None:
         """Append documents that are not empty."""
         for document in documents:
             begin = self.ends[-1] if self.ends else 0
             try:
                 end, digest = self._write(document, begin)
-            except NoTextError:
+            except DataError as error:
                 if document.named:
                     raise
-                self.skipped.append(document.file)
+                before = self.skipped.get(document.file, Skipped(document.file, 0, error))
+                self.skipped[document.file] = before._replace(documents=before.documents + 1)
                 self.file.seek(begin)
                 self.file.truncate()
                 continue
+            if document.how and document.file not in (files := self.how.setdefault(document.how, [])):
+                files.append(document.file)
             if end > begin:
                 self.ends.append(end + self.file.write(END))
                 self.hashes.append(int.from_bytes(digest[:8], "little"))

@@ -8,8 +8,9 @@ import os
 import sysconfig
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from byhand.errors import DataError, reason
@@ -22,16 +23,37 @@ MOST = 1 << 31  # bytes of a text in memory, or of a download
 NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
 
 
-def files_of(sources: Iterable[str]) -> dict[Path, bool]:
+class Excluded:
+    """Says of a path, as it stands in its folder, whether one of several patterns leaves it out.
+
+    A pattern matches the path, or the name of the file or of a folder on the way to it; `*` matches / too.
+    """
+
+    def __init__(self, patterns: str | Iterable[str]) -> None:
+        patterns = [patterns] * bool(patterns) if isinstance(patterns, str) else patterns
+        self.forms = {pattern: {pattern, pattern.replace("**/", "")} for pattern in patterns}
+        self.unused = set(self.forms)
+
+    def __call__(self, path: Path) -> bool:
+        """Return whether the path is left out."""
+        named = (path.as_posix(), *path.parts)
+        matching = {p for p, forms in self.forms.items() if any(fnmatchcase(n, f) for n in named for f in forms)}
+        self.unused -= matching
+        return bool(matching)
+
+
+def files_of(sources: Iterable[str], excluded: Callable[[Path], bool] = lambda path: False) -> dict[Path, bool]:
     """Return the files that sources name, in order, each once, and whether it was named itself.
 
     A folder stands for its files in order of path, without hidden ones and byhand's own runs and checkpoints; a name
     with `*`, `?` or `[` that is no file for those that match. Raises DataError if there are none.
+
+    excluded  says which are left out
     """
     found: dict[Path, bool] = {}
     seen: set[str] = set()
     for source in sources:
-        for path, named in _files_of(source):
+        for path, named in _files_of(source, excluded):
             real = os.path.realpath(path)
             if real not in seen:
                 found[path] = named
@@ -39,20 +61,21 @@ def files_of(sources: Iterable[str]) -> dict[Path, bool]:
     return found
 
 
-def _files_of(source: str) -> Iterator[tuple[Path, bool]]:
+def _files_of(source: str, excluded: Callable[[Path], bool]) -> Iterator[tuple[Path, bool]]:
     if not source:
         raise DataError("--data names no file. Use a file, a folder, or --data python-stdlib.")
     path = Path(source)
     try:
         if path.is_dir():
-            yield from ((file, False) for file in _inside(path))
+            yield from ((file, False) for file in _inside(path, excluded))
         elif path.exists():
-            yield path, True
+            if not excluded(path):
+                yield path, True
         elif glob.has_magic(source):
             matching = sorted(Path(found) for found in glob.glob(source, recursive=True) if os.path.isfile(found))
             if not matching:
                 raise DataError(f"no file matches {source[:200]}. Check the pattern.")
-            yield from ((file, False) for file in matching)
+            yield from ((file, False) for file in matching if not excluded(file))
         else:
             if "://" in source:
                 raise DataError(
@@ -63,19 +86,22 @@ def _files_of(source: str) -> Iterator[tuple[Path, bool]]:
         raise DataError(f"cannot read {source[:200]}: {reason(error)}. Check its name and permissions.") from None
 
 
-def _inside(folder: Path) -> list[Path]:
+def _inside(folder: Path, excluded: Callable[[Path], bool]) -> list[Path]:
     """List a folder's files in order of path."""
 
+    def kept(place: str, names: list[str]) -> list[str]:
+        return [n for n in names if not n.startswith(".") and not excluded(Path(place, n).relative_to(folder))]
+
     def refuse(error: OSError) -> None:
-        raise DataError(f"cannot read {error.filename}: {reason(error)}. Check its permissions.")
+        raise DataError(f"cannot read {error.filename}: {reason(error)}. Check its permissions, or use --exclude.")
 
     found: list[Path] = []
     for place, folders, files in os.walk(folder, onerror=refuse):
         if is_of_byhand(Path(place)):
             folders.clear()
             continue
-        folders[:] = [f for f in folders if not f.startswith(".")]
-        found += [Path(place, f) for f in files if not f.startswith(".")]
+        folders[:] = kept(place, folders)
+        found += [Path(place, name) for name in kept(place, files)]
     return sorted((p for p in found if p.is_file()), key=lambda p: p.as_posix())
 
 

@@ -126,8 +126,8 @@ def blocks(content: np.ndarray | TextFile, begin: int = 0) -> Iterator[np.ndarra
 def _refusal(path: Path, error: OSError) -> str:
     if isinstance(error, IsADirectoryError):
         return f"cannot read {path}: it is a folder. Name a file."
-    if error.strerror == "it is no regular file":
-        return f"{path} is no regular file. Pipe it in, and name - in its place."
+    if error.strerror == "it is not a regular file":
+        return f"{path} is not a regular file. Pipe it in, and name - in its place."
     return f"cannot read {path}: {reason(error)}. Check the path and its permissions."
 
 

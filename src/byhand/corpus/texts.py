@@ -14,9 +14,10 @@ from typing import BinaryIO
 
 import numpy as np
 
+from byhand.corpus.decoding import NoTextError
 from byhand.corpus.documents import Document, Reading
 from byhand.corpus.prepared import Prepared, prepared
-from byhand.corpus.sources import cached_download, download_folder, files_of, library
+from byhand.corpus.sources import Excluded, cached_download, download_folder, files_of, library
 from byhand.corpus.text_file import TextFile, blocks
 from byhand.errors import DataError
 from byhand.quantities import counted
@@ -80,7 +81,10 @@ def open_text(
     for other in (*named, *val.sources) if not alone else val.sources:
         if other in (STDIN, LIBRARY, SHAKESPEARE) and not os.path.exists(other):
             raise DataError(f"{other} is a text of its own. Name it alone, and no file beside it.")
-    held = files_of(val.sources)
+    excluded = Excluded(reading.exclude)
+    held = files_of(val.sources, excluded)
+    if reading.exclude and alone in (STDIN, LIBRARY, SHAKESPEARE):
+        raise DataError(f"--exclude changes nothing: {alone} is one text. Leave it out.")
     if alone == LIBRARY:
         if not held:
             return Text(np.frombuffer(library(), np.uint8), alone)
@@ -88,7 +92,9 @@ def open_text(
     elif alone == STDIN:
         name, found = "standard input", reading.of_stream(_standard_input(), "standard input")
     else:
-        files = _shakespeare() if alone == SHAKESPEARE else files_of(named)
+        files = _shakespeare() if alone == SHAKESPEARE else files_of(named, excluded)
+        if excluded.unused:
+            log.info("--exclude matches no file: %s", _listed(sorted(excluded.unused)))
         if reading.text_field and not any(map(reading.has_fields, (*files, *held))):
             raise DataError(
                 f"--text-field changes nothing: {name} has no JSON lines and no parquet. Leave it out, or give the "
@@ -139,14 +145,32 @@ def _standard_input() -> BinaryIO:
 
 
 def _documents(files: Mapping[Path, bool], reading: Reading) -> Iterator[Document]:
+    """Yield the documents of files. Where a file cannot be read on, reading the last one says why."""
     for path, named in files.items():
-        yield from reading.documents(path, named)
+        try:
+            yield from reading.documents(path, named or reading.strict)
+        except DataError as error:
+            if named or reading.strict or not (reading.lenient or isinstance(error, NoTextError)):
+                raise
+            yield Document(_refused(error), str(path), False)
+
+
+def _refused(error: DataError) -> Iterator[bytes]:
+    raise error
+    yield b""
 
 
 def _say(name: str, made: Prepared, splits: bool) -> None:
     """Say which files were skipped, and what validation takes."""
-    if made.skipped:
-        log.info("skipped, no text: %s", _listed(made.skipped))
+    for how, files in made.how.items():
+        log.info("%s read as %s: %s", counted(len(files), "file"), how, _listed(files))
+    others = [each for each in made.skipped if not isinstance(each.why, NoTextError)]
+    for each in others[:NAMED]:
+        log.info("skipped%s: %s", f" {each.documents:,} documents" * (each.documents > 1), each.why)
+    binary = [each for each in made.skipped if isinstance(each.why, NoTextError)]
+    for why, skipped in (("not text", binary), ("for like reasons", others[NAMED:])):
+        if skipped:
+            log.info("skipped, %s: %s", why, _listed([each.file for each in skipped]))
     if made.documents > 1:
         val = f"{made.documents - made.training:,} of them" if made.training else "the end of the text"
         log.info("%s: %s%s", name, counted(made.documents, "document"), f"; validation takes {val}" * splits)

@@ -19,6 +19,7 @@ from byhand.files.writing import write_new
 from byhand.quantities import counted
 
 MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
+METRICS = "metrics.jsonl"
 MANIFEST, MODEL, STATE = "manifest.json", "model.safetensors", "trainer_state.json"
 FOREIGN = (".gguf", ".safetensors", ".bin")  # what other programs call their weights
 SEALED = re.compile(

@@ -122,7 +122,7 @@ class Sealed:
         what followed from that.
 
         again  returns a function that reads any bytes again after the end, of this file even if its name has gone to
-               another; several threads may call it, and it raises DataError once the file has changed
+               another; several threads may call it, and it raises DataError once the file has other bytes
         """
         size, digest = self._entries[name]
         if size > most:
@@ -149,11 +149,12 @@ class Sealed:
                     return content
 
                 def again() -> Again:
-                    kept = OpenFile(self.path / name, os.dup(file.fileno()))
+                    kept = OpenFile(self.path / name, os.dup(file.fileno()), digest)
 
                     def read_again(begin: int, memory: np.ndarray) -> None:
                         kept.read_into(begin, memory)
-                        kept.require_unchanged()
+                        while kept.require_unchanged():
+                            kept.read_into(begin, memory)
 
                     finalize(read_again, kept.raw.close)
                     return read_again

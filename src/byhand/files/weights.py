@@ -9,6 +9,7 @@ import math
 import mmap
 import os
 from dataclasses import dataclass
+from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 from threading import Lock
@@ -44,13 +45,14 @@ class OpenFile:
     raw         the open file, unbuffered
     size        bytes
     descriptor  of the file if it is open already; this object closes it
+    digest      its SHA-256, if that was verified
     """
 
-    def __init__(self, path: Path, descriptor: int | None = None) -> None:
-        self.path = path
+    def __init__(self, path: Path, descriptor: int | None = None, digest: str = "") -> None:
+        self.path, self.digest = path, digest
         try:
             self.raw = os.fdopen(open_regular(path) if descriptor is None else descriptor, "rb", buffering=0)
-            self.stamp = _stamp(self.raw.fileno())
+            self.stamp, self._status = _stamp(self.raw.fileno())
             self.size = self.stamp[1]
         except OSError as error:
             raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
@@ -63,10 +65,24 @@ class OpenFile:
             if kind is None:
                 self.require_unchanged()
 
-    def require_unchanged(self) -> None:
-        """Raise DataError if another program wrote to the file since it was opened."""
-        if _stamp(self.raw.fileno()) != self.stamp:
+    def require_unchanged(self) -> bool:
+        """Raise DataError if another program wrote to the file since it was opened.
+
+        Of a file with a digest also the time of the status change counts, which nobody can set back. A hard link, a
+        rename or a new mode moves it too: the bytes are hashed then. Return whether they were.
+        """
+        stamp, status = _stamp(self.raw.fileno())
+        if stamp != self.stamp:
             raise self.damaged("it changed while it was read")
+        if status == self._status or not self.digest:
+            return False
+        found = sha256()
+        for begin in range(0, self.size, PIECE):
+            found.update(self.read(begin, min(PIECE, self.size - begin)).data)
+        if found.hexdigest() != self.digest:
+            raise self.damaged("it changed while it was read")
+        self._status = status
+        return True
 
     def read(self, begin: int, size: int) -> np.ndarray:
         """Return bytes, uint8 (size,); they must lie in the file."""
@@ -134,7 +150,7 @@ def own_pages(size: int) -> np.ndarray:
         raise MemoryError(f"{size:,} bytes for an array") from None
 
 
-def _stamp(descriptor: int) -> tuple[int, int, int]:
-    """Return a file's inode, size and time of change: another file, or a changed one, has others."""
+def _stamp(descriptor: int) -> tuple[tuple[int, int, int], int]:
+    """Return a file's inode, size and time of change: a changed file has others; and its status's time of change."""
     facts = os.fstat(descriptor)
-    return facts.st_ino, facts.st_size, facts.st_mtime_ns
+    return (facts.st_ino, facts.st_size, facts.st_mtime_ns), 0 if os.name == "nt" else facts.st_ctime_ns

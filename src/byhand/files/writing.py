@@ -83,7 +83,7 @@ def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
     with _naming(path), _stage(path.parent) as stage:
         write_new(stage / path.name, content)
         (stage / path.name).replace(path)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def remove_left_over(folder: Path) -> None:
@@ -177,7 +177,7 @@ def open_own(path: Path, flags: int) -> int:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             return descriptor
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
 
 
 def remedy(error: OSError, again: str) -> str:
@@ -189,12 +189,12 @@ def remedy(error: OSError, again: str) -> str:
     return f"Make it writable and {again}."
 
 
-def sync_folder(path: Path) -> None:
-    """Make a rename durable; Windows and some network file systems have no such call."""
+def sync(path: Path) -> None:
+    """Make durable what was renamed in a folder, or appended to a file; Windows and some file systems cannot."""
     if os.name == "nt":
         return
     with _naming(path):
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             os.fsync(descriptor)
         except OSError as error:

@@ -25,7 +25,7 @@ from byhand.files import run_folder
 from byhand.files.reading import read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over, set_aside
 from byhand.files.sealed import Content, entries, entry_of, manifest
-from byhand.files.writing import TEMPORARY, remedy, replace, sync_folder, write_new
+from byhand.files.writing import TEMPORARY, remedy, replace, sync, write_new
 from byhand.model import TinyGPT
 from byhand.runs.contents import OURS, PARTS_OF_BASE, Checkpoint, contents
 from byhand.runs.stored import defect, forget, read, remember
@@ -92,7 +92,7 @@ class Writing:
             for name, content in own.items():
                 if not (PARTS_OF_BASE.fullmatch(name) and self._linked(name, content)):
                     write_new(self.temporary / name, content)
-            sync_folder(self.temporary)
+            sync(self.temporary)
 
     def _linked(self, name: str, content: Content) -> bool:
         """Link the frozen weights of an older whole checkpoint if they are the same; return whether they were."""
@@ -109,14 +109,14 @@ class Writing:
         run, final = self.run, self.final
         with _explained(run, final):
             write_new(self.temporary / run_folder.MANIFEST, [self._manifest])
-            sync_folder(self.temporary)
+            sync(self.temporary)
             remove(final, OURS)
+            if (run / run_folder.METRICS).is_file():
+                sync(run / run_folder.METRICS)  # a power cut loses no line that the checkpoint has passed
             self.temporary.rename(final)
-            sync_folder(run)
+            sync(run)
             remember(final)
-            if _is_own_latest(run / LATEST):
-                replace(run / LATEST, [f"{final.name}\n".encode()])
-        _prune(final, self.keep, self.best)
+            _settle(final, self.keep, self.best)
 
     def abandon(self) -> None:
         """Remove the temporary folder after a failure."""
@@ -135,6 +135,21 @@ def _explained(run: Path, final: Path) -> Iterator[None]:
             f"cannot write {str(error.filename2 or error.filename).replace(TEMPORARY + final.name, final.name)}: "
             f"{reason(error)}; {rest}. {remedy(error, run_folder.again_with(older))}"
         ) from None
+
+
+def tidy(checkpoint: Checkpoint) -> None:
+    """Finish saving a run's last checkpoint if a kill came behind its rename; failing does no harm."""
+    assert checkpoint.path
+    with suppress(OSError):
+        remove_left_over(checkpoint.path.parent, OURS)
+        _settle(checkpoint.path, checkpoint.config.keep, checkpoint.best and checkpoint.best[0])
+
+
+def _settle(final: Path, keep: int, best: int | None) -> None:
+    """Let `latest` name the checkpoint just written, and remove what is older than is kept."""
+    if _is_own_latest(latest := final.with_name(LATEST)):
+        replace(latest, [f"{final.name}\n".encode()])
+    _prune(final, keep, best)
 
 
 def require_way(run: Path, steps: Container[int]) -> None:

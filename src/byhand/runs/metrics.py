@@ -15,10 +15,9 @@ from byhand.corpus.dataset import bits_per_byte
 from byhand.errors import CheckpointError, reason
 from byhand.files import writing
 from byhand.files.reading import read_regular, refuse_constant
-from byhand.files.run_folder import again_with, checkpoints
+from byhand.files.run_folder import METRICS, again_with, checkpoints
 from byhand.runs.trainer import Progress
 
-METRICS = "metrics.jsonl"
 MOST = 1 << 32  # bytes: some 20 million updates
 LONGEST = 4096  # bytes of a line; ours have 200
 BYTES_PER_TOKEN = "bytes_per_token"
@@ -29,7 +28,7 @@ LARGEST = 10**18
 
 
 def append(run: Path, progress: Progress) -> None:
-    """Add the line of one update."""
+    """Add the line of one update; a checkpoint makes it durable before it gets its name."""
     line: dict[str, Any] = {
         "step": progress.step,
         "tokens": progress.tokens,
@@ -73,7 +72,7 @@ def require_own(run: Path) -> None:
 def keep_until(run: Path, step: int) -> None:
     """Drop the lines after the step that the run resumes from, so that no update appears twice."""
     if (run / METRICS).is_symlink():
-        raise CheckpointError(f"{run / METRICS} is a symbolic link. Put a file in its place, or remove it.")
+        raise CheckpointError(f"{run / METRICS} is a symbolic link. Put a file in its place, or delete it.")
     written = _content(run)
     rows = [(line, row) for line in written.split(b"\n") if (row := _row(line))]
     kept = b"".join(line + b"\n" for line, row in rows if row["step"] <= step)

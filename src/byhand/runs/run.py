@@ -222,9 +222,10 @@ def begin(
 def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None = None) -> tuple[Text, Corpus]:
     """Return the text that --data names, or one of `texts`, and its tokens, all of which the model knows."""
     data = config.data
-    reading, val = Reading(data.text_field, data.encoding), Validation(data.val_fraction, data.val_sources)
+    reading = Reading(data.text_field, data.encoding, data.exclude, data.strict)
+    val = Validation(data.val_fraction, data.val_sources)
     if data.chat:
-        text = open_chats(data.sources, val)
+        text = open_chats(data.sources, val, data.exclude)
     else:
         text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
     corpus = tokens_of(text, config, tokenizer)
@@ -256,6 +257,7 @@ def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[
         planned = start.config.steps
         config = start.config = changed(start, values, folder, hosts)
         if start.step >= config.steps:
+            checkpoint.tidy(start)
             yield Run(folder, config, None, place, start)
             return
         checkpoint.require_way(folder, range(start.step + 1, run_folder.STEPS))

@@ -94,5 +94,5 @@ def test_paths_of_every_kind(path, tmp_path, monkeypatch):
 def test_a_fifo_and_a_device_are_no_settings(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", "/dev/zero"):
-        with pytest.raises(ConfigError, match="it is no regular file"):
+        with pytest.raises(ConfigError, match="it is not a regular file"):
             with_toml(PRESETS["tiny"], path)

@@ -171,7 +171,7 @@ def test_a_link_is_not_followed_and_a_fifo_not_waited_for(tmp_path, capsys):
     os.mkfifo(tmp_path / "fifo")
     assert main(["grade", str(tmp_path / "fifo")]) == 2
     assert main(["grade", "/dev/zero"]) == 2
-    assert "it is no regular file" in capsys.readouterr().err
+    assert "it is not a regular file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["", "\0", "x" * 5000, "\udcff", "."])

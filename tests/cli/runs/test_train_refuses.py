@@ -27,7 +27,7 @@ BAD = [
     (["--dtype", "float16"], "float16"),
     (["--vocab-size", "50"], "text.txt holds the byte 122, but vocab_size 50 has ids 0 to 49. Use --vocab-size 256"),
     (["--data", ""], "--data names no file"),
-    (["--data", "fifo"], "is no regular file.*name - in its place"),
+    (["--data", "fifo"], "is not a regular file.*name - in its place"),
     (["--lr"], "--lr needs a value"),
     (["--seed", "1.5"], "--seed 1.5 is not an integer"),
     (["--d-ff", "x"], "--d-ff x is not an integer"),

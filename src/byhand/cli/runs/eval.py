@@ -74,9 +74,9 @@ def main(arguments: list[str]) -> int:
             "of them."
         )
     if options.chat:
-        given.refuse(("stride", "text_field", "encoding", "separator"), "with --chat")
+        given.refuse(("stride", "text_field", "encoding", "strict", "separator"), "with --chat")
     elif options.choices:
-        given.refuse(("window", "stride", "text_field", "encoding"), "with --choices")
+        given.refuse(("window", "stride", "text_field", "encoding", "exclude", "strict"), "with --choices")
     else:
         given.refuse(("separator",), "without --choices")
     loaded = checkpoint.load(options.run, moments=False)
@@ -89,8 +89,8 @@ def main(arguments: list[str]) -> int:
         _show_choices(options, choose(model, chooser, options.choices, options.runtime, options.weights))
         return 0
     if options.chat:
-        window = window_of(model, options.window)
-        _show_chats(options, model, chats_of(open_chats((options.chat,)), loaded.tokenizer, window))
+        window, chats = window_of(model, options.window), open_chats((options.chat,), exclude=options.reading.exclude)
+        _show_chats(options, model, chats_of(chats, loaded.tokenizer, window))
         return 0
     text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)
     result = evaluate(model, text, options.stride, options.runtime, True, options.weights, options.window)
