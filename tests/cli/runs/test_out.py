@@ -231,7 +231,7 @@ def test_a_new_run_may_be_called_like_a_checkpoint(tmp_path, text):
     assert facts["checkpoints"] == {"step-00000002": "whole"}
     assert b"complete" in byhand("train", "--resume", "step-00000007", cwd=tmp_path).stdout
     # the folder above is no run, though what it holds is called like a checkpoint
-    assert "holds no checkpoint" in error_line(byhand("info", ".", cwd=tmp_path))
+    assert "holds 1 run. Give one of them" in error_line(byhand("info", ".", cwd=tmp_path))
 
 
 @links

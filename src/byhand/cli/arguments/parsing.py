@@ -180,7 +180,7 @@ def _marked(known: dict[str, Setting], arguments: list[str]) -> list[str]:
     for word, after in zip_longest(before, before[1:], fillvalue=""):
         typed, equals, value = word.partition("=")
         name = typed.replace("_", "-")
-        name = ALIASES.get(name, name)
+        name = name if name in flags else ALIASES.get(name, name)
         optional = flags[name].optional if name in flags else None
         if not (OPTION.fullmatch(word) if any_words else word[:1] == "-" != word and not _is_number(word)):
             marked.append(MARK + word)

@@ -123,4 +123,6 @@ def _runtime(trainer: Trainer) -> str:
     choice, config = trainer.choice, trainer.config
     line = f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
     work = step_flops(config.model, config.batch_size * config.grad_accum, config.length)
-    return line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take long"
+    return (
+        line if work < LONG else f"{line}; an update computes {in_units(work, 'FLOP')}, so the first may take a while"
+    )
