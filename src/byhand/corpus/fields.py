@@ -36,13 +36,15 @@ def of_json(blocks: Iterable[bytes], field: str, name: str) -> Iterator[Iterable
     valid JSON from the beginning.
     """
     blocks = iter(blocks)
-    begin = b"".join(islice(blocks, WHOLE))
-    if begin.lstrip().startswith(b"["):
+    begin = next(blocks, b"")
+    kind = begin.lstrip()[:1]
+    if kind == b"[":
         found = elements(_pieces(chain([begin], blocks), name))
         where, first = next(found, ("", "0"))
         if isinstance(_parsed(first, where), dict | str):
             return (_once(_text_of, value, field, at) for at, value in chain([(where, first)], found))
-    elif begin.lstrip().startswith(b"{"):
+    elif kind == b"{":
+        begin = b"".join([begin, *islice(blocks, WHOLE)])
         (where, first), *more = islice(_numbered([begin], name), 2)
         try:
             if field in _parsed(first, where) or more:
