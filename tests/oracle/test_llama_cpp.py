@@ -29,6 +29,7 @@ from byhand.interop.tensors import pieces, to_theirs  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
 from byhand.runs.contents import Checkpoint  # noqa: E402
 from byhand.runtimes.loops.run.decoding import LoopsDecoder  # noqa: E402
+from byhand.tokenizers.byte import BYTES  # noqa: E402
 from interop.llama_cpp_float import as_llama_cpp_computes  # noqa: E402
 from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
 from runtimes.loops.arrays import logits_of  # noqa: E402
@@ -184,7 +185,7 @@ def test_its_own_package_reads_and_quantises_the_same(tmp_path):
         assert np.array_equal(kind.floats(packed), due), kind.name
 
 
-@pytest.mark.parametrize("code", BY_LIBRARY)
+@pytest.mark.parametrize("code", [*BY_LIBRARY, 12, 14])
 def test_models_in_every_type_of_the_library_are_its_numbers(code, tmp_path):
     """llama.cpp quantises, its package says what the numbers are, and ours are the same to the bit."""
     gguf = pytest.importorskip("gguf", reason="gguf is not installed, so its types are not read")
@@ -204,9 +205,11 @@ def test_models_in_every_type_of_the_library_are_its_numbers(code, tmp_path):
                 tensors[name], packed, due[name] = tensor, x, x
             data.append((name, packed.tobytes()))
         (tmp_path / "model.gguf").write_bytes(b"".join(content(file.keys, tensors, data)))
-    found = exchange.read(tmp_path / "model.gguf")
+    found = exchange.read(like := tmp_path / "model.gguf")
     for part, array in to_theirs(*with_pairing_of_llama(found)):
         assert np.array_equal(array, due[part.theirs]), part.theirs
+    run = exchange.as_checkpoint(found, BYTES)
+    assert exchange.write(run, "gguf", tmp_path / "again", like=like)[0].read_bytes() == like.read_bytes()
 
 
 def quantised(x: np.ndarray, kind: Any) -> np.ndarray:

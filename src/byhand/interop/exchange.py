@@ -172,14 +172,17 @@ def save_as_run(model: Foreign, tokenizer: Tokenizer, run: Path) -> Path:
         return checkpoint.save(run, as_checkpoint(model, tokenizer))
 
 
-def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32") -> list[Path]:
+def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32", like: Path | None = None) -> list[Path]:
     """Write a run's model, with averaged weights if it has them, into a new or empty folder; return the files.
 
     goal   "hf", "gguf", or "peft": the adapter of a run alone
     dtype  the number format of the weights; of a GGUF the matrices alone have it
+    like   a GGUF whose tensors keep their bytes if they are the run's, and give the others their types
 
     Raises ConfigError if the model has no form there, or a weight none in that format, with what to change.
     """
+    if like is not None and goal != "gguf":
+        raise ConfigError("--like is for a GGUF. Use --to gguf, or leave --like out.")
     if goal == "peft":
         if dtype != "float32":
             raise ConfigError("an adapter of PEFT is written in float32. Leave --dtype out.")
@@ -188,7 +191,7 @@ def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32") -> list
         run = run.merged()
         tokenizer = with_template(tokens.known(run.tokenizer), goal) if "chat" in run.state else run.tokenizer
         given = run.config.model, run.averages or run.parameters, tokenizer, FORMATS[dtype]
-        contents = gguf.files(*given) if goal == "gguf" else hugging_face.files(*given, sorted(run.ends))
+        contents = gguf.files(*given, like) if goal == "gguf" else hugging_face.files(*given, sorted(run.ends))
     first = next(contents)  # whether it can be represented shows before anything is written
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -184,6 +184,11 @@ def test_quantised_files_come_back_as_float32(place, tmp_path):
         assert byhand("import", out / "model.gguf", "--out", tmp_path / f"{dtype}-run", cwd=place).returncode == 0
         sampled(place, tmp_path / f"{dtype}-run")
         sizes.append((out / "model.gguf").stat().st_size)
+    like = ["--like", out / "model.gguf", "--out", tmp_path / "again"]
+    done = byhand("export", tmp_path / "q4_0-run", "--to", "gguf", *like, cwd=place)
+    assert b"tensors keep their bytes from" in done.stderr
+    written = (tmp_path / "again" / "model.gguf").read_bytes()
+    assert written.endswith((out / "model.gguf").read_bytes()[-4096:])  # the keys say more of the tokenizer
     assert sizes == sorted(set(sizes), reverse=True)
 
 

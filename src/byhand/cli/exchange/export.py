@@ -32,6 +32,9 @@ class Options:
     dtype: Exported = "float32"
     """The weights' number format, also f32, f16, bf16. q8_0 and q4_0 pack the matrices of a GGUF in blocks of 32: 8.5
     and 4.5 bits per number."""
+    like: Path | None = None
+    """A GGUF that the run comes from, for --to gguf. Tensors that did not change keep its bytes, whatever their type;
+    the others get its types, or --dtype where byhand cannot write the type."""
 
 
 def main(arguments: list[str]) -> int:
@@ -46,4 +49,4 @@ def exported(options: Options, load: Callable[[], Checkpoint]) -> list[Path]:
     """Write what the options say of a checkpoint, which is loaded once they make sense; return the files."""
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out exported.")
-    return exchange.write(load(), options.to, options.out, options.dtype)
+    return exchange.write(load(), options.to, options.out, options.dtype, options.like)

@@ -62,6 +62,11 @@ class GGUF:
         """Return a tensor of finite numbers in float32."""
         return self.files.get(name, self.file).floats(self.tensors[name], name)
 
+    def stored(self, name: str) -> bytes:
+        """Return a tensor's bytes."""
+        tensor = self.tensors[name]
+        return self.files.get(name, self.file).read(tensor.begin, tensor.size).tobytes()
+
     def _describe(self, count: int) -> None:
         """Read the tensors' descriptions; their bytes must follow each other up to the end of the file."""
         alignment = self.keys.get(ALIGN, ALIGNMENT)

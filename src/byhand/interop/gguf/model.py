@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,7 @@ from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import layers, rotation, tokens
 from byhand.interop.gguf.families import KNOWN, WIDTHS, prefixed
 from byhand.interop.gguf.file import GGUF, MAGIC, content
+from byhand.interop.gguf.kept import matched, summary
 from byhand.interop.gguf.parts import opened
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
@@ -150,32 +152,43 @@ def _whole(value: Any) -> int:
 
 
 def files(
-    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32
+    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32, like: Path | None = None
 ) -> Iterator[tuple[str, Any]]:
     """Yield the file that llama.cpp loads. ConfigError if no architecture has this model.
 
     kind  of matrices whose rows are whole blocks; the others, the table of positions, gains and biases stay float32
+    like  a GGUF whose tensors keep their bytes where they hold the model's numbers; see `kept.py`
     """
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family)
-    tensors = dict[str, Stored]()
-    for piece in pieces(whole, family.tensors):
-        packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
-        tensors[piece.theirs] = Stored(kind if packed else FLOAT32, piece.shape, 0)  # its place follows
-        for name in piece.ours if packed else ():
-            require_room(name, full[name], kind)
-    if not any(tensor.kind is kind for tensor in tensors.values()):
-        raise ConfigError(
-            f"{kind.name} packs rows of {kind.block} numbers, and no matrix of this model has such. "
-            f"Use another --dtype, or train a model with a --d-model that is a multiple of {kind.block}."
+    parts = list(pieces(whole, family.tensors))
+    with ExitStack() as stack:
+        file = stack.enter_context(opened(like)) if like is not None else None
+        given, kept = matched(file, to_theirs(full, parts)) if file else ({}, set())
+        tensors = dict[str, Stored]()
+        for piece in parts:
+            packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
+            chosen = given.get(piece.theirs, kind if packed else FLOAT32)
+            tensors[piece.theirs] = Stored(chosen, piece.shape, 0)  # its place follows
+            for name in piece.ours if packed and piece.theirs not in given else ():
+                require_room(name, full[name], kind)
+        if file is None and not any(tensor.kind is kind for tensor in tensors.values()):
+            raise ConfigError(
+                f"{kind.name} packs rows of {kind.block} numbers, and no matrix of this model has such. "
+                f"Use another --dtype, or train a model with a --d-model that is a multiple of {kind.block}."
+            )
+        keys = _keys(family, whole, kind) | tokens.as_keys(tokenizer, whole.vocab_size)
+        if file:
+            keys |= summary(file, tensors, kept)
+        table = file.read(rotation.FACTORS) if file and rotation.FACTORS in file.tensors else None
+        if (factors := rotation.factors_of(whole, table)) is not None:
+            tensors[rotation.FACTORS] = Stored(FLOAT32, factors.shape, 0)
+        beside = () if factors is None else ((rotation.FACTORS, factors.tobytes()),)
+        written = (
+            (name, file.stored(name) if file and name in kept else tensors[name].kind.packed(x).tobytes())
+            for name, x in ((part.theirs, x) for part, x in to_theirs(full, parts))
         )
-    if (factors := rotation.factors_of(whole)) is not None:
-        tensors[rotation.FACTORS] = Stored(FLOAT32, factors.shape, 0)
-    keys = _keys(family, whole, kind) | tokens.as_keys(tokenizer, whole.vocab_size)
-    theirs = to_theirs(full, pieces(whole, family.tensors))
-    packed = ((part.theirs, tensors[part.theirs].kind.packed(x).tobytes()) for part, x in theirs)
-    beside = () if factors is None else ((rotation.FACTORS, factors.tobytes()),)
-    yield NAME, content(keys, tensors, chain(packed, beside))
+        yield NAME, content(keys, tensors, chain(written, beside))
 
 
 def _keys(family: Family, config: ModelConfig, kind: Format) -> dict[str, Any]:
