@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from byhand.conversations import sandbox
 from byhand.conversations.sandbox import Template
 from byhand.errors import DataError
 
@@ -34,6 +35,8 @@ LARGE = (  # texts of a thousand MB and more
 ENDLESS = (
     "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
     "{% set x = [1] * 99999 %}{{ ([x] * 99999) == ([[1] * 99999] * 99999) }}",  # in C
+    "{% set n = namespace(x=1) %}{% for i in range(40) %}{% set n.x = [n.x, n.x] %}{% endfor %}"
+    "{{ raise_exception(n.x) }}",
 )
 
 
@@ -95,6 +98,14 @@ def test_a_forked_program_has_a_process_of_its_own():
     command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", program]
     found = subprocess.run(command, env=environment, capture_output=True, timeout=60)
     assert (found.returncode, found.stdout, found.stderr) == (0, b"", b"")
+
+
+def test_a_jinja_that_cannot_be_imported_is_not_called_slow(monkeypatch, tmp_path):
+    found = type("Spec", (), {"origin": str(tmp_path / "jinja2.py")})
+    monkeypatch.setattr("byhand.conversations.sandbox.find_spec", lambda name: found)
+    monkeypatch.setattr("byhand.conversations.sandbox._PROCESS", sandbox._Process())
+    with pytest.raises(DataError, match="breaks the process"):
+        SAYS(MESSAGES)
 
 
 def test_an_interrupted_rendering_leaves_no_half_answer(monkeypatch):

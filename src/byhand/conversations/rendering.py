@@ -122,9 +122,12 @@ def environment() -> Any:
     return made
 
 
-def _raise(message: str) -> None:
-    raise ValueError(message)
+def _raise(message: Any) -> None:
+    raise ValueError(str(message))  # now, while it is timed
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BaseException:
+        sys.exit(2)  # 1 says that it took too long
