@@ -1,9 +1,12 @@
 """Templates of others: bounded, and refused in one line."""
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -106,6 +109,17 @@ def test_a_jinja_that_cannot_be_imported_is_not_called_slow(monkeypatch, tmp_pat
     monkeypatch.setattr("byhand.conversations.sandbox._PROCESS", sandbox._Process())
     with pytest.raises(DataError, match="breaks the process"):
         SAYS(MESSAGES)
+
+
+def test_the_packages_of_jinja_may_lie_in_two_folders(monkeypatch, tmp_path):
+    """As with `pip install --user` beside packages of the system."""
+    for name in ("jinja2", "markupsafe"):
+        shutil.copytree(Path(find_spec(name).origin).parent, tmp_path / name / name)
+        monkeypatch.syspath_prepend(tmp_path / name)
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("byhand.conversations.sandbox._PROCESS", process := sandbox._Process())
+    assert SAYS(MESSAGES) == "abc"
+    process.stop()
 
 
 def test_an_interrupted_rendering_leaves_no_half_answer(monkeypatch):
