@@ -1,12 +1,16 @@
 """Templates of others: bounded, and refused in one line."""
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
+from byhand.conversations import sandbox
 from byhand.conversations.sandbox import Template
 from byhand.errors import DataError
 
@@ -34,6 +38,8 @@ LARGE = (  # texts of a thousand MB and more
 ENDLESS = (
     "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
     "{% set x = [1] * 99999 %}{{ ([x] * 99999) == ([[1] * 99999] * 99999) }}",  # in C
+    "{% set n = namespace(x=1) %}{% for i in range(40) %}{% set n.x = [n.x, n.x] %}{% endfor %}"
+    "{{ raise_exception(n.x) }}",
 )
 
 
@@ -95,6 +101,25 @@ def test_a_forked_program_has_a_process_of_its_own():
     command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", program]
     found = subprocess.run(command, env=environment, capture_output=True, timeout=60)
     assert (found.returncode, found.stdout, found.stderr) == (0, b"", b"")
+
+
+def test_a_jinja_that_cannot_be_imported_is_not_called_slow(monkeypatch, tmp_path):
+    found = type("Spec", (), {"origin": str(tmp_path / "jinja2.py")})
+    monkeypatch.setattr("byhand.conversations.sandbox.find_spec", lambda name: found)
+    monkeypatch.setattr("byhand.conversations.sandbox._PROCESS", sandbox._Process())
+    with pytest.raises(DataError, match="breaks the process"):
+        SAYS(MESSAGES)
+
+
+def test_the_packages_of_jinja_may_lie_in_two_folders(monkeypatch, tmp_path):
+    """As with `pip install --user` beside packages of the system."""
+    for name in ("jinja2", "markupsafe"):
+        shutil.copytree(Path(find_spec(name).origin).parent, tmp_path / name / name)
+        monkeypatch.syspath_prepend(tmp_path / name)
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("byhand.conversations.sandbox._PROCESS", process := sandbox._Process())
+    assert SAYS(MESSAGES) == "abc"
+    process.stop()
 
 
 def test_an_interrupted_rendering_leaves_no_half_answer(monkeypatch):

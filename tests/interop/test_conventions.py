@@ -229,6 +229,7 @@ def test_a_padding_token_that_a_model_has_no_row_for_is_left_out(pieces, caplog)
         ({"do_sample": False, "temperature": 0.6, "repetition_penalty": 1.1}, {"repetition_penalty": 1.1}, ""),
         ({"num_beams": 4, "typical_p": 0.9, "top_h": None, "min_length": 0}, {}, "no num_beams, typical_p"),
         ({"temperature": -1, "top_k": 2.5, "top_p": "x", "min_p": True}, {}, "min_p cannot be True"),
+        ({"do_sample": True, "top_k": 1 << 40}, {"temperature": 1.0}, "top_k cannot be 1099511627776"),
         ({}, {}, ""),
     ],
 )

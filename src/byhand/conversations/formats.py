@@ -127,7 +127,7 @@ class Templated:
         if self.missed and not found:
             raise DataError(
                 "the model's chat template does not write before an answer what it writes to ask for one, so none "
-                "can be learnt. Tune a model with another template."
+                "can be learnt. Remove this conversation, or tune a model with another template."
             )
         return [*found, Piece(whole[at:])]
 

@@ -1,7 +1,7 @@
 """Renders chat templates: the program of a process of its own, which `sandbox.py` starts.
 
-It imports Jinja, from the folder that is its argument, and nothing of byhand, so that it starts fast. A request is a
-line of JSON, its answer a line "KIND BYTES", so many bytes of text, and a line of `places` in JSON.
+It imports Jinja, from the folders that are its arguments, and nothing of byhand, so that it starts fast. A request is
+a line of JSON, its answer a line "KIND BYTES", so many bytes of text, and a line of `places` in JSON.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
@@ -23,7 +23,7 @@ OPEN, CLOSE = "\ufdd0\ufdd1"  # noncharacters around what the template says is g
 
 def main() -> None:
     """Answer requests until there are no more."""
-    sys.path.append(sys.argv[1])
+    sys.path += sys.argv[1:]
     environment()
     with suppress(ImportError):
         import resource  # of POSIX; macOS has it, but does not limit memory
@@ -122,9 +122,12 @@ def environment() -> Any:
     return made
 
 
-def _raise(message: str) -> None:
-    raise ValueError(message)
+def _raise(message: Any) -> None:
+    raise ValueError(str(message))  # now, while it is timed
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BaseException:
+        sys.exit(2)  # 1 says that it took too long

@@ -25,6 +25,7 @@ from byhand.conversations.messages import OURS
 from byhand.conversations.rendering import WRITTEN
 from byhand.errors import DataError, brief
 
+NEEDED = ("jinja2", "markupsafe")  # by what renders; they may lie in two folders
 SECONDS = 5.0  # a conversation takes a thousandth
 Cut = tuple[int, bool]  # how many messages, and whether the assistant is to answer
 
@@ -102,11 +103,11 @@ class _Process:
         if self._running and self._running.poll() is not None:
             self.stop()
         if not self._running:
-            found = find_spec("jinja2")
-            if not found or not found.origin:
+            found = [spec.origin for name in NEEDED if (spec := find_spec(name)) and spec.origin]
+            if len(found) < len(NEEDED):
                 raise DataError("the model's chat template is rendered by Jinja. Use pip install 'byhand[chat]'.")
             self._running = subprocess.Popen(
-                [sys.executable, "-I", "-S", rendering.__file__, str(Path(found.origin).parents[1])],
+                [sys.executable, "-I", "-S", rendering.__file__, *(str(Path(place).parents[1]) for place in found)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -317,4 +317,4 @@ def test_pasted_lines_are_one_question(place):
         write(b"/save pasted.jsonl\n")
         until(b"saved in")
     (line,) = (place / "pasted.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(line)["messages"][0]["content"] == "/a\nb"
+    assert json.loads(line)["messages"][0] == {"role": "user", "content": "/a\nb"}

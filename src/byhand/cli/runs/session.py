@@ -112,7 +112,7 @@ class Session:
                 say(f"there is no command {quoted(name)}: /help lists them. // begins a question with a slash")
 
     def _save(self, path: Path) -> None:
-        line = {"messages": [message._asdict() for message in (*self.head, *self.messages)]}
+        line = {"messages": [message.as_json() for message in (*self.head, *self.messages)]}
         try:
             create(path, [json.dumps(line, ensure_ascii=False).encode() + b"\n"])
         except FileExistsError:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from byhand.config_checks import check_types
+from byhand.config_checks import at_most, check_types
 from byhand.errors import ConfigError, DataError, brief, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.runtimes.sampling import Sampling
@@ -110,7 +110,8 @@ def sampling(said: Mapping[str, Any], place: str) -> dict[str, float]:
         value = said.get(name, 1.0 if samples is True and name == "temperature" else None)
         if value not in (None, idle):
             try:
-                check_types(Sampling(**{name: value}))
+                check_types(suggested := Sampling(**{name: value}))
+                at_most(suggested)
                 found[name] = value
             except (ConfigError, TypeError):
                 log.warning("%s: %s cannot be %s; left out", place, name, str(value)[:40])
