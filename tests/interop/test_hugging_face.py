@@ -397,6 +397,13 @@ def test_two_rotary_bases_are_read_from_older_files_too():
         ("gpt_neo", {"num_layers": 1, "attention_types": [[["round"], 1]]}, "must name each of its 1 layers"),
         ("gpt_neo", {"num_layers": 1, "attention_types": [[["global"], 10**9]]}, "must name each of its 1 layers"),
         ("gpt_neo", {"num_layers": 1, "attention_types": [[["local"], 1]], "window_size": "wide"}, "its window_size"),
+        (
+            "gpt_neo",
+            {"num_layers": 1, "attention_types": [[["local"], 1]], "attention_layers": ["global"]},
+            "its attention_layers are ['global']",
+        ),
+        ("gemma3_text", {"rope_parameters": {"rope_theta": 1e5}}, "its rope_parameters have 'rope_theta'"),
+        ("gemma3_text", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "Name rope_type there too"),
         ("gemma3_text", {**FOUR, "layer_types": ["full_attention"]}, "its layer_types are"),
         ("gemma3_text", {**FOUR, "sliding_window_pattern": 0}, "its sliding_window_pattern is 0"),
         ("gemma3_text", {**FOUR, "attn_logit_softcapping": 50.0}, "its attn_logit_softcapping is 50.0"),

@@ -117,6 +117,9 @@ REFUSED = {
     r"(a)\1": "does not read",
     "[[:alpha:]]": "does not read",
     "a{e}": "does not read",
+    "a{2}?b": r"does not read '\{2\}'",  # two or none there
+    "a{2}+": r"does not read '\{2\}'",  # one or more times two there
+    "a{2,}+": r"does not read '\{2,'",
     r"\p{Unheard}": "Script=Unheard|unknown property",
     "a*": "matches an empty text",
     "(" * 3000: "cannot use the pattern",

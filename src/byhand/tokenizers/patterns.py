@@ -2,8 +2,8 @@ r"""Pre-tokenizers by any pattern: steps, each a regular expression and what bec
 
 Patterns come from files that others have written, in Oniguruma's syntax, which Hugging Face's `tokenizers` reads. The
 library `regex` runs them: it knows `\p{..}` and the newest Unicode, and stops after a time. Only what both read alike
-is accepted: no `\w`, `^`, `$`, lookbehind, or reference to a group. So what stands before a word decides nothing
-about it, and a text that comes in blocks can be cut between two words of the first step.
+is accepted: no `\w`, `^`, `$`, `{2}?`, lookbehind, or reference to a group. So what stands before a word decides
+nothing about it, and a text that comes in blocks can be cut between two words of the first step.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ NAMED: dict[str, tuple[Step, ...]] = {  # by llama.cpp's names, as the models' o
 }  # fmt: skip
 PARTS = re.compile(
     r"\\[pP]\{\^?(?P<kind>[A-Za-z_]+)\}|\\[dDsSrntfv]|\\(?P<sign>[^\w\s])|(?P<group>\((?:\?(?:i?:|=|!|>)|(?!\?))|[)|.])|"
-    r"(?P<set>\[\^?(?![]:^]))|(?P<end>\])|(?P<both>&&)|(?P<times>(?:[?*+]|\{\d{1,4}(?:,\d{0,4})?\}\??)|(?<=[?*+])[?+])|"
+    r"(?P<set>\[\^?(?![]:^]))|(?P<end>\])|(?P<both>&&)|"
+    r"(?P<times>\{\d{1,4}(?:\}(?![?+])|,\d{0,4}\}(?:\?|(?!\+)))|[?*+]|(?<=[?*+])[?+])|"
     r"(?P<letter>[^\\])", re.DOTALL
 )  # fmt: skip
 
