@@ -181,7 +181,9 @@ def without_kinds(found: Mapping[str, Any], family: Family) -> Mapping[str, Any]
     if LOCAL not in family.keys:
         return found
     if isinstance(scaled, dict) and "rope_type" not in scaled and scaled.get("type", "default") != "default":
-        raise DataError(f"its rope_scaling is {quoted(scaled)}. Name rope_type there too: transformers reads no type.")
+        raise DataError(
+            f"its rope_scaling is {quoted(scaled)}. Name rope_type there too: transformers reads no type."
+        )
     if not isinstance(turns, dict):
         return found
     if strange := sorted(turns.keys() - {FULL, SLIDING}):  # transformers would pass over it
