@@ -1,6 +1,7 @@
 """Pre-tokenizers by patterns: cut as `tokenizers` cuts, in any blocks, kept by every file; others are refused."""
 
 import json
+import re
 import unicodedata
 
 import pytest
@@ -157,15 +158,23 @@ def test_damaged_steps_are_refused(how):
 
 
 class Slow:
+    left = patterns.SECONDS
+
     def finditer(self, text, timeout):
-        assert timeout >= patterns.SECONDS
-        raise TimeoutError
+        assert timeout <= self.left  # all words together have the time of one
+        self.left -= 2
+        if self.left < 0:
+            raise TimeoutError
+        return re.finditer("a+", text)
 
 
 def test_a_pattern_that_takes_too_long_is_stopped(monkeypatch):
     how = split_of([["(?:(?=[ab])[ac]|[ab])*(?=d)|[ae]", "Isolated"]])  # 2^40 ways for the text below
     with pytest.raises(DataError, match="passes over a part"):
         words("ab", split_of([["a", "Removed"]]))
-    monkeypatch.setattr(patterns, "compiled", lambda pattern: Slow())
+    slow, spent = Slow(), iter(range(0, 100, 2))
+    monkeypatch.setattr(patterns, "compiled", lambda pattern: slow)
+    monkeypatch.setattr(patterns, "SPEED", 1e9)
+    monkeypatch.setattr(patterns.time, "process_time", lambda: next(spent) - 1e-6)
     with pytest.raises(DataError, match="takes too long"):
-        words("a" * 40 + "e", how)
+        patterns.cut(["a" * 40 + "e"] * 9, how.steps)

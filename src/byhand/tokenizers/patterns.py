@@ -9,6 +9,7 @@ nothing about it, and a text that comes in blocks can be cut between two words o
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import groupby
@@ -21,7 +22,7 @@ ISOLATED, CONTIGUOUS, BACKWARD, FORWARD, ONLY = BEHAVIORS = (
     "Isolated", "Contiguous", "MergedWithPrevious", "MergedWithNext", "Removed"
 )  # fmt: skip
 LONGEST, MOST = 1 << 12, 16  # characters of a pattern, steps
-SECONDS, SPEED = 5, 20_000  # of the processor that cutting may take: at least, and characters a second
+SECONDS, SPEED = 5, 20_000  # of the processor that cutting may take: at least, and characters a second and step
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _SMALL = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
 _LARGE = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
@@ -105,15 +106,17 @@ def require_steps(steps: Any) -> tuple[Step, ...]:
 def cut(texts: Iterable[str], steps: Sequence[Step]) -> list[str]:
     """Return texts, each cut by one step after the other; joined, they are the texts."""
     found = list(texts)
+    end = time.process_time() + SECONDS + len(steps) * sum(map(len, found)) / SPEED
     for pattern, behavior in steps:
-        found = [word for text in found for word in _cut(text, pattern, behavior)]
+        found = [word for text in found for word in _cut(text, pattern, behavior, end)]
     return found
 
 
-def _cut(text: str, pattern: str, behavior: str) -> list[str]:
+def _cut(text: str, pattern: str, behavior: str, end: float) -> list[str]:
+    """Return the words of a text; `end` is the processor's time at which it gives up."""
     found, at = list[tuple[str, bool]](), 0
     try:
-        for match in compiled(pattern).finditer(text, timeout=SECONDS + len(text) / SPEED):
+        for match in compiled(pattern).finditer(text, timeout=max(0.01, end - time.process_time())):
             begin, end = match.span()
             found += [(text[at:begin], False)] * (begin > at) + [(match[0], True)]
             at = end
