@@ -129,6 +129,7 @@ def test_a_bare_gpt2_with_its_masks_is_the_same_model(tmp_path):
         ({"rope_parameters": {"type": "linear", "factor": "2"}}, "rope_factor is "),
         ({"rope_parameters": {"type": "linear", "factor": 1e300}}, "rope_factor is 1e+300, but can be at most 1e+06"),
         ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "its rope_scaling and rope_parameters differ"),
+        ({"rope_scaling": {"type": "default"}, "rope_theta": 7.0}, "its rope_scaling and rope_parameters differ"),
         ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "rope_theta": 5e5}}, "it lacks low_freq_factor"),
         ({"rope_parameters": {**LLAMA3, "low_freq_factor": 4.0}}, "rope_slow is 4 and rope_fast 4, but they must be"),
         ({"rope_parameters": {**LLAMA3, "original_max_position_embeddings": 1e4}}, "rope_original_len is 10000.0"),

@@ -106,17 +106,17 @@ def require_steps(steps: Any) -> tuple[Step, ...]:
 def cut(texts: Iterable[str], steps: Sequence[Step]) -> list[str]:
     """Return texts, each cut by one step after the other; joined, they are the texts."""
     found = list(texts)
-    end = time.process_time() + SECONDS + len(steps) * sum(map(len, found)) / SPEED
+    due = time.process_time() + SECONDS + len(steps) * sum(map(len, found)) / SPEED
     for pattern, behavior in steps:
-        found = [word for text in found for word in _cut(text, pattern, behavior, end)]
+        found = [word for text in found for word in _cut(text, pattern, behavior, due)]
     return found
 
 
-def _cut(text: str, pattern: str, behavior: str, end: float) -> list[str]:
-    """Return the words of a text; `end` is the processor's time at which it gives up."""
+def _cut(text: str, pattern: str, behavior: str, due: float) -> list[str]:
+    """Return the words of a text; `due` is the processor's time at which it gives up."""
     found, at = list[tuple[str, bool]](), 0
     try:
-        for match in compiled(pattern).finditer(text, timeout=max(0.01, end - time.process_time())):
+        for match in compiled(pattern).finditer(text, timeout=max(0.01, due - time.process_time())):
             begin, end = match.span()
             found += [(text[at:begin], False)] * (begin > at) + [(match[0], True)]
             at = end
