@@ -156,6 +156,9 @@ def test_conventions_that_are_none_are_refused(wrong):
         ("tokenizer_config.json", "{", "is not JSON"),
         ("tokenizer_config.json", "[]", "is not JSON: no table"),
         ("tokenizer_config.json", '{"bos_token": 3}', "its bos_token in tokenizer_config.json is no text"),
+        ("tokenizer_config.json", '{"additional_special_tokens": 3}', "its additional_special_tokens in"),
+        ("tokenizer_config.json", '{"added_tokens_decoder": {"1": {"content": "x", "rstrip": true}}}', "uses rstrip"),
+        ("tokenizer_config.json", '{"added_tokens_decoder": {"1": "x"}}', "its added_tokens_decoder in"),
         ("tokenizer_config.json", '{"chat_template": 3}', "the chat_template in"),
         ("tokenizer_config.json", '{"chat_template": [{"name": "a"}]}', "the chat_template in"),
         ("tokenizer_config.json", '{"chat_template": {"a": 3}}', "its chat template 'a' is no text"),
@@ -170,6 +173,18 @@ def test_a_damaged_file_is_named(file, content, words, tmp_path):
         of_folder(tmp_path)
     assert words in str(error.value)
     assert str(error.value).isprintable()
+
+
+def test_special_tokens_without_a_name_are_special_too(tmp_path):
+    write("nothing", tmp_path)
+    listed = {
+        "additional_special_tokens": ["a"],
+        "extra_special_tokens": {"b_token": "b", "lacking": "of no vocabulary"},
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(listed))
+    found = of_folder(tmp_path)
+    assert found is not None
+    assert {"a", "b"} <= found.special.keys()
 
 
 def test_the_same_ids_have_the_same_digest():

@@ -116,6 +116,12 @@ def test_adapters_of_q_and_v_alone(tmp_path):
         ),
         ({"r": 3, "target_modules": "all-linear"}, "target_modules differ about base_model.model.lm_head"),
         ({"r": 3, "target_modules": ["x"], "layers_to_transform": [0]}, "target_modules differ about"),
+        (
+            {"r": 3, "target_modules": ".*q_proj"},
+            "target_modules differ about base_model.model.model.layers.0.self_attn.k",
+        ),
+        ({"r": 3, "target_modules": "("}, "names its layers by '(', which is no pattern"),
+        ({"peft_type": None}, "it names no peft_type"),
         ({"lora_alpha": "16"}, "is no configuration of LoRA: lora_alpha is no number"),
         ({"r": 4}, "r is 4 in adapter_config.json, but arrays have rank 3. Use files of one adapter."),
         ({"r": 2.5}, "is no configuration of LoRA: r is no rank"),
@@ -132,6 +138,10 @@ def test_what_cannot_be_merged_is_said_in_one_line(settings, words, tmp_path):
         made = {f"{name}.lora_{end}.weight": np.ones((4, 4), np.float32) for end in "AB"}
         (folder / "adapter_model.safetensors").write_bytes(foreign.safetensors(made))
     written = settings if isinstance(settings, list) else usual | (settings if isinstance(settings, dict) else {})
+    if isinstance(written, dict) and written["peft_type"] is None:
+        del written["peft_type"]
+    if isinstance(settings, dict) and isinstance(settings.get("target_modules"), str):
+        pytest.importorskip("regex")
     (folder / "adapter_config.json").write_text(json.dumps(written))
     with pytest.raises(ByhandError) as error:
         exchange.imported(folder, base=tmp_path / "base")
@@ -151,3 +161,23 @@ def test_bases_and_adapters_that_are_not_there(tmp_path):
     (tmp_path / "adapter" / "adapter_model.safetensors").unlink()
     with pytest.raises(ByhandError, match=r"cannot read .*adapter_model.safetensors"):
         exchange.imported(tmp_path / "adapter", base=tmp_path / "base")
+
+
+def test_an_adapter_of_a_base_that_several_families_have_finds_its_names(tmp_path):
+    """A Phi-3 whose heads turn whole could be a Llama, whose layers have other names."""
+    arrays = parameters(replace(LLAMA, tied_embeddings=False))
+    checkpoint.save(tmp_path / "base", run_of(replace(LLAMA, tied_embeddings=False), arrays))
+    (tmp_path / "adapter").mkdir()
+    name, rng = "base_model.model.model.layers.0.mlp.gate_up_proj.lora", np.random.default_rng(1)
+    width = 2 * arrays["blocks.0.mlp.w_gate"].shape[1]
+    shapes = {f"{name}_A.weight": (2, LLAMA.d_model), f"{name}_B.weight": (width, 2)}
+    made = {key: rng.standard_normal(shape).astype(np.float32) for key, shape in shapes.items()}
+    (tmp_path / "adapter" / "adapter_model.safetensors").write_bytes(foreign.safetensors(made))
+    config = {"peft_type": "LORA", "r": 2, "lora_alpha": 2}
+    (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps(config))
+    found, _ = exchange.imported(tmp_path / "adapter", base=tmp_path / "base")
+    added = (made[f"{name}_B.weight"] @ made[f"{name}_A.weight"]).T
+    whole = np.concatenate(
+        [found.arrays[f"blocks.0.mlp.{part}"] - arrays[f"blocks.0.mlp.{part}"] for part in ("w_gate", "w_up")], 1
+    )
+    np.testing.assert_allclose(whole, added, atol=1e-4)

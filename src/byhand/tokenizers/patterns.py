@@ -2,13 +2,14 @@ r"""Pre-tokenizers by any pattern: steps, each a regular expression and what bec
 
 Patterns come from files that others have written, in Oniguruma's syntax, which Hugging Face's `tokenizers` reads. The
 library `regex` runs them: it knows `\p{..}` and the newest Unicode, and stops after a time. Only what both read alike
-is accepted: no `\w`, `^`, `$`, lookbehind, or reference to a group. So what stands before a word decides nothing
-about it, and a text that comes in blocks can be cut between two words of the first step.
+is accepted: no `\w`, `^`, `$`, `{2}?`, lookbehind, or reference to a group. So what stands before a word decides
+nothing about it, and a text that comes in blocks can be cut between two words of the first step.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import groupby
@@ -21,7 +22,7 @@ ISOLATED, CONTIGUOUS, BACKWARD, FORWARD, ONLY = BEHAVIORS = (
     "Isolated", "Contiguous", "MergedWithPrevious", "MergedWithNext", "Removed"
 )  # fmt: skip
 LONGEST, MOST = 1 << 12, 16  # characters of a pattern, steps
-SECONDS, SPEED = 5, 20_000  # of the processor that cutting may take: at least, and characters a second
+SECONDS, SPEED = 5, 20_000  # of the processor that cutting may take: at least, and characters a second and step
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _SMALL = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
 _LARGE = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
@@ -46,7 +47,12 @@ NAMED: dict[str, tuple[Step, ...]] = {  # by llama.cpp's names, as the models' o
 }  # fmt: skip
 PARTS = re.compile(
     r"\\[pP]\{\^?(?P<kind>[A-Za-z_]+)\}|\\[dDsSrntfv]|\\(?P<sign>[^\w\s])|(?P<group>\((?:\?(?:i?:|=|!|>)|(?!\?))|[)|.])|"
+<<<<<<< HEAD
     r"(?P<set>\[\^?(?![]:^]))|(?P<end>\])|(?P<both>&&)|(?P<times>[?*+]|\{\d{1,4}(?:\}|,\d{0,4}\}\??))|"
+=======
+    r"(?P<set>\[\^?(?![]:^]))|(?P<end>\])|(?P<both>&&)|"
+    r"(?P<times>\{\d{1,4}(?:\}(?![?+])|,\d{0,4}\}(?:\?|(?!\+)))|[?*+]|(?<=[?*+])[?+])|"
+>>>>>>> atk2
     r"(?P<letter>[^\\])", re.DOTALL
 )  # fmt: skip
 
@@ -105,15 +111,17 @@ def require_steps(steps: Any) -> tuple[Step, ...]:
 def cut(texts: Iterable[str], steps: Sequence[Step]) -> list[str]:
     """Return texts, each cut by one step after the other; joined, they are the texts."""
     found = list(texts)
+    due = time.process_time() + SECONDS + len(steps) * sum(map(len, found)) / SPEED
     for pattern, behavior in steps:
-        found = [word for text in found for word in _cut(text, pattern, behavior)]
+        found = [word for text in found for word in _cut(text, pattern, behavior, due)]
     return found
 
 
-def _cut(text: str, pattern: str, behavior: str) -> list[str]:
+def _cut(text: str, pattern: str, behavior: str, due: float) -> list[str]:
+    """Return the words of a text; `due` is the processor's time at which it gives up."""
     found, at = list[tuple[str, bool]](), 0
     try:
-        for match in compiled(pattern).finditer(text, timeout=SECONDS + len(text) / SPEED):
+        for match in compiled(pattern).finditer(text, timeout=max(0.01, due - time.process_time())):
             begin, end = match.span()
             found += [(text[at:begin], False)] * (begin > at) + [(match[0], True)]
             at = end

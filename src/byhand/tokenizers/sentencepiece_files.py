@@ -26,7 +26,8 @@ from byhand.tokenizers.sections import SPACE
 from byhand.tokenizers.sentencepiece import BYTE, SentencePieceTokenizer
 from byhand.tokenizers.symbols import LARGEST
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTES = 1, 2, 3, 4, 5, 6  # kinds of pieces, in GGUF too
+KINDS = {1, 2, 3, 4, 5, 6}  # of pieces, in GGUF too
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTES = sorted(KINDS)
 BPE = 2
 DAMAGED = "it is damaged: it is no protobuf of a tokenizer"
 
@@ -43,6 +44,8 @@ def of_pieces(pieces: Sequence[VocabularyPiece], prefix: str = "each") -> Senten
     """Return the tokenizer of pieces in the order of their ids. DataError if they are none."""
     if len({piece.text for piece in pieces if piece.kind != UNUSED}) < sum(p.kind != UNUSED for p in pieces):
         raise DataError("it has a token twice")
+    if strange := sorted(str(kind)[:20] for kind in {piece.kind for piece in pieces} - KINDS):
+        raise DataError(f"it has a token of the kind {strange[0]}, which byhand does not know")
     if not np.isfinite([piece.score for piece in pieces]).all():
         raise DataError("a score is no finite number")
     special = {

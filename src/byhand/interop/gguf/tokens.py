@@ -23,6 +23,7 @@ from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.sentencepiece_files import (
     BYTES,
     CONTROL,
+    KINDS,
     NORMAL,
     UNKNOWN,
     UNUSED,
@@ -89,6 +90,8 @@ def as_keys(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
 def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer | None:
     """Return the tokenizer that the metadata describe; None if they name none. DataError if it is not known."""
     if f"{KEY}model" not in keys:
+        if f"{KEY}tokens" in keys:
+            raise DataError(f"{path} has tokens, but no {KEY}model. Name their tokenizer with --tokenizer.")
         return None
     if keys[f"{KEY}model"] == "llama":
         return _of_pieces(keys, vocab_size, path)
@@ -100,8 +103,11 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
             f"and BPE, cut as in {', '.join([*SPLITS, *sum(SAME.values(), ())])}. Name another one with --tokenizer."
         )
     listed, merges, kinds = (_list(keys.get(f"{KEY}{name}")) for name in ("tokens", "merges", "token_type"))
-    kinds = kinds or [NORMAL] * vocab_size
+    if not isinstance(keys.get(f"{KEY}merges"), list):
+        raise DataError(f"{path} has no list of {KEY}merges, which its tokenizer needs. Name one with --tokenizer.")
+    kinds = kinds if f"{KEY}token_type" in keys else [NORMAL] * vocab_size
     sound = all(isinstance(text, str) for text in listed + merges) and len(set(listed)) == len(listed)
+    sound = sound and {*kinds} <= KINDS
     if not sound or not len(listed) == len(kinds) == vocab_size:
         raise DataError(
             f"{path} is damaged: its tokens are not those of a model of {vocab_size:,}. Use another copy."
@@ -110,7 +116,7 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
     for token, (text, kind) in enumerate(zip(listed, kinds, strict=True)):
         by_kind.setdefault(kind, {})[text] = token
     pairs = [merge.split(" ") for merge in merges if merge != NO_MERGE]
-    special = by_kind.get(CONTROL, {}) | by_kind.get(USER_DEFINED, {})
+    special = by_kind.get(CONTROL, {}) | by_kind.get(USER_DEFINED, {}) | by_kind.get(UNKNOWN, {})
     split, whole = SPLITS[pre]
     try:
         found = BytePairTokenizer.from_json({
@@ -169,6 +175,8 @@ def _of_pieces(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenize
     texts = all(isinstance(text, str) for text in listed)
     prefix = keys.get(PREFIX, True)
     try:
+        if type(prefix) is not bool:
+            raise DataError(f"{PREFIX} is {str(prefix)[:40]!r}, but must be true or false")
         if not texts or not len(listed) == len(scores) == len(kinds) == vocab_size:
             raise DataError(f"its tokens are not those of a model of {vocab_size:,}")
         found = of_pieces(

@@ -25,6 +25,7 @@ from byhand.files.reading import parse_json, read_regular
 from byhand.runtimes.sampling import Sampling
 from byhand.tokenizers import forms
 from byhand.tokenizers.conventions import DEFAULT, LENGTH, SAMPLING, TEMPLATES, Conventions
+from byhand.tokenizers.hugging_face import AROUND
 from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
@@ -59,10 +60,11 @@ def with_conventions(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
     model, generation, settings = (table(folder / name) for name in (CONFIG, GENERATION, SETTINGS))
     if "added_tokens_decoder" not in settings:
         settings |= table(folder / MAP)
+    _require_plain(settings.get("added_tokens_decoder") or {})
     named = settings.get("tokenizer_class") or CLASSES.get(str(model.get("model_type")))
     usual = OF_CLASS.get(str(named).removesuffix("Fast"), {})
     texts = {name: _text(settings.get(key, usual.get(key)), key) for name, key in NAMED.items()}
-    tokenizer = tokenizer.with_special([text for text in texts.values() if text])
+    tokenizer = tokenizer.with_special([*filter(None, texts.values()), *_more(settings)])
     found: dict[str, Any] = {name: tokenizer.special.get(text) for name, text in texts.items() if text}
     if not os.path.exists(folder / forms.OURS):
         usual = {"add_bos_token": isinstance(tokenizer, SentencePieceTokenizer)}
@@ -157,6 +159,27 @@ def _text(value: Any, key: str) -> str | None:
     if text is not None and not isinstance(text, str):
         raise DataError(f"its {key} in {SETTINGS} is no text. Use the model's own.")
     return text
+
+
+def _require_plain(added: Any) -> None:
+    """Raise DataError if an added token takes spaces or needs an end of a word beside it."""
+    for token in added.values() if isinstance(added, dict) else [None]:
+        if not isinstance(token, dict):
+            raise DataError(f"its added_tokens_decoder in {SETTINGS} is no table of tokens. Use the model's own.")
+        if used := [name for name in AROUND if token.get(name)]:
+            raise DataError(
+                f"its added token {str(token.get('content'))[:80]!r} uses {used[0]}, which byhand does not."
+            )
+
+
+def _more(settings: Mapping[str, Any]) -> list[str]:
+    """Return the texts of the special tokens without a name of their own."""
+    found = list[str]()
+    for key in ("additional_special_tokens", "extra_special_tokens"):
+        values = settings.get(key) or []
+        listed = values.values() if isinstance(values, dict) else values if isinstance(values, list) else [0]
+        found += [text for value in listed if (text := _text(value, key))]
+    return found
 
 
 def _ids(value: Any) -> list[int]:

@@ -59,6 +59,9 @@ def _of_gpt_neo(found: Mapping[str, Any], depth: int) -> str:
         letters = ""
     if len(letters) != depth:
         raise DataError(f"its attention_types are {quoted(kinds)}, but must name each of its {depth} layers.")
+    named = found.get("attention_layers")  # written beside them, and read in their place
+    if named is not None and named != [{"g": "global", "w": "local"}[letter] for letter in letters]:
+        raise DataError(f"its attention_layers are {quoted(named)}, but its attention_types say others. Fix one.")
     return letters
 
 
@@ -174,9 +177,17 @@ def keys_of_layers(config: ModelConfig, family: Family) -> dict[str, Any]:
 
 def without_kinds(found: Mapping[str, Any], family: Family) -> Mapping[str, Any]:
     """Return a config.json in which rotation by kind of layer stands in the keys of all, that of windows in LOCAL."""
-    turns = found.get("rope_parameters")
-    if LOCAL not in family.keys or not isinstance(turns, dict) or not turns.keys() & {FULL, SLIDING}:
+    turns, scaled = found.get("rope_parameters"), found.get("rope_scaling")
+    if LOCAL not in family.keys:
         return found
+    if isinstance(scaled, dict) and "rope_type" not in scaled and scaled.get("type", "default") != "default":
+        raise DataError(
+            f"its rope_scaling is {quoted(scaled)}. Name rope_type there too: transformers reads no type."
+        )
+    if not isinstance(turns, dict):
+        return found
+    if strange := sorted(turns.keys() - {FULL, SLIDING}):  # transformers would pass over it
+        raise DataError(f"its rope_parameters have {strange[0][:80]!r}, but must name {FULL} and {SLIDING} alone.")
     of_all, local = turns.get(FULL) or {}, turns.get(SLIDING) or {}
     if not isinstance(local, dict) or local.get("rope_type", "default") != "default":
         raise DataError(f"its rope_parameters are {quoted(turns)}, but layers with a window cannot be scaled here.")

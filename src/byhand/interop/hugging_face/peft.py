@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -113,14 +114,13 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
     Raises DataError if the adapter is damaged, of another kind, or of another model.
     """
     settings, scale = _settings_of(folder)
-    family = family_of(config, FAMILIES, "transformers")
-    found, config = with_pairing(arrays, config, family.pairing)
     with OpenFile(folder / WEIGHTS) as file:
         try:
-            stored = header(file.read, file.size, MOST)
+            left = header(file.read, file.size, MOST)
         except ValueError as error:
             raise file.damaged(str(error)) from None
-        left = dict(stored)
+        family = _family_named(config, left)
+        found, config = with_pairing(arrays, config, family.pairing)
         for piece in pieces(family.completed(config), family.tensors):
             name = _module(piece, family)
             there = {name + OF_DOWN, name + OF_UP} <= left.keys()
@@ -154,19 +154,47 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
     return config, found
 
 
+def _family_named(config: ModelConfig, names: Collection[str]) -> Family:
+    """Return the family of a base model: of those that have it, the one that names its layers as an adapter does."""
+    usual = family_of(config, FAMILIES, "transformers")
+    known = [usual, *(family for family in FAMILIES.values() if not family.problems(config))]
+
+    def shared(family: Family) -> int:
+        return sum(
+            _module(part, family) + OF_UP in names for part in pieces(family.completed(config), family.tensors)
+        )
+
+    return max(known, key=shared)
+
+
 def _is_targeted(settings: dict[str, Any], module: str, piece: TensorPart) -> bool | None:
-    """Return whether PEFT adapts a linear layer of the base; None if a pattern says it: the tensors do, too."""
+    """Return whether PEFT adapts a linear layer of the base; None if the configuration does not say it.
+
+    A text is a regular expression of the whole name. DataError if it is damaged, or takes too long.
+    """
     named, excluded = settings.get("target_modules"), settings.get("exclude_modules") or []
     layers, number = settings.get("layers_to_transform"), re.search(r"\.([0-9]+)\.", module)
-    if not isinstance(excluded, list) or (named != "all-linear" and not isinstance(named, list)):
+    patterns = [names for names in (named, excluded) if isinstance(names, str) and names != "all-linear"]
+    if not isinstance(named, str | list) or (patterns and find_spec("regex") is None):
         return None
 
-    def one_of(names: list[Any]) -> bool:
+    def one_of(names: str | list[Any]) -> bool:
+        if isinstance(names, str):
+            return _matches(names, module)
         return any(module == name or module.endswith(f".{name}") for name in names)
 
     linear = piece.ours[0] not in ("wte", "wpe", "lm_head.w")  # as PEFT has it
-    within = layers is None or (number and int(number[1]) in (layers if isinstance(layers, list) else [layers]))
+    within = layers in (None, []) or (number and int(number[1]) in (layers if isinstance(layers, list) else [layers]))
     return bool((linear if named == "all-linear" else one_of(named)) and within and not one_of(excluded))
+
+
+def _matches(pattern: str, module: str) -> bool:
+    import regex
+
+    try:
+        return regex.fullmatch(pattern, module, timeout=1) is not None
+    except (regex.error, RecursionError, TimeoutError):
+        raise DataError(f"the adapter names its layers by {pattern[:80]!r}, which is no pattern.") from None
 
 
 def _settings_of(folder: Path) -> tuple[dict[str, Any], Any]:
@@ -174,6 +202,8 @@ def _settings_of(folder: Path) -> tuple[dict[str, Any], Any]:
     try:
         settings = parse_json(read_regular(folder / CONFIG, SMALL))
         alpha, given = settings["lora_alpha"], settings.get("r", RANK)
+        if "peft_type" not in settings:
+            raise ValueError("it names no peft_type")
         if not isinstance(given, int) or isinstance(given, bool) or given < 1:
             raise ValueError("r is no rank")
         if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not math.isfinite(alpha):

@@ -48,7 +48,8 @@ def with_rotation(found: Mapping[str, Any], family: Family) -> tuple[dict[str, A
         turns = found[place]
         for key in known & (turns.keys() if isinstance(turns, dict) else set()):
             usual = family.missing.get(key)
-            if turns[key] != flat.get(key, usual) != top.get(key, usual):
+            alone = len(given) == 2 and place == given[1] and key not in found[given[0]]  # which transformers takes
+            if turns[key] != flat.get(key, usual) and (alone or flat.get(key, usual) != top.get(key, usual)):
                 raise DataError(f"its {' and '.join(PLACES)} differ. Keep one of them.")
             flat[key] = turns[key]
         last, scaling = scaling, _scaling(turns, place, found, family)
