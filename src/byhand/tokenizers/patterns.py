@@ -47,12 +47,8 @@ NAMED: dict[str, tuple[Step, ...]] = {  # by llama.cpp's names, as the models' o
 }  # fmt: skip
 PARTS = re.compile(
     r"\\[pP]\{\^?(?P<kind>[A-Za-z_]+)\}|\\[dDsSrntfv]|\\(?P<sign>[^\w\s])|(?P<group>\((?:\?(?:i?:|=|!|>)|(?!\?))|[)|.])|"
-<<<<<<< HEAD
-    r"(?P<set>\[\^?(?![]:^]))|(?P<end>\])|(?P<both>&&)|(?P<times>[?*+]|\{\d{1,4}(?:\}|,\d{0,4}\}\??))|"
-=======
     r"(?P<set>\[\^?(?![]:^]))|(?P<end>\])|(?P<both>&&)|"
     r"(?P<times>\{\d{1,4}(?:\}(?![?+])|,\d{0,4}\}(?:\?|(?!\+)))|[?*+]|(?<=[?*+])[?+])|"
->>>>>>> atk2
     r"(?P<letter>[^\\])", re.DOTALL
 )  # fmt: skip
 
