@@ -96,6 +96,10 @@ def test_it_trains_in_another_thread(tmp_path):
     ("settings", "said"),
     [
         ({"step": 3}, "train has no setting 'step'. Did you mean steps?"),
+        ({"epochs": 3}, "train has no setting 'epochs'. Use minutes M, or steps N"),
+        ({"device": "cuda"}, "train has no setting 'device'. Use runtime xla"),
+        ({"learning_rate": 0.1}, "train has no setting 'learning_rate'. Use lr"),
+        ({"data": "To be,\nor not to be"}, "data names files, but here it is a text"),
         ({"hosts": "auto"}, "train has no setting 'hosts'"),
         ({"steps": "3"}, "steps is '3', but must be a whole number"),
         ({"minutes": True}, "minutes is true, but must be a number"),

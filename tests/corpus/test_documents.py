@@ -253,8 +253,9 @@ def test_bytes_with_the_sign_that_ends_documents_stand_alone(tmp_path):
         (tmp_path / name).write_bytes(b"a\0b\0")
     with pytest.raises(DataError, match=r"a holds a NUL, which is the end of a document .*Name it alone"):
         open_text(str(tmp_path), Reading(encoding="bytes"))
-    (tmp_path / "b").unlink()
-    assert open_text(str(tmp_path), Reading(encoding="bytes")).content[:].tobytes() == b"a\0b\0"
+    assert open_text(str(tmp_path / "a"), Reading(encoding="bytes")).content[:].tobytes() == b"a\0b\0"
+    (tmp_path / "c").write_bytes(b"text")
+    assert open_text(str(tmp_path), Reading(encoding="bytes")).content[:].tobytes() == b"text"
 
 
 def test_texts_of_their_own_stand_alone_but_for_validation(tmp_path, monkeypatch):

@@ -10,8 +10,8 @@ from re import Match
 from textwrap import fill
 from typing import Any, TypeVar
 
-from byhand.cli.arguments.parsing import Given, Options
-from byhand.cli.arguments.settings import Setting, groups, settings, texts
+from byhand.cli.arguments.parsing import ALIASES, ELSEWHERE, Given, Options
+from byhand.cli.arguments.settings import Setting, flag, groups, settings, texts
 from byhand.cli.terminal.shown import quoted
 from byhand.config_checks import KINDS, brief
 from byhand.errors import ConfigError, suggestion
@@ -39,7 +39,7 @@ def named(
     known = {name: setting for name, setting in settings(options).items() if name not in but}
     for name in values:
         if name not in known:
-            raise ConfigError(f"{function} has no setting {quoted(name)}. {suggestion(name, known)}")
+            raise ConfigError(f"{function} has no setting {quoted(name)}. {_instead(name, known)}")
     given = {name: value for name, value in values.items() if value is not None}
     for name, value in given.items():
         if known[name].repeated and isinstance(value, str):
@@ -51,6 +51,15 @@ def named(
         else:
             _require_kind(known[name], value)
     return Named(options, function, given, False)
+
+
+def _instead(name: str, known: Collection[str]) -> str:
+    """Return a hint for a setting that is not there: ours for another program's, else the nearest name."""
+    ours = ALIASES.get(flag(name), "").removeprefix("--").replace("-", "_")
+    if ours in known:
+        return f"Use {ours}."
+    elsewhere = (use.replace("--", "") for use in ELSEWHERE.get(flag(name), ()))
+    return next((f"Use {use}." for use in elsewhere if use.split()[0] in known), "") or suggestion(name, known)
 
 
 def _require_kind(setting: Setting, value: Any) -> None:

@@ -72,6 +72,8 @@ def train(
         if data is not None or settings.get("resume") is not None:
             raise ConfigError("text is given in memory, and a text on disk too. Leave out one of them.")
         data = MEMORY
+    if isinstance(data, str) and "\n" in data:
+        raise ConfigError("data names files, but here it is a text of several lines. Use byhand.train(text=...).")
     given = named(command.Options, "train", {"data": data, **settings}, OF_A_PROCESS)
     with in_a_program(progress):
         with command.opened(given, text) as (run, promise):

@@ -87,6 +87,12 @@ def prepared(
         ) from None
 
 
+def _holds_a_nul(name: str) -> DataError:
+    return DataError(
+        f"{name} holds a NUL, which is the end of a document where there are several. Name it alone, or leave it out."
+    )
+
+
 class Spool:
     """A temporary file of documents.
 
@@ -135,16 +141,15 @@ class Spool:
                 self.ends.append(end + self.file.write(END))
                 self.hashes.append(int.from_bytes(digest[:8], "little"))
             if self.holding and len(self.ends) > 1:
-                raise DataError(
-                    f"{self.holding} holds a NUL, which is the end of a document where there are several. Name it "
-                    f"alone, or leave it out."
-                )
+                raise _holds_a_nul(self.holding)
 
     def _write(self, document: Document, end: int) -> tuple[int, bytes]:
         """Return where the document ends, and the hash of its bytes."""
         digest = sha256()
         for block in document.blocks:
             if END in block:
+                if not document.named:
+                    raise _holds_a_nul(document.file)
                 self.holding = self.holding or document.file
             digest.update(block)
             end += self.file.write(block)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
+from byhand.cli.runs.texts import EncodedPrompt
 from byhand.conversations.formats import Chat
 from byhand.conversations.messages import Message, conversation
 from byhand.errors import DataError
@@ -95,6 +96,17 @@ def test_a_tuned_model_answers_and_the_one_before_does_not(place):
     assert before[:8] != after
     losses = [row["train/loss"] for row in metrics.read(place / "tuned")]
     assert np.mean(losses[-20:]) < 0.2 * np.mean(losses[:5])
+
+
+def test_every_answer_of_a_conversation_has_random_numbers_of_its_own(place, monkeypatch):
+    """A second answer that is drawn with the first one's repeats it. Those that the context lost count too."""
+    seeds, texts = [], EncodedPrompt.texts
+    monkeypatch.setattr(
+        EncodedPrompt, "texts", lambda self, *how: seeds.append(self.prompt.drawing.seed) or texts(self, *how)
+    )
+    _, said = asked(place, "base", *"abcdefgh", flags=("--temperature", 1, "--seed", 5, "--max-new-tokens", 3))
+    assert "the oldest questions and answers are left out" in said
+    assert seeds == list(range(5, 13))
 
 
 def test_eval_and_info_say_the_answers_loss_and_the_format(place):

@@ -83,10 +83,11 @@ class Talk:
         self._allowed, self.answer = drawable(options.ascii_only, loaded), options.answer
         self._said = False
 
-    def ask(self, messages: Messages, retries: int = 0) -> tuple[Continuation, list[Message]]:
+    def ask(self, messages: Messages, before: int = 0, retries: int = 0) -> tuple[Continuation, list[Message]]:
         """Return the text that answers the last message, and what it reads: as much as leaves room for an answer.
 
-        retries  how many answers were drawn before, each with the seed after the last one's
+        before   how many answers the conversation has; the numbers that drew them would draw much of them again
+        retries  how many were drawn for this message
         """
         free = min(self.answer.max_new_tokens, self.context // 4)  # a longer answer moves the window
         most, half = self.context - free, self.context // 2
@@ -101,7 +102,7 @@ class Talk:
         drawing = self.answer.drawing
         if retries and drawing.greedy:
             raise DataError("at temperature 0 every answer is the same. Use a --temperature above 0.")
-        answer = replace(self.answer, drawing=replace(drawing, seed=drawing.seed + retries))
+        answer = replace(self.answer, drawing=replace(drawing, seed=drawing.seed + before + retries))
         given = EncodedPrompt.of_tokens("the conversation", answer, ids, self.tokenizer, self._ends)
         given.say_what_is_cut(self.tokenizer, self.context)
         (text,) = given.texts(self.tokenizer, self._allowed, False, self.chat.stops)

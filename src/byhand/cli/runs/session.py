@@ -34,7 +34,7 @@ COMMANDS = {
     "... \\": "go on in the next line",
     BLOCK: "begin and end a question of several lines",
 }
-Ask = Callable[[Messages, int], tuple[Continuation, list[Message]]]
+Ask = Callable[[Messages, int, int], tuple[Continuation, list[Message]]]
 
 
 class Pause(StopRequest):
@@ -74,7 +74,8 @@ class Session:
 
     def _answer(self, messages: list[Message], read: list[Message], retries: int) -> None:
         """Answer the last of the messages, of which the model reads the latest."""
-        text, rest = self._ask([*self.head, *read], retries)
+        before = sum(message.role == "assistant" for message in messages)
+        text, rest = self._ask([*self.head, *read], before, retries)
         written, answer = on_terminal if sys.stdout.isatty() else str, list[str]()
         for piece in pieces(self.engine, text):
             answer.append(piece)
