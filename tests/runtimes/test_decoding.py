@@ -202,10 +202,16 @@ def changed():
         kept.append((p, p.data))
         p.data = p.data.copy()
         p.data[index] = numbers
+        forget()
+
+    def forget():
+        for made in DECODERS.values():
+            made.stale = True
 
     yield change
     for p, data in reversed(kept):
         p.data = data
+    forget()
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, Sampling(1.0), Sampling(0.7, top_k=3, top_p=0.9)], ids=str)
