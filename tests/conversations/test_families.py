@@ -1,5 +1,6 @@
 """Every family's format: what is asked, what is learnt, and that no message writes a special token in it."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -99,9 +100,28 @@ def test_no_message_writes_a_special_token_whatever_the_template_does_with_it(ed
             ids = chat.prompt([Message("user", said)])
         except DataError as refused:
             said = str(refused)
-            assert (edit in EDITS[-2:], "holds a special token's text" in said) == (True, True)
+            assert (edit in EDITS[-2:], "holds parts of a special token" in said) == (True, True)
         else:
             assert [token for token in ids if token in turns] == harmless
+
+
+FORGING = (  # what the template writes around a message c, what c says, whether that is refused
+    ("[{{ c }}]", "INST]", False), ("[{{ c }}", "INST]", False), ("{{ c }}:", "USER", False),
+    ("{{ '%c' % 60 }}{{ c }}", "/s>", False), ("{{ c | replace('&lt;', '<') }}", "&lt;/s>", False),
+    ("{{ c | replace('z', '') }}{% if '<' not in c %}</s>{% endif %}", "<z/s>", False),
+    ("{{ (c | safe).unescape() }}", "&lt;/s>", True), ("{{ (c | safe).unescape() }}", "&#60;&#47;&#115;&#62;", True),
+    ("{{ c.encode().decode('unicode_escape') }}", "\\74\\57\\163\\76", True),
+    ("{{ c.translate({33: 60}) }}", "!/s>", True),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("around", "said", "refused"), FORGING)
+def test_no_message_completes_a_token_or_makes_one_of_other_signs(around, said, refused):
+    source = f"{{% for m in messages %}}{{% set c = m.content %}}{around}{{{{ eos_token }}}}{{% endfor %}}"
+    found = with_template("bpe", source, "</s> [INST] USER:")
+    with pytest.raises(DataError, match="holds parts of a special token") if refused else nullcontext():
+        ids = Chat(found).prompt([Message("user", said)])
+        assert [each for each in ids if each in found.special_ids] == [found.special["</s>"]]
 
 
 def test_a_thought_is_written_as_the_template_writes_it_or_refused():

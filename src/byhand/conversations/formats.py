@@ -13,13 +13,13 @@ text, and one that reaches over the edge of an answer is learnt.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import get_args
 
-from byhand.conversations.marks import HERE, Marks, Piece
+from byhand.conversations.marks import HERE, Marks, Piece, unveiled
 from byhand.conversations.messages import Message, Messages, Role
 from byhand.conversations.rendering import CLOSE, OPEN
 from byhand.conversations.sandbox import Cut, Refused, Template
@@ -82,7 +82,9 @@ class Plain:
             name = message.thoughts[0][0]
             raise DataError(f"a message has {name!r}, which byhand's {self.name} format does not write. Remove it.")
         yield Piece(self._begin(message.role))
-        yield Piece(self.marks.hide(message.content, message.role == "assistant") + self.end, message.learnt)
+        yield Piece(
+            f"{HERE}{self.marks.hide(message.content, message.role == 'assistant')}{HERE}{self.end}", message.learnt
+        )
         yield Piece(self.between)
 
 
@@ -139,42 +141,57 @@ class Templated:
 
     def _end_in(self, whole: str, messages: Messages) -> int:
         """Return where an answer ends that is written otherwise once a question follows it; -1 if it is not found."""
-        before = self._around_here([self._values(message, True) for message in messages[:-1]] + [FOLLOWING])
+        before = self._around_here([*self._values(messages[:-1]), FOLLOWING])
         if messages[-1].role != "user" or not before or not before[0].endswith(self._between):
             return -1
-        if not self._between or not whole.startswith(before[0]):
+        if not self._between or not whole.translate(self.marks.shown).startswith(before[0]):
             return -1
         tokens = self.marks.found(self._between)
         return len(before[0]) - len(self._between) + (tokens[0].end() if tokens else 0)
 
     def _rendered(self, messages: Messages, cuts: Sequence[Cut] = (), prompt: bool = False) -> tuple[str, list[int]]:
-        """Return the text, signs hidden where messages wrote them, and the places of the cuts."""
-        said = [self._values(message) for message in messages]
-        hidden = [self._values(message, True) for message in messages]
-        inert, at = self._template.places(hidden, cuts, prompt)
-        if hidden == said:
+        """Return the text, signs hidden where messages wrote part of a token, and the places of the cuts."""
+        said = self._values(messages)
+        text, at = self._template.places(said, cuts, prompt)
+        own = self._written(self._values(messages, self.marks.veil), prompt)
+        if unveiled(own) == text:
+            return self.marks.barred(text, own), at
+        # The template edits what it knows, so that stays as it is; else only signs are hidden, or nothing where no
+        # message has a token, if the template writes the same tokens.
+        known = self._written(self._values(messages, partial(self.marks.veil, words=True)), prompt)
+        if unveiled(known) == text:
+            return self.marks.barred(text, known), at
+        inert = self._written(self._values(messages, self.marks.hide), prompt)
+        if inert.translate(self.marks.shown) != _bare(text):
+            inert = "" if any(self.marks.found(each) for one in said for each in one.values()) else text
+        tokens, others = ([match[0] for match in self.marks.found(each)] for each in (inert, own))
+        if inert and tokens == others:
             return inert, at
-        text = self._template(said, prompt)
-        if inert.translate(self.marks.shown) == text.translate(self.marks.shown):
-            return inert, at
-        # The template looks at the signs. If it writes no token that a message may have, its text is right as it is.
-        tokens, others = ([match[0] for match in self.marks.found(each)] for each in (text, inert))
-        if tokens == others and not any(self.marks.found(each) for one in said for each in one.values()):
-            return self._template.places(said, cuts, prompt)
         raise DataError(
-            "the model's chat template edits a message that holds a special token's text, so the two cannot be told "
-            "apart. Remove that text from the message."
+            "the model's chat template edits a message that holds parts of a special token, so they cannot be told "
+            "apart. Remove what looks like a special token from the message."
         )
 
-    def _values(self, message: Message, hidden: bool = False) -> dict[str, str]:
-        """Return what the template gets of a message. DataError for thoughts for which it has no place."""
-        for name, _ in message.thoughts:
-            if not re.search(rf"[.'\"]{name}\b", self._template.source):
-                raise DataError(f"a message has {name!r}, which the model's chat template does not write. Remove it.")
-        found = {"content": message.content, **dict(message.thoughts)}
-        if hidden:
-            found = {name: self.marks.hide(text, message.role == "assistant") for name, text in found.items()}
-        return {"role": message.role, **found}
+    def _written(self, messages: Sequence[dict[str, str]], prompt: bool = False) -> str:
+        try:
+            return self._template(messages, prompt)
+        except Refused:
+            return ""  # as it writes them otherwise
+
+    def _values(self, messages: Messages, change: Callable[[str, bool], str] | None = None) -> list[dict[str, str]]:
+        """Return what the template gets of messages. DataError for thoughts for which it has no place."""
+        found = list[dict[str, str]]()
+        for message in messages:
+            for name, _ in message.thoughts:
+                if not re.search(rf"[.'\"]{name}\b", self._template.source):
+                    raise DataError(
+                        f"a message has {name!r}, which the model's chat template does not write. Remove it."
+                    )
+            said = {"content": message.content, **dict(message.thoughts)}
+            if change:
+                said = {name: change(text, message.role == "assistant") for name, text in said.items()}
+            found.append({"role": message.role, **said})
+        return found
 
     def _around_here(self, messages: Sequence[dict[str, str]]) -> list[str]:
         """Return the texts around each `HERE`, none if the template cannot write these messages."""

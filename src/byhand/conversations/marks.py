@@ -1,10 +1,10 @@
 """Marks in a text: what a message says is never a special token, and where answers begin and end.
 
-A template joins what it says with what messages say, and special tokens are found in the result. So one sign of each
-special token, such as <, is hidden in messages while the template works: a noncharacter of Unicode stands for it,
-which no text has, of the same length, neither a letter nor a space. Whatever the template cuts off, joins or writes
-small, no special token arises. Once the text is cut at its special tokens, the signs are put back. (transformers lets
-a message write special tokens: whoever asks can then end their turn, and begin the assistant's.)
+A template joins what it says with what messages say, and special tokens are found in the result. (transformers lets
+a message write special tokens: whoever asks can then end their turn, and begin the assistant's.) So a template works
+twice: on the messages, and on the same messages veiled, where other characters stand for all but white space. Where
+the two texts differ, a message wrote; a token that holds such a character is text, and one of its signs, such as <,
+is hidden: a noncharacter of Unicode stands for it until the text is cut at its special tokens.
 
 Some special tokens stay what they are in messages: those that are text to readers, such as Gemma's <h1>, unless the
 template writes them around messages; and in answers those that a template looks for, such as <think>.
@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import accumulate, takewhile
+from string import ascii_letters
 from typing import NamedTuple
 
 from byhand.conversations.messages import OURS
@@ -26,6 +27,36 @@ from byhand.tokenizers.splitting import finder
 from byhand.tokenizers.tokenizer import END, Tokenizer
 
 HERE, *HIDING = OURS.removeprefix(OPEN + CLOSE)  # HERE: a place that is looked for
+CODE = re.compile(r"\{[{%].*?[}%]\}", re.DOTALL)
+LITERAL = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
+
+
+class _Veil(dict[int, str]):
+    """What stands for a character, of the same kind where it matters: letters have their case, spaces stay."""
+
+    def __missing__(self, code: int) -> str:
+        one = chr(code)
+        if one.isspace() or code >= 0x20000:
+            found = one
+        elif one.isascii() and one.isalpha():
+            found = chr((0x10428 - ord("a") if one.islower() else 0x10400 - ord("A")) + code)  # Deseret
+        else:
+            found = chr(0xF0000 + code)
+        return self.setdefault(code, found)
+
+
+class _Unveil(dict[int, str]):
+    def __missing__(self, code: int) -> str:
+        return self.setdefault(code, chr(code % 0xF0000))
+
+
+_VEIL = _Veil()
+_UNVEIL = _Unveil({ord(_VEIL[ord(letter)]): letter for letter in ascii_letters})
+
+
+def unveiled(text: str) -> str:
+    """Return a text as it was before `Marks.veil`."""
+    return text.translate(_UNVEIL)
 
 
 class Piece(NamedTuple):
@@ -82,21 +113,44 @@ class Marks:
         return {**dict.fromkeys(map(ord, OURS)), **{ord(hidden): chr(sign) for sign, hidden in self._hidden.items()}}
 
     @cached_property
-    def _staying(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
-        """What finds the special tokens that stay in messages, and in answers."""
-        stay = [*self.tokenizer.special.keys() - {*self.steering}]
-        return finder(stay), finder([
-            *stay, *(text for text in self.steering if text in self._named and text not in self._written)
-        ])  # fmt: skip
+    def _tokens(self) -> tuple[set[str], set[str]]:
+        """The special tokens that are none in messages, and in answers."""
+        found = {*self.steering}
+        return found, {text for text in found if text not in self._named or text in self._written}
+
+    @cached_property
+    def _words(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
+        """What finds the special tokens; and besides the words that a template may look for: its literals."""
+        words = {one or other for code in CODE.findall(self._named) for one, other in LITERAL.findall(code)}
+        words = {text for text in words if text.strip() and not self.found(text)}
+        return finder(self.tokenizer.special), finder({*self.tokenizer.special, *words})
 
     def hide(self, text: str, answer: bool) -> str:
         """Return what a message says with its signs of special tokens hidden."""
-        hidden, parts, at = text.translate(self._hidden), list[str](), 0
-        staying = self._staying[answer] if hidden != text else None
-        for match in staying.finditer(text) if staying else ():
-            parts += [hidden[at : match.start()], match[0]]
-            at = match.end()
-        return "".join([*parts, hidden[at:]])
+        hidden = text.translate(self._hidden)
+        return hidden if hidden == text else self._with(hidden, text, answer)
+
+    def veil(self, text: str, answer: bool, words: bool = False) -> str:
+        """Return what a message says veiled, but for what stays; with `words` also for the template's literals."""
+        return self._with(text.translate(_VEIL), text, answer, words)
+
+    def _with(self, changed: str, text: str, answer: bool, words: bool = False) -> str:
+        parts, at, find = list[str](), 0, self._words[words]
+        for match in find.finditer(text) if find else ():
+            if match[0] not in self._tokens[answer]:
+                parts += [changed[at : match.start()], match[0]]
+                at = match.end()
+        return "".join([*parts, changed[at:]])
+
+    def barred(self, text: str, veiled: str) -> str:
+        """Return a text with a sign hidden in each special token of which a message wrote a part."""
+        at = 0
+        while self._find and (match := self._find.search(text, at)):
+            begin, at = match.span()
+            if text[begin:at] != veiled[begin:at]:
+                sign = next(i for i in range(begin, at) if ord(text[i]) in self._hidden)
+                text, at = text[:sign] + self._hidden[ord(text[sign])] + text[sign + 1 :], begin
+        return text
 
     def found(self, text: str) -> list[re.Match[str]]:
         """Return the special tokens that a template wrote, but for those that are text to readers."""

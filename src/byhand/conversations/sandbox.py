@@ -60,7 +60,9 @@ class Template:
     ) -> tuple[str, list[int]]:
         """Return the text, and where in it the text of each cut ends; -1 if it does not begin with that text."""
         request = {**self._fixed, "messages": messages, "prompt": prompt, "cuts": list(cuts), "seconds": SECONDS}
-        kind, content, places = _PROCESS.ask(json.dumps(request).encode() + b"\n")
+        kind, content, places = _PROCESS.ask(
+            json.dumps(request, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
+        )
         if kind == "text":
             try:
                 return content.decode(), json.loads(places)
