@@ -209,7 +209,7 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
     if not options.hosts:
         given.refuse(("patience",), "without --hosts")
     if options.train.data.chat:
-        given.refuse(("data", "text_field", "encoding", "strict"), "with --chat, which names conversations")
+        given.refuse(("data", "text_field", "encoding"), "with --chat, which names conversations")
         if options.minutes is not None:
             raise ConfigError("--minutes plans runs on texts, not on conversations. Choose the number of --steps.")
     if options.minutes is not None and options.hosts:
