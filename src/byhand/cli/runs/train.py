@@ -18,7 +18,7 @@ from byhand.cli.runs.cost import say_step, show_run
 from byhand.cli.runs.minutes import Promise, extended, planned, require_sense
 from byhand.cli.runs.together import joined
 from byhand.cli.runs.training import train_run
-from byhand.cli.runs.tuning import narrowed, tuned
+from byhand.cli.runs.tuning import lasting, narrowed, tuned
 from byhand.cli.terminal.say import say
 from byhand.config import DataConfig, TrainConfig
 from byhand.config_checks import MOST, without_effect
@@ -126,8 +126,11 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
                 config = narrowed(config, text[1])
             if (fits or (_is_large(options) and "batch_size" not in chosen)) and options.minutes is None:
                 config = _fitted(config, hosts)
-            if options.minutes is not None or texts is not None or (options.dry_run and not text):
+            lasts = start is not None and "steps" not in chosen
+            if options.minutes is not None or texts is not None or ((options.dry_run or lasts) and not text):
                 config, promise, text = _opened_text(config, decided, options, tokenizer, texts, by_default)
+            if lasts and text:
+                config = lasting(config, chosen, text[1])
             if start:
                 require_memory(config, to_train(config))
                 start.config = config
