@@ -112,6 +112,10 @@ def test_it_trains_in_another_thread(tmp_path):
         ({"resume": "run", "text": "x"}, "text is given in memory, and a text on disk too"),
         ({"text": ["a", 3]}, "text 2 is of type int"),
         ({"text": []}, "holds no text"),
+        ({"text": 3}, "text 1 is of type int"),
+        ({"data": 123}, "data is 123, but must be"),
+        ({"data": b"a.txt"}, "data is .*, but must be"),
+        ({"data": ["a.txt", 3]}, "data names 3, but must name files"),
         ({"text": "too short"}, "too short|holds"),
     ],
 )

@@ -113,7 +113,8 @@ def in_memory(texts: Texts, reading: Reading, val: Validation) -> Text:
 
     reading  of the files that validation takes
     """
-    held, several = files_of(val.sources), [texts] if isinstance(texts, str | bytes) else texts
+    one, held = isinstance(texts, str | bytes) or not isinstance(texts, Iterable), files_of(val.sources)
+    several = [texts] if one else texts
     found = (Document([_bytes(text, number)], f"text {number}") for number, text in enumerate(several, 1))
     made = prepared(found, MEMORY, val.share, _documents(held, reading) if held else None)
     _say(MEMORY, made, True)

@@ -313,7 +313,9 @@ def test_commands_and_questions_of_several_lines(place):
         for line, answer in (
             (b"/retry", b"there is no answer yet"), (b"/help", b"several lines"),
             (b"/hlep me", b"there is no command '/hlep'"), (b"/system", b"there is no system prompt"),
-            (b"/system be", b""), (b"/system", b"\nbe"), (b"/save x.jsonl", b"nothing to save yet"),
+            (b"/system be", b""), (b"/system", b"\nbe"), (b"/system -", b""),
+            (b"/system", b"there is no system prompt"), (b"/system be", b""),
+            (b"/save x.jsonl", b"nothing to save yet"),
         ):  # fmt: skip
             write(line + b"\n")
             until(answer)
