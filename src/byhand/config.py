@@ -192,7 +192,7 @@ class TrainConfig:
     data: DataConfig = field(default_factory=DataConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     steps: int = 1000
-    """Number of updates."""
+    """Number of updates. With --init-from, unless given, 20 to 2000: about three passes over the text."""
     batch_size: int = field(default=12, metadata={"auto": True})
     """B: windows in one micro-batch. auto (as for models with --init-from and of the presets gpt2, llama and qwen3):
     as many as fit into memory; --grad-accum then makes up the rest of batch-size times grad-accum."""

@@ -5,7 +5,7 @@ import pytest
 import byhand as bh
 
 SMALL = {
-    "seq_len": 16,
+    "seq_len": 24,
     "d_model": 16,
     "n_layers": 1,
     "n_heads": 2,

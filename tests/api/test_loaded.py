@@ -131,6 +131,8 @@ QUESTION, ANSWER = {"role": "user", "content": "a"}, {"role": "assistant", "cont
         (lambda run, place: run.chat(b"a"), "messages is b'a', but must be a question"),
         (lambda run, place: run.chat([]), "there is no message, so there is nothing to answer. End with"),
         (lambda run, place: run.chat([QUESTION, ANSWER]), "the last message is from assistant, so there is nothing"),
+        (lambda run, place: run.chat({"messages": [QUESTION], 1: 2}), "messages: 1 beside the messages is not read"),
+        (lambda run, place: bh.export(run, None), "out is None, but must be the path of a folder"),
         (lambda run, place: run.chat(QUESTION), "messages has no list of messages"),
         (lambda run, place: run.generate("a", threads=-1), "threads is -1, but must be at least 0."),
         (lambda run, place: bh.load(run, tokenizer="bytes"), "is a run, which has its tokenizer"),

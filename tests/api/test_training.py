@@ -77,7 +77,8 @@ def test_an_interrupt_saves_the_step_and_says_how_to_go_on(tmp_path, monkeypatch
 
 
 def test_a_second_interrupt_does_not_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs.metrics, "append", lambda *_: [signal.raise_signal(signal.SIGINT) for _ in range(2)])
+    """The first two come at the same moment and are one."""
+    monkeypatch.setattr(runs.metrics, "append", lambda *_: [signal.raise_signal(signal.SIGINT) for _ in range(3)])
     with pytest.raises(KeyboardInterrupt, match=r"^$"):
         train(out=tmp_path / "run")
     assert checkpoints(tmp_path / "run") == []
@@ -111,6 +112,10 @@ def test_it_trains_in_another_thread(tmp_path):
         ({"resume": "run", "text": "x"}, "text is given in memory, and a text on disk too"),
         ({"text": ["a", 3]}, "text 2 is of type int"),
         ({"text": []}, "holds no text"),
+        ({"text": 3}, "text 1 is of type int"),
+        ({"data": 123}, "data is 123, but must be"),
+        ({"data": b"a.txt"}, "data is .*, but must be"),
+        ({"data": ["a.txt", 3]}, "data names 3, but must name files"),
         ({"text": "too short"}, "too short|holds"),
     ],
 )

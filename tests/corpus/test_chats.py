@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from byhand.conversations.messages import Message
 from byhand.corpus.chats import ChatCorpus, chats_of, open_chats
 from byhand.corpus.dataset import batch_generator
+from byhand.corpus.documents import Reading
 from byhand.corpus.texts import Validation
 from byhand.errors import DataError
 from byhand.tokenizers.bpe import BytePairTokenizer
@@ -149,6 +151,29 @@ def test_files_without_conversations_are_refused(tmp_path, content, words):
         open_chats((str(tmp_path / "a.jsonl"),))
     with pytest.raises(DataError, match="python-stdlib holds no conversations"):
         open_chats(("python-stdlib",))
+
+
+def test_what_is_no_conversation_in_a_folder_is_skipped_and_listed_and_stops_if_strict(tmp_path, caplog):
+    caplog.set_level("INFO", "byhand")
+    good = json.dumps({"messages": talk("a", "b")})
+    tool = json.dumps({"messages": [{"role": "tool", "content": "3"}]})
+    (tmp_path / "README.md").write_text(f"# Talks\n\n{good}\n")
+    (tmp_path / "array.json").write_text("[1, 2, 3]")
+    (tmp_path / "image.jsonl").write_bytes(b"\x89PNG\0\xff")
+    (tmp_path / "talks.jsonl").write_text(f"{good}\n{tool}\n{{\n{good}\n")
+    assert chats_of(open_chats((str(tmp_path),)), BYTES, 80).count == 2
+    for said in (
+        r"skipped: \S+README.md:1 is not valid JSON", r"skipped 3 documents: \S+array.json:1 has no list of messages",
+        r"skipped, not text: \S+image.jsonl", r"skipped 2 documents: \S+talks.jsonl:2: a message is from 'tool'",
+    ):  # fmt: skip
+        assert re.search(said, caplog.text)
+    with pytest.raises(DataError, match=r"README.md:1 is not valid JSON"):
+        open_chats((str(tmp_path),), reading=Reading(strict=True))
+    with pytest.raises(DataError, match=r"talks.jsonl:2: a message is from 'tool'"):
+        open_chats((str(tmp_path / "talks.jsonl"),))
+    (tmp_path / "talks.jsonl").unlink()
+    with pytest.raises(DataError, match=r"holds no conversation with an answer\. \S+README.md:1 is not"):
+        open_chats((str(tmp_path),))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

@@ -121,6 +121,7 @@ class Loaded:
         """Return the answer to a question, or to the last of the messages, in the model's chat template.
 
         Messages that go on with those of the call before are not read again, unless the weights have changed.
+        The same messages and settings give the same answer; another `seed` gives another one.
 
         messages  such as {"role": "user", "content": "To be?"}; roles are system, user, assistant; the last is user
 
@@ -176,9 +177,9 @@ def _conversation(messages: Any) -> list[Message]:
     return found
 
 
-def _path(value: Any, name: str) -> Path:
+def _path(value: Any, name: str, what: str = "a run or of a model") -> Path:
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        raise ConfigError(f"{name} is {value!r:.80}, but must be the path of a run or of a model.")
+        raise ConfigError(f"{name} is {value!r:.80}, but must be the path of {what}.")
     return Path(value)
 
 
@@ -212,6 +213,6 @@ def export(run: Loaded | AnyPath, out: AnyPath, *, to: str = "hf", **settings: A
     Raises ConfigError if the model has no form there, with what to change; DataError if the folder cannot be used.
     """
     loaded = run if isinstance(run, Loaded) else load(run)
-    values = {"run": loaded.path, "out": out, "to": to, **settings}
+    values = {"run": loaded.path, "out": out if out == "" else _path(out, "out", "a folder"), "to": to, **settings}
     options = named(export_command.Options, "export", values).over()
     return export_command.exported(options, lambda: loaded.checkpoint)

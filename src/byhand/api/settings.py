@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from re import Match
@@ -47,7 +47,8 @@ def named(
         elif known[name].kind is Path and isinstance(value, str | os.PathLike):
             given[name] = known[name].value(os.fspath(value))
         elif known[name].many and not isinstance(value, str):
-            given[name] = tuple(map(os.fspath, [value] if isinstance(value, os.PathLike) else value))
+            several = value if isinstance(value, Iterable) and not isinstance(value, bytes) else [value]
+            given[name] = tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in several)
         else:
             _require_kind(known[name], value)
     return Named(options, function, given, False)

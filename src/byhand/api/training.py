@@ -14,7 +14,7 @@ from byhand.cli.runs.training import prepared
 from byhand.cli.runs.training import train as train_on
 from byhand.cli.terminal import clock
 from byhand.cli.terminal.interrupts import StopRequest
-from byhand.cli.terminal.say import in_a_program, say
+from byhand.cli.terminal.say import in_a_program
 from byhand.corpus.texts import MEMORY, Texts
 from byhand.errors import ConfigError
 
@@ -26,6 +26,8 @@ class Interrupt(StopRequest):
 
     Another handler of the program stays, and so does the default outside of the main thread, which gets no signals.
     """
+
+    words = "stopping after this step, then saving; interrupt again to stop now"
 
     def __enter__(self) -> Interrupt:
         self._before = signal.getsignal(signal.SIGINT)
@@ -41,10 +43,8 @@ class Interrupt(StopRequest):
             signal.signal(signal.SIGINT, self._before)
 
     def _receive(self, number: int, frame: object) -> None:
-        if self.signal is not None:
+        if not self.take(number):
             raise KeyboardInterrupt
-        self.signal = number
-        say("stopping after this step, then saving; interrupt again to stop now")
 
 
 @documented(command.Options(preset("nano")), OF_A_PROCESS)

@@ -78,7 +78,7 @@ def conversation(found: Any, where: str) -> list[Message]:
             continue
         if name in SYSTEM and isinstance(value, str) and not any(message.role == "system" for message in messages):
             messages.insert(0, _message({"role": "system", "content": value}, *FORMS[0][1:], where))
-        elif changes(name, CHANGING) and not (name in FLAGS and _flag(value)):
+        elif not isinstance(name, str) or (changes(name, CHANGING) and not (name in FLAGS and _flag(value))):
             raise DataError(f"{where}: {name!r} beside the messages is not read, but may change them. Remove it.")
     return messages
 

@@ -24,7 +24,7 @@ import numpy as np
 from byhand.conversations.formats import Chat
 from byhand.conversations.messages import Messages, conversation, shortened
 from byhand.corpus.dataset import Corpus, Integers
-from byhand.corpus.documents import Document, Reading, lines_of, lines_of_stream
+from byhand.corpus.documents import Document, Reading, lines_of, lines_of_stream, refused
 from byhand.corpus.json_values import values_of
 from byhand.corpus.text_file import blocks
 from byhand.corpus.texts import LIBRARY, SHAKESPEARE, Text, Validation, open_text
@@ -38,12 +38,13 @@ EVERY = 20_000  # conversations between two lines of progress
 
 
 def open_chats(
-    sources: tuple[str, ...], validation: Validation | None = None, exclude: str | tuple[str, ...] = ""
+    sources: tuple[str, ...], validation: Validation | None = None, reading: Reading | None = None
 ) -> Text:
     """Return the conversations of files, folders or patterns of JSON lines, or of standard input (-), as one text."""
     if alone := {LIBRARY, SHAKESPEARE} & {*sources, *(validation.sources if validation else ())}:
         raise DataError(f"{alone.pop()} holds no conversations. Name JSON lines.")
-    return open_text(sources, Conversations(exclude=exclude), validation)
+    reading = reading or Reading()
+    return open_text(sources, Conversations(exclude=reading.exclude, strict=reading.strict), validation)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,6 @@ class Conversations(Reading):
     """How files of conversations are read: each becomes a document; those without an answer are left out."""
 
     what: ClassVar[str] = "conversation with an answer"
-    lenient: ClassVar[bool] = False
 
     def documents(self, path: Path, named: bool = True) -> Iterator[Document]:
         """Yield the conversations of a file of JSON lines, or of one array, which may be compressed."""
@@ -68,7 +68,13 @@ class Conversations(Reading):
     def _read(self, found: Iterable[tuple[str, bytes]], name: str, named: bool) -> Iterator[Document]:
         without = 0
         for where, value in values_of(found, "role"):
-            messages = conversation(value, where)
+            try:
+                if isinstance(value, DataError):
+                    raise value
+                messages = conversation(value, where)
+            except DataError as error:
+                yield Document(refused(error), name, named)
+                continue
             while messages and not messages[-1].learnt:
                 messages.pop()  # no answer to learn comes behind it
             if messages:

@@ -72,7 +72,6 @@ class Reading:
     """Stop at a file or document that cannot be read; else those in folders and patterns are skipped and listed."""
 
     what: ClassVar[str] = "text"  # that documents hold
-    lenient: ClassVar[bool] = True  # a file in a folder that ends early gives what it has
 
     def __post_init__(self) -> None:
         require_encoding(self.encoding)
@@ -133,6 +132,12 @@ class Reading:
             how = f"plain text (no documents with {field[:40]!r})"
         detected, text = as_utf8(_blocks(file), self.encoding, name)
         return f"{detected} (detected; --encoding names another)" if detected else how, [text]
+
+
+def refused(error: DataError) -> Iterator[bytes]:
+    """Return blocks that cannot be read: reading them says why."""
+    raise error
+    yield b""
 
 
 def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:

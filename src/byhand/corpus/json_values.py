@@ -17,7 +17,9 @@ AHEAD = 1 << 16  # characters of an array that are read at a time, at least
 
 
 def values_of(lines: Iterable[tuple[str, bytes]], part: str) -> Iterator[tuple[str, Any]]:
-    """Yield each value with its place as in a.json:3, of lines with theirs. DataError where they are not JSON.
+    """Yield each value with its place as in a.json:3, of lines with theirs; a line's DataError if it is not JSON.
+
+    Raises DataError where an array is not JSON, or the first line: then the others are no values either.
 
     part  a key of objects that an array holds as parts of one value: such an array is a value itself
     """
@@ -33,8 +35,13 @@ def values_of(lines: Iterable[tuple[str, bytes]], part: str) -> Iterator[tuple[s
         elif where:
             yield from chain([(where, value)], found)
         return
-    for where, line in chain([first], rest):
-        yield where, _parsed(line, where)
+    yield first[0], _parsed(first[1], first[0])
+    for where, line in rest:
+        try:
+            value = _parsed(line, where)
+        except DataError as error:
+            value = error
+        yield where, value
 
 
 def _is_array(line: bytes, part: str) -> bool:

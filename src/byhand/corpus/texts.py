@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 
 from byhand.corpus.decoding import NoTextError
-from byhand.corpus.documents import Document, Reading
+from byhand.corpus.documents import Document, Reading, refused
 from byhand.corpus.prepared import Prepared, prepared
 from byhand.corpus.sources import Excluded, cached_download, download_folder, files_of, library
 from byhand.corpus.text_file import TextFile, blocks
@@ -113,7 +113,8 @@ def in_memory(texts: Texts, reading: Reading, val: Validation) -> Text:
 
     reading  of the files that validation takes
     """
-    held, several = files_of(val.sources), [texts] if isinstance(texts, str | bytes) else texts
+    one, held = isinstance(texts, str | bytes) or not isinstance(texts, Iterable), files_of(val.sources)
+    several = [texts] if one else texts
     found = (Document([_bytes(text, number)], f"text {number}") for number, text in enumerate(several, 1))
     made = prepared(found, MEMORY, val.share, _documents(held, reading) if held else None)
     _say(MEMORY, made, True)
@@ -150,14 +151,9 @@ def _documents(files: Mapping[Path, bool], reading: Reading) -> Iterator[Documen
         try:
             yield from reading.documents(path, named or reading.strict)
         except DataError as error:
-            if named or reading.strict or not (reading.lenient or isinstance(error, NoTextError)):
+            if named or reading.strict:
                 raise
-            yield Document(_refused(error), str(path), False)
-
-
-def _refused(error: DataError) -> Iterator[bytes]:
-    raise error
-    yield b""
+            yield Document(refused(error), str(path), False)
 
 
 def _say(name: str, made: Prepared, splits: bool) -> None:

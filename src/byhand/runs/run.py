@@ -225,7 +225,7 @@ def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None =
     reading = Reading(data.text_field, data.encoding, data.exclude, data.strict)
     val = Validation(data.val_fraction, data.val_sources)
     if data.chat:
-        text = open_chats(data.sources, val, data.exclude)
+        text = open_chats(data.sources, val, reading)
     else:
         text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
     corpus = tokens_of(text, config, tokenizer)

@@ -43,7 +43,8 @@ def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
     Raises DataError, one line, if the files are damaged, or hold what byhand cannot represent.
     """
     if not os.path.lexists(path):
-        raise DataError(f"there is no file or folder {path}, and byhand downloads no tokenizer. {WHAT}.")
+        asked = str(path).replace(":/", "://")  # of an address a path loses a slash
+        raise DataError(f"there is no file or folder {asked}, and byhand downloads no tokenizer. {WHAT}.")
     if path.is_dir():
         if not (path / OURS).exists() and (path / MODEL).exists():
             return read(path / MODEL, split, special)

@@ -48,7 +48,7 @@ def restored(content: bytes) -> Tokenizer:
     try:
         values = parse_json(content, DEPTH)
     except ValueError as error:
-        raise DataError(f"it is no JSON of a tokenizer: {brief(error)}") from None
+        raise DataError(f"it is not a tokenizer's JSON: {brief(error)}") from None
     kind = values.pop("kind", None) if isinstance(values, dict) else None
     if not isinstance(kind, str) or kind not in _kinds:
         raise DataError(f"it is of the kind {str(kind)[:40]!r}, which is none of {', '.join(sorted(_kinds))}")

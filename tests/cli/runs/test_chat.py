@@ -192,6 +192,23 @@ def test_an_answer_keeps_a_quarter_of_the_context_free_at_most(place):
     assert "left out" not in asked(place, "tuned", "ab gh?")[1]
 
 
+def test_a_message_that_fills_the_context_is_refused_and_the_conversation_goes_on(place):
+    model = bh.load(place / "tuned")
+    most = 48 - len(Chat(model.tokenizer).prompt([Message("user", "")]))  # of a byte each, and no room for an answer
+    lines = b"ab gh?\n" + b"z" * most + b"\nab gh?\n"
+    done = inside.byhand("chat", "tuned", "--temperature", 0, "--runtime", "numpy", cwd=place, stdin=lines)
+    why = "the last message needs 48 tokens with the chat template, but the context is 48 tokens"
+    assert f"error: {why} and must hold an answer too. Shorten the message." in done.stderr.decode().splitlines()
+    assert (done.returncode, len(done.stdout.splitlines())) == (2, 2)
+    few = {"runtime": "numpy", "max_new_tokens": 1}
+    assert isinstance(model.chat("z" * (most - 1), **few), str)
+    turns = [{"role": role, "content": text} for role, text in (("user", "a"), ("assistant", "b"))] * 9
+    with pytest.raises(DataError, match=r"needs 60 tokens .* Shorten the message\.$"):
+        model.chat([*turns, {"role": "user", "content": "z" * (most + 12)}], **few)
+    with pytest.raises(DataError, match="Shorten the message or the system prompt"):
+        model.chat([{"role": "system", "content": "z" * 99}, turns[0]], **few)
+
+
 def test_a_loaded_model_answers_messages(place):
     model = bh.load(place / "tuned")
     question = {"role": "user", "content": "ab gh?"}
@@ -296,7 +313,9 @@ def test_commands_and_questions_of_several_lines(place):
         for line, answer in (
             (b"/retry", b"there is no answer yet"), (b"/help", b"several lines"),
             (b"/hlep me", b"there is no command '/hlep'"), (b"/system", b"there is no system prompt"),
-            (b"/system be", b""), (b"/system", b"\nbe"), (b"/save x.jsonl", b"nothing to save yet"),
+            (b"/system be", b""), (b"/system", b"\nbe"), (b"/system -", b""),
+            (b"/system", b"there is no system prompt"), (b"/system be", b""),
+            (b"/save x.jsonl", b"nothing to save yet"),
         ):  # fmt: skip
             write(line + b"\n")
             until(answer)

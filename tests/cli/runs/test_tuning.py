@@ -51,6 +51,29 @@ def test_the_window_is_what_the_text_needs_and_the_context_stays(place):
     assert (config.model.seq_len, config.window) == (64, None)
 
 
+def test_steps_read_the_text_about_three_times_unless_they_are_given(place, monkeypatch):
+    """27,000 bytes for training, of 128 a step; few steps at least, and as many at most as a new run has."""
+    monkeypatch.setattr(cost, "step_seconds", lambda config: 3.0)
+    small = ("train", "--init-from", "base", "--batch-size", 2, "--eval-windows", 2, "--runtime", "numpy")
+
+    def said(*flags):
+        done = byhand(*small, *flags, "--dry-run", cwd=place)
+        assert done.returncode == 0, done.stderr
+        return done.stderr.decode(), done.stdout.decode()
+
+    notice, figures = said("--data", "text.txt", "--window", 64)
+    assert "tuning: 633 steps, about 3 passes over the training part of the text; --steps N changes it" in notice
+    assert "633 steps read 81,024 tokens, the text about 3 times" in figures
+    assert "with 3 evaluations" in figures
+    assert "tuning: 20 steps, about 15 passes" in said("--data", "text.txt", "--window", 64, "--batch-size", 320)[0]
+    assert "tuning: 2,000 steps, about 0.59 passes" in said("--data", "text.txt", "--window", 4)[0]
+    assert "tuning" not in said("--data", "text.txt", "--window", 64, "--steps", 5)[0]
+    done = byhand(*small, "--chat", "c.jsonl", "--lora", 2, "--eval-interval", 0, "--out", "lasts", cwd=place)
+    config = checkpoint.load(place / "lasts").config
+    assert f"tuning: {config.steps} steps, about 3" in done.stderr.decode()
+    assert (config.steps, config.eval_interval, config.optim.warmup_steps, config.window) == (30, 0, 2, 80)
+
+
 def test_conversations_beyond_the_window_lose_their_beginning_and_this_is_said(place):
     _, said = trained(place, "cut", "--chat", "c.jsonl", "--window", 60)
     assert "conversations cut at the beginning, to 61 tokens" in said

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from byhand.cli.terminal import interrupts
 from cli.process import PATIENCE, environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows delivers no signals to one process")
@@ -88,7 +89,7 @@ def test_without_a_thread_a_signal_ends_the_process_itself():
 STEPS = """
 import sys, threading, time
 from byhand.cli.terminal import ending, interrupts
-interrupts.CLOSING = 0.01
+interrupts.CLOSING, interrupts.MOMENT = 0.01, 600.0
 interrupts.receive()
 with interrupts.at_the_end(lambda: "at last"), interrupts.at_the_end(lambda: time.sleep(600)):
     with interrupts.StopRequest() as stop:
@@ -110,10 +111,28 @@ def test_a_step_ends_first_and_the_second_signal_ends_all(what):
         assert process.stderr.readline() == b"\n"
         assert b"stopping after this step, then saving" in process.stderr.readline()
         if what == "goes on":
+            process.send_signal(signal.SIGTERM)  # at the same moment: it ends nothing
             process.send_signal(signal.SIGHUP)
         said = process.stderr.read()
     assert process.wait(PATIENCE) == 128 + (signal.SIGTERM if what == "stops" else signal.SIGHUP)
     assert said == (b"" if what == "stops" else b"\ninterrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("came", "taken"),
+    [
+        ([(signal.SIGINT, 0.0), (signal.SIGINT, 0.0), (signal.SIGINT, 0.0)], [True, True, False]),
+        ([(signal.SIGINT, 0.0), (signal.SIGINT, interrupts.MOMENT)], [True, False]),
+        ([(signal.SIGINT, 0.0), (signal.SIGTERM, 0.0)], [True, False]),
+    ],
+)
+def test_the_same_signal_at_the_same_moment_is_one(came, taken, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(interrupts, "monotonic", lambda: clock[0])
+    request, found = interrupts.StopRequest(), list[bool]()
+    for number, clock[0] in came:
+        found.append(request.take(number))
+    assert found == taken
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -86,25 +86,32 @@ class Talk:
     def ask(self, messages: Messages, before: int = 0, retries: int = 0) -> tuple[Continuation, list[Message]]:
         """Return the text that answers the last message, and what it reads: as much as leaves room for an answer.
 
+        DataError if the last message alone leaves none.
+
         before   how many answers the conversation has; the numbers that drew them would draw much of them again
         retries  how many were drawn for this message
         """
         free = min(self.answer.max_new_tokens, self.context // 4)  # a longer answer moves the window
         most, half = self.context - free, self.context // 2
         rest, _ = shortened(messages, lambda some: len(self.chat.prompt(some)), most, half)
+        ids = self.chat.prompt(rest)
+        if (size := len(ids)) + min(1, free) > self.context:
+            system = " or the system prompt" * (rest[0].role == "system")
+            raise DataError(
+                f"the last message needs {size:,} tokens with the chat template, but the context is {self.context:,} "
+                f"tokens and must hold an answer too. Shorten the message{system}."
+            )
         if len(rest) < len(messages) and not self._said:
             say(
                 f"the context of {self.context:,} tokens is full, {free:,} of them kept for an answer: "
                 "the oldest questions and answers are left out now, down to half of it"
             )
             self._said = True
-        ids = self.chat.prompt(rest)
         drawing = self.answer.drawing
         if retries and drawing.greedy:
             raise DataError("at temperature 0 every answer is the same. Use a --temperature above 0.")
         answer = replace(self.answer, drawing=replace(drawing, seed=drawing.seed + before + retries))
         given = EncodedPrompt.of_tokens("the conversation", answer, ids, self.tokenizer, self._ends)
-        given.say_what_is_cut(self.tokenizer, self.context)
         (text,) = given.texts(self.tokenizer, self._allowed, False, self.chat.stops)
         text.stream.keeps = True  # the next question follows it
         return text, rest

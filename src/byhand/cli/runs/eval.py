@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
             "of them."
         )
     if options.chat:
-        given.refuse(("stride", "text_field", "encoding", "strict", "separator"), "with --chat")
+        given.refuse(("stride", "text_field", "encoding", "separator"), "with --chat")
     elif options.choices:
         given.refuse(("window", "stride", "text_field", "encoding", "exclude", "strict"), "with --choices")
     else:
@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
         _show_choices(options, choose(model, chooser, options.choices, options.runtime, options.weights))
         return 0
     if options.chat:
-        window, chats = window_of(model, options.window), open_chats((options.chat,), exclude=options.reading.exclude)
+        window, chats = window_of(model, options.window), open_chats((options.chat,), reading=options.reading)
         _show_chats(options, model, chats_of(chats, loaded.tokenizer, window))
         return 0
     text = corpus_of(open_text(options.data, options.reading), loaded.tokenizer)

@@ -27,7 +27,7 @@ COMMANDS = {
     "/help": "list the commands",
     "/reset": "begin anew",
     "/retry": "draw the last answer again, with the next seed",
-    "/system TEXT": "replace the system prompt; without a text show it",
+    "/system TEXT": "replace the system prompt; - removes it; without a text show it",
     "/save FILE": "write the conversation to a new file (talk.jsonl), in the form that train --chat reads",
     "/exit": "end; so does Ctrl-D",
     "// ...": "ask a question that begins with a slash",
@@ -102,7 +102,7 @@ class Session:
             case "/retry":
                 self._answer(self.messages[:-1], self.read[:-1], self.retries + 1)
             case "/system" if value:
-                self.head = conversation([Message("system", value)], "/system")
+                self.head = [] if value == "-" else conversation([Message("system", value)], "/system")
             case "/system":
                 show(self.head[0].content if self.head else "there is no system prompt")
             case "/save" if not self.messages:

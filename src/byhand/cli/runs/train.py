@@ -18,7 +18,7 @@ from byhand.cli.runs.cost import say_step, show_run
 from byhand.cli.runs.minutes import Promise, extended, planned, require_sense
 from byhand.cli.runs.together import joined
 from byhand.cli.runs.training import train_run
-from byhand.cli.runs.tuning import narrowed, tuned
+from byhand.cli.runs.tuning import lasting, narrowed, tuned
 from byhand.cli.terminal.say import say
 from byhand.config import DataConfig, TrainConfig
 from byhand.config_checks import MOST, without_effect
@@ -126,8 +126,11 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
                 config = narrowed(config, text[1])
             if (fits or (_is_large(options) and "batch_size" not in chosen)) and options.minutes is None:
                 config = _fitted(config, hosts)
-            if options.minutes is not None or texts is not None or (options.dry_run and not text):
+            lasts = start is not None and "steps" not in chosen
+            if options.minutes is not None or texts is not None or ((options.dry_run or lasts) and not text):
                 config, promise, text = _opened_text(config, decided, options, tokenizer, texts, by_default)
+            if lasts and text:
+                config = lasting(config, chosen, text[1])
             if start:
                 require_memory(config, to_train(config))
                 start.config = config
@@ -209,7 +212,7 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
     if not options.hosts:
         given.refuse(("patience",), "without --hosts")
     if options.train.data.chat:
-        given.refuse(("data", "text_field", "encoding", "strict"), "with --chat, which names conversations")
+        given.refuse(("data", "text_field", "encoding"), "with --chat, which names conversations")
         if options.minutes is not None:
             raise ConfigError("--minutes plans runs on texts, not on conversations. Choose the number of --steps.")
     if options.minutes is not None and options.hosts:

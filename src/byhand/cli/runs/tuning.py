@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from byhand.cli.arguments.settings import flag
+from byhand.cli.terminal.say import say
 from byhand.config import WINDOW, ModelConfig, OptimConfig, TrainConfig
 from byhand.corpus.chats import ChatCorpus
 from byhand.corpus.dataset import Corpus, padded
@@ -22,6 +23,7 @@ RATES = {f.name for f in fields(OptimConfig) if f.name.endswith("_lr")} - {
 }  # scaled by the same factor as lr
 LORA = ("lora", "lora_alpha", "lora_on")
 LORA_FACTOR = 10  # of that rate, and of any other, for adapters: they begin at zero
+PASSES, FEWEST, MOST = 3, 20, 2000  # over the training part of the text, unless --steps is given; steps
 OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len", *LORA}
 
 
@@ -72,6 +74,21 @@ def narrowed(config: TrainConfig, chats: Corpus) -> TrainConfig:
     longest = max(map(chats.size, range(chats.count)))
     window = padded(longest - 1, config.length)
     return replace(config, window=window if window < config.model.seq_len else None)
+
+
+def lasting(config: TrainConfig, given: Collection[str], corpus: Corpus) -> TrainConfig:
+    """Return the settings with steps that read the training part about three times, and say it.
+
+    The warm-up shrinks with the steps, and each pass ends with an evaluation, unless they are given.
+    """
+    size = len(corpus.split(config.data.val_fraction, config.length)[0])
+    steps = min(MOST, max(FEWEST, -(-PASSES * size // config.tokens_per_step)))
+    interval, warmup = config.eval_interval, config.optim.warmup_steps
+    interval = interval if "eval_interval" in given else min(interval, -(-steps // PASSES))
+    warmup = warmup if "warmup_steps" in given else -(-warmup * steps // MOST)
+    passes = f"{steps * config.tokens_per_step / size:.2g}"
+    say(f"tuning: {steps:,} steps, about {passes} passes over the training part of the text; --steps N changes it")
+    return replace(config, steps=steps, eval_interval=interval, optim=replace(config.optim, warmup_steps=warmup))
 
 
 def _slower(optim: OptimConfig, given: Collection[str], usual_lr: float, lr: float) -> OptimConfig:

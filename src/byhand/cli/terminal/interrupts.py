@@ -3,7 +3,8 @@
 A file gets its name when it is whole and a checkpoint is whole or absent, so no exception has to unwind the stack:
 none is lost in an import, none comes in the middle of a statement. A thread receives the signals, so neither compiled
 code nor a read that hangs delays one. A loop that ends its step first says so by a `StopRequest`; then the second
-signal ends the process. A signal that the parent ignores (`nohup`) stays ignored.
+signal ends the process, unless it is the first one again at the same moment, as `timeout` sends it to its child and
+to their process group: the third one does. A signal that the parent ignores (`nohup`) stays ignored.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
+from time import monotonic
 from typing import Self
 
 from byhand.cli.terminal.ending import begin_to_end, end_now
@@ -22,6 +25,7 @@ from byhand.cli.terminal.say import say
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
 CLOSING = 3.0  # seconds for what is done before the process ends
+MOMENT = 0.2  # seconds: nobody presses Ctrl-C again so soon
 _last: list[Callable[[], str | None]] = []
 _requests: list[StopRequest] = []
 _received: list[int] = []  # the signals that this process handles
@@ -72,6 +76,8 @@ def at_the_end(close: Callable[[], str | None]) -> Iterator[None]:
 class StopRequest:
     """In the `with` block the first signal becomes `.signal` and is announced; the next one ends the process.
 
+    Two of the same number within a `MOMENT` are one.
+
     numbers  the signals; others end the process at once
     words    that announce it; "" says nothing
     """
@@ -81,6 +87,18 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.signal: int | None = None
+        self._alone = 0.0  # until when the same signal is no other one
+
+    def take(self, number: int) -> bool:
+        """Take a signal; return False if it asks to end at once."""
+        if self.signal is None:
+            self.signal, self._alone = number, inf
+            if self.words:
+                say("", self.words)
+            self._alone = min(self._alone, monotonic() + MOMENT)  # to say it may take longer
+            return True
+        again, self._alone = number == self.signal and monotonic() < self._alone, 0.0
+        return again
 
     def __enter__(self) -> Self:
         _requests.append(self)
@@ -101,10 +119,7 @@ def _act(number: int) -> None:
         if number not in request.numbers:
             continue
         above = [""]  # it is in the middle of a line of progress
-        if request.signal is None:
-            request.signal = number
-            if request.words:
-                say("", request.words)
+        if request.take(number):
             return
     begin_to_end()
     closing = threading.Thread(target=lambda: said.extend(_close()), daemon=True)
