@@ -23,7 +23,7 @@ from byhand.book.pictures import (
     small_matrices,
     updates,
 )
-from byhand.book.pictures.scene.colours import ink, tint
+from byhand.book.pictures.canvas import ink, tint
 from byhand.config import OptimConfig
 from byhand.equations.gelu import gelu
 from byhand.equations.gelu_exact import gelu_exact

@@ -6,20 +6,19 @@ from byhand.book.live.graph import LessonGraph
 from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import WIDTH
 from byhand.book.pictures.of_lessons import OF_LESSONS
-from byhand.book.pictures.scene.elements import Figure
-from byhand.book.pictures.scene.layout import placed
+from byhand.book.pictures.picture import placed
 
 Spot = tuple[list[int], float, float, float, float]
 
 
 def spots(picture: str, graph: LessonGraph, lang: str) -> list[Spot]:
     """Return the arrays of the graph at each place, and its left, top, width and height in percent of the picture."""
-    found, high = placed(PICTURES[picture].scene(), WIDTH, lang)
+    found, high = placed(PICTURES[picture].scene(), lang)
     across, down = 100 / WIDTH, 100 / high
     return [
         (arrays, _n(p.x * across), _n(p.y * down), _n(p.width * across), _n(p.height * down))
         for p in found
-        if isinstance(p.element, Figure) and p.element.shows
+        if p.element.shows
         if (arrays := [k for k, array in enumerate(graph.arrays) if array.name == p.element.shows])
     ]
 

@@ -9,7 +9,8 @@ import numpy as np
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Chart, Mark, OnChart, Polyline
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.marks import Mark, OnChart, Polyline
 from byhand.book.words.language import Words
 from byhand.engine import Equation
 from byhand.equations.gelu import gelu

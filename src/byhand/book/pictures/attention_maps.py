@@ -11,19 +11,10 @@ import numpy as np
 from byhand.book.lessons.examples.paper_gpt import VOCABULARY
 from byhand.book.pictures.passes import TOKENS, attention_of, pass_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import (
-    HEAT,
-    ONE,
-    Across,
-    Arrow,
-    Caption,
-    Cells,
-    Column,
-    Key,
-    Sign,
-    heading,
-    told,
-)
+from byhand.book.pictures.scene.cells import HEAT, ONE, Cells
+from byhand.book.pictures.scene.elements import Arrow, Key, Sign, told
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column, heading
 from byhand.book.words.language import Said, Words, say
 from byhand.equations.window_softmax import window_softmax
 

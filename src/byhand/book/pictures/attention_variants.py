@@ -9,10 +9,13 @@ import numpy as np
 
 from byhand.book.lessons.examples.rotary import SETTINGS
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, GREY, RUST
+from byhand.book.pictures.canvas import BLUE, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Chart, Circle, Vector
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, Figure, Key, Link, Sign, Space, told
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.elements import Box, Key, Sign, Space, told
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, Link
+from byhand.book.pictures.scene.marks import Circle, Vector
 from byhand.book.words.language import Said, Words
 from byhand.equations.repeat_heads import repeat_heads
 from byhand.equations.rotary import frequencies, rotary
@@ -52,7 +55,7 @@ def rotary_turns() -> Column:
 
 
 def _dial(*arrows: Vector) -> Chart:
-    return Chart((-1.1, 1.1), (-1.1, 1.1), [Circle(1, GREY), *arrows], 54, wide=58, zero=False)
+    return Chart((-1.1, 1.1), (-1.1, 1.1), [Circle(1), *arrows], 54, wide=58, zero=False)
 
 
 def _named(name: Said, law: str) -> Column:

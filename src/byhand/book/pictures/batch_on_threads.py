@@ -8,7 +8,8 @@ from typing import Any
 
 from byhand.book.pictures.canvas import COLOURS
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Arrow, Box, Column, heading
+from byhand.book.pictures.scene.elements import Arrow, Box
+from byhand.book.pictures.scene.groups import Across, Column, heading
 from byhand.book.words.language import Said, Words
 from byhand.config import ModelConfig
 from byhand.model import TinyGPT

@@ -14,7 +14,9 @@ from byhand.book.pictures.blocks import block_of, stream_of
 from byhand.book.pictures.canvas import BLUE, RUST
 from byhand.book.pictures.passes import BLOCK, pass_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, Figure, Link, Space, dot, heading
+from byhand.book.pictures.scene.elements import Box, Space, dot
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, Link, heading
 from byhand.book.words.language import SEMICOLON, Words
 from byhand.engine import Tensor
 from byhand.engine.terms import element_name

@@ -8,19 +8,9 @@ from byhand.book.entries.contract import ENTRIES
 from byhand.book.pictures.canvas import BLUE, GREEN, GREY, SIZE, SMALL, VIOLET, text_width
 from byhand.book.pictures.passes import BLOCK, pass_through
 from byhand.book.pictures.picture import PICTURES, scene
-from byhand.book.pictures.scene.elements import (
-    Across,
-    Box,
-    Caption,
-    Column,
-    Figure,
-    Key,
-    Link,
-    Sign,
-    Space,
-    dot,
-    heading,
-)
+from byhand.book.pictures.scene.elements import Box, Key, Sign, Space, dot
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, Link, heading
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import Tensor

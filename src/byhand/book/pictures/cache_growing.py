@@ -7,7 +7,10 @@ from typing import NamedTuple
 from byhand.book.pictures.canvas import BLUE, RUST
 from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, paper_model, rows_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Sign, Space, heading
+from byhand.book.pictures.scene.cells import Cells
+from byhand.book.pictures.scene.elements import Box, Key, Sign, Space
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, heading
 from byhand.book.words.language import Words
 
 CELL, HEAD = (44.0, 18.0), 0

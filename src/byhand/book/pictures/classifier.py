@@ -11,7 +11,10 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import TINY
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import HEAT, Across, Arrow, Caption, Cells, Column, Frame, Space, told
+from byhand.book.pictures.scene.cells import HEAT, Cells, Frame
+from byhand.book.pictures.scene.elements import Arrow, Space, told
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column
 from byhand.book.words.language import Words
 from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace

@@ -8,7 +8,10 @@ from byhand.book.lessons.letters import called
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL
 from byhand.book.pictures.passes import in_line, pass_of, rows_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Link, Sign, Space
+from byhand.book.pictures.scene.cells import Cells
+from byhand.book.pictures.scene.elements import Box, Key, Sign, Space
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, Link
 from byhand.book.words.language import Words
 
 ARROW = Words("∂Q ↑ X W_Q: back through the step Q = X W_Q", "∂Q ↑ X W_Q：往回穿过 Q = X W_Q 这一步")

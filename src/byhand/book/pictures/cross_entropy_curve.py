@@ -7,7 +7,8 @@ import numpy as np
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Chart, Mark, Polyline
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.marks import Mark, Polyline
 from byhand.book.words.language import Words
 from byhand.equations.cross_entropy import cross_entropy
 

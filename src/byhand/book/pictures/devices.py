@@ -7,8 +7,9 @@ from itertools import product
 
 from byhand.book.pictures.canvas import COLOURS, GAP
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, Figure, Space, heading, told
-from byhand.book.pictures.scene.words import parts as words
+from byhand.book.pictures.scene.elements import Box, Space, told
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, heading
 from byhand.book.words.language import Said, Words
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
@@ -85,7 +86,7 @@ def _held(numbers: Sequence[int]) -> Across:
 
 def _told(name: Said, parts: Iterable[Figure]) -> Words:
     """Say who holds each part of something."""
-    return told(name, " | ".join(" ".join(words(part, "en")) for part in parts))
+    return told(name, " | ".join(" ".join(part.parts("en")) for part in parts))
 
 
 def _parameter(name: str, parameter: Parameter) -> Column:

@@ -10,9 +10,11 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SIZE, VIOLET
 from byhand.book.pictures.passes import TOKENS, next_token, pass_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Bars, Chart
-from byhand.book.pictures.scene.elements import Across, Arrow, Box, Caption, Column, Figure, Link, Space, heading
-from byhand.book.pictures.scene.words import parts
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.elements import Arrow, Box, Space
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, Link, heading
+from byhand.book.pictures.scene.marks import Bars
 from byhand.book.words.language import Said, Words, say
 
 INSIDE = (
@@ -81,7 +83,7 @@ def _four(elements: Sequence[Figure], title: Said = "", join: str = " ") -> Acro
     """Return elements below the four places of words."""
     said = None
     if title:
-        said = Words(*(f"{say(title, lang)} {join.join(parts(Across(elements[:3], join=join), lang))}"
+        said = Words(*(f"{say(title, lang)} {join.join(Across(elements[:3], join=join).parts(lang))}"
                        for lang in ("en", "zh")))  # fmt: skip
     room = [Space()] * (4 - len(elements))
     return Across([*elements, *room], gap=12, widths=(80,) * 4, says=said or "")

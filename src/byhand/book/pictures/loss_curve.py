@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Chart, Level, Mark, Polyline
-from byhand.book.pictures.scene.elements import Across, Caption, Column, dot
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.elements import dot
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column
+from byhand.book.pictures.scene.marks import Level, Mark, Polyline
 from byhand.book.words.language import Words
 from byhand.book.words.tables import table
 from byhand.config import ModelConfig
@@ -38,7 +40,7 @@ def loss_curve() -> Column:
     run = recorded()
     losses = {int(step): loss for step, loss in run["losses"].items()}
     chance = f"ln 256 = {decimal(round(CHANCE, 3))}"
-    level = Level(CHANCE, Words(f"chance: {chance}", f"随机猜测：{chance}"), RUST, dashed=True)
+    level = Level(CHANCE, Words(f"chance: {chance}", f"随机猜测：{chance}"))
     marks, stages = [], []
     for n, (step, written) in enumerate(run["samples"].items(), 1):
         loss = losses[int(step)]

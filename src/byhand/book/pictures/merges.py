@@ -5,7 +5,9 @@ from __future__ import annotations
 from byhand.book.lessons.examples.bpe import FIRST, MERGES, TEXT
 from byhand.book.pictures.canvas import BLUE, SIZE
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Column, told
+from byhand.book.pictures.scene.elements import Box, told
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column
 from byhand.book.words.language import Words
 from byhand.tokenizers.plain import joined, learn
 from byhand.tokenizers.splitting import words

@@ -9,8 +9,9 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, VIOLET
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Bars, Chart
-from byhand.book.pictures.scene.elements import Column
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.groups import Column
+from byhand.book.pictures.scene.marks import Bars
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.layer_norm import layer_norm

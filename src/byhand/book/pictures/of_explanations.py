@@ -11,22 +11,12 @@ import numpy as np
 from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.explain.text import WORDS
 from byhand.book.numbers.arithmetic import decimal, expression, letter
-from byhand.book.pictures.canvas import SIZE, SMALL, TINY, WIDTH, Canvas, text_width
-from byhand.book.pictures.scene.drawing import draw
-from byhand.book.pictures.scene.elements import (
-    HEAT,
-    Across,
-    Caption,
-    Cells,
-    Column,
-    Figure,
-    Frame,
-    Key,
-    Length,
-    Sign,
-    Space,
-    heading,
-)  # fmt: skip
+from byhand.book.pictures.canvas import SIZE, SMALL, TINY, WIDTH, text_width
+from byhand.book.pictures.picture import drawn
+from byhand.book.pictures.scene.cells import HEAT, Cells, Frame
+from byhand.book.pictures.scene.elements import Key, Length, Sign, Space
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, heading
 from byhand.book.words.language import Words, say
 from byhand.tracing.elements import answer_name
 
@@ -77,9 +67,7 @@ def svg(
             lines.append(_row(end, total, lang, bold=True))
     elif explanation.note:
         lines.append(Caption(explanation.note))
-    canvas = Canvas(lang)
-    draw(canvas, Column(lines, gap=3))
-    return canvas.svg(title)
+    return drawn(Column(lines, gap=3), lang).svg(title)
 
 
 def _map(e: Explanation, array: np.ndarray, spell: Spelled, hidden: Hidden | None, lang: str) -> list[Figure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from byhand.book.pictures.canvas import GAP, LINE, Canvas
-from byhand.book.pictures.picture import PICTURES, Picture
+from byhand.book.pictures.picture import PICTURES, Picture, drawn
 from byhand.book.words.language import Words
 
 OF_LESSONS = {
@@ -44,7 +44,7 @@ def svg(lesson: str, title: Words, lang: str) -> str:
     whole = Canvas(lang)
     for picture in pictures(lesson):
         whole.text(4, whole.y + LINE, picture.title, bold=True)
-        canvas = picture.drawn(lang)
+        canvas = drawn(picture.scene(), lang)
         whole.put(canvas, 0, whole.y + LINE + 10)
         whole.y += LINE + 10 + canvas.y + GAP
     return whole.svg(title)

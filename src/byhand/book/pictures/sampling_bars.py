@@ -8,10 +8,13 @@ import numpy as np
 
 from byhand.book.lessons.examples.sampling import LOGITS, TAU, K
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SIZE
+from byhand.book.pictures.canvas import BLUE, GREEN, SIZE
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Bars, Chart, Level, Mark, Polyline
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Figure, Key, Sign, told
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.elements import Key, Sign, told
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column
+from byhand.book.pictures.scene.marks import Bars, Level, Mark, Polyline
 from byhand.book.words.language import Said, Words
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
@@ -88,7 +91,7 @@ def softmax_top_p() -> Column:
     (_, whole), *cut = by_top_p()
     running = np.cumsum(whole)
     edges = [v + d for v in range(len(running)) for d in (-0.5, 0.5)]
-    levels = [Level(p, f"p = {decimal(p)}", RUST, dashed=True, beside=True) for p in (P, LOWER_P)]
+    levels = [Level(p, f"p = {decimal(p)}", beside=True) for p in (P, LOWER_P)]
     bars = Bars(whole, words=["", *(_short(float(p)) for p in whole[1:])], part=0.33)  # a level lies over the first
     sums = [
         Mark(v, float(total), _short(float(total)), "below" if 0 < P - total < 0.1 else "above", GREEN)

@@ -10,8 +10,10 @@ import numpy as np
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, RUST, TINY
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Bars, Chart, Dots
-from byhand.book.pictures.scene.elements import Across, Caption, Column, heading
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column, heading
+from byhand.book.pictures.scene.marks import Bars, Dots
 from byhand.book.words.language import COMMA, Words
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.matmul import matmul

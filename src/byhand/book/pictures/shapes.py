@@ -9,7 +9,9 @@ from byhand.book.pictures.blocks import tag
 from byhand.book.pictures.canvas import BLUE, VIOLET
 from byhand.book.pictures.passes import BLOCK, pass_through
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Arrow, Box, Caption, Column, Figure, Space, dot, heading
+from byhand.book.pictures.scene.elements import Arrow, Box, Space, dot
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, heading
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig, TrainConfig
 from byhand.tracing.tracer import Application

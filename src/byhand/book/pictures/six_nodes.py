@@ -9,7 +9,10 @@ from byhand.book.lessons.examples.nudges import GRAPH, START, graph
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, RUST, TINY
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Caption, Cells, Column, Key, Link, Sign
+from byhand.book.pictures.scene.cells import Cells
+from byhand.book.pictures.scene.elements import Key, Sign
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column, Link
 from byhand.book.words.language import Words
 from byhand.tracing.gradients import Gradients
 

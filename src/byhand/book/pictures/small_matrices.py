@@ -14,8 +14,12 @@ from byhand.book.numbers.arithmetic import decimal, expression
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Bars, Chart
-from byhand.book.pictures.scene.elements import HEAT, Across, Caption, Cells, Column, Frame, Link, Space
+from byhand.book.pictures.scene.cells import HEAT, Cells, Frame
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.elements import Space
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column, Link
+from byhand.book.pictures.scene.marks import Bars
 from byhand.book.words.language import Said, Words
 from byhand.engine import Tensor
 from byhand.equations.linear import linear

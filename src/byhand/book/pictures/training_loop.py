@@ -10,7 +10,9 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SIZE, VIOLET
 from byhand.book.pictures.passes import TARGETS, TOKENS, next_token, paper_model
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Arrow, Box, Caption, Column, Figure, Link, Space, heading
+from byhand.book.pictures.scene.elements import Arrow, Box, Space
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, Link, heading
 from byhand.book.words.language import Words
 from byhand.config import OptimConfig
 from byhand.optim import AdamW

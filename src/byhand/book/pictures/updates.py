@@ -12,8 +12,11 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import BLUE, GREEN, GREY, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Chart, Circle, Mark, Polyline, Vector
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Key, Sign, told
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.elements import Key, Sign, told
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column
+from byhand.book.pictures.scene.marks import Circle, Mark, Polyline, Vector
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
