@@ -4,8 +4,8 @@ import re
 from itertools import combinations
 from xml.etree import ElementTree
 
-from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import SIZE, text_width
+from byhand.book.pictures.of_pages import PICTURES
 
 Box = tuple[float, float, float, float]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,8 +6,8 @@ import pytest
 
 from book.pictures.drawn import SVG, assert_readable, box_of, numbers, overlap, picture, texts
 from byhand.book.pages import filling
-from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import SIZE, WIDTH
+from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.pictures.picture import placed
 from byhand.book.pictures.scene.cells import Cells
 from byhand.book.pictures.scene.charts import Chart, ticks

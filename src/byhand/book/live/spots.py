@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from byhand.book.live.graph import LessonGraph
-from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import WIDTH
 from byhand.book.pictures.of_lessons import OF_LESSONS
+from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.pictures.picture import placed
 
 Spot = tuple[list[int], float, float, float, float]
@@ -29,5 +29,5 @@ def _n(percent: float) -> float:
 
 def lesson_of(picture: str, lessons: dict[str, LessonGraph]) -> str | None:
     """Return which of these lessons a picture shows: the first that lists it, or the only one."""
-    listed = [name for name in lessons if picture in OF_LESSONS[name]]
+    listed = [name for name in lessons if PICTURES[picture] in OF_LESSONS[name]]
     return listed[0] if listed else next(iter(lessons), None) if len(lessons) == 1 else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.pictures.canvas import BLUE, GREEN, GREY, SIZE, SMALL, VIOLET, text_width
 from byhand.book.pictures.passes import BLOCK, pass_through
-from byhand.book.pictures.picture import PICTURES, scene
+from byhand.book.pictures.picture import scene
 from byhand.book.pictures.scene.elements import Box, Key, Sign, Space, dot
 from byhand.book.pictures.scene.figure import Caption, Figure
 from byhand.book.pictures.scene.groups import Across, Column, Link, heading
@@ -66,7 +66,7 @@ def _sublayer(application: Application) -> str:
     return application.name.removeprefix(BLOCK).rpartition(".")[0]
 
 
-def _graph(subject: str, config: ModelConfig) -> Column:
+def _graph(title: Words, config: ModelConfig) -> Column:
     """Return the stream as a trunk at the left, from top to bottom, with its branches at the right."""
     block = block_of(pass_through(config, 1, 2))
     stream = stream_of(block)
@@ -100,7 +100,7 @@ def _graph(subject: str, config: ModelConfig) -> Column:
     links.append(Link(trunk, "end", "bottom", "bottom", colour=BLUE, thick=3, straight=True))
     learned = Key([Sign(Words("learned weights", "可学习的权重"), GREEN)], at="start")
     key = Across([Space(), learned], widths=(TRUNK - 20, None))
-    head = Column([heading(PICTURES[subject].title), Caption(into)], says=SUMS)
+    head = Column([heading(title), Caption(into)], says=SUMS)
     return Column([head, Column(way, gap=9, join=" → "), key, Caption(out)], gap=2, links=links)
 
 
@@ -134,10 +134,10 @@ def tag(*weights: str) -> Box | Space:
 @scene("A pre-norm block, as in GPT-2", "前置归一化的块，如 GPT-2")
 def block() -> Column:
     """The block of the default model."""
-    return _graph("block", PRE)
+    return _graph(block.title, PRE)
 
 
 @scene("A post-norm block, as in the first Transformer", "后置归一化的块，如最初的 Transformer")
 def post_norm_block() -> Column:
     """The block with norms after the sums, with ReLU and without a mask."""
-    return _graph("post-norm-block", POST)
+    return _graph(post_norm_block.title, POST)

@@ -57,15 +57,6 @@ def drawn(scene: Figure, lang: str) -> Canvas:
     return canvas
 
 
-PICTURES: dict[str, Picture] = {}
-
-
-def scene(en: str, zh: str) -> Callable[[Declare], Declare]:
-    """Register a function that declares a picture of this subject, by its name: `six_nodes` is six-nodes.svg."""
-
-    def register(declare: Declare) -> Declare:
-        name, declared = declare.__name__.replace("_", "-"), cache(declare)
-        PICTURES[name] = Picture(name, Words(en, zh), declared)
-        return declared
-
-    return register
+def scene(en: str, zh: str) -> Callable[[Declare], Picture]:
+    """Make a picture of this subject from a function that declares its scene: `six_nodes` is six-nodes.svg."""
+    return lambda declare: Picture(declare.__name__.replace("_", "-"), Words(en, zh), cache(declare))
