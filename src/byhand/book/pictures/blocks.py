@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.pictures.canvas import BLUE, GREEN, GREY, SIZE, SMALL, VIOLET, text_width
@@ -45,14 +46,7 @@ def stream_of(block: Sequence[Application]) -> list[Tensor]:
 
 def parts_of(block: Sequence[Application]) -> list[list[Application]]:
     """Return the applications by their places: one on the stream, or all of a sublayer together."""
-    groups: list[list[Application]] = []
-    for application in block:
-        sublayer = _sublayer(application)
-        if sublayer and groups and _sublayer(groups[-1][0]) == sublayer:
-            groups[-1].append(application)
-        else:
-            groups.append([application])
-    return groups
+    return [list(group) for _, group in groupby(block, key=lambda a: _sublayer(a) or a.name)]
 
 
 def title_of(application: Application) -> Words:

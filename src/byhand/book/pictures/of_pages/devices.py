@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -106,7 +105,6 @@ def _parameter(name: str, parameter: Parameter) -> Column:
 BATCH, THREADS = 8, 3
 
 
-@lru_cache(maxsize=1)
 def shares() -> tuple[list[int], list[int]]:
     """Return how many rows each thread takes, and in how long a range it sums and updates the default model."""
     # Imported late: they need Numba's compiler, which nothing else in the book needs.

@@ -71,7 +71,7 @@ class Figure:
         return []
 
     def titled(self, own: float, lang: str) -> tuple[float, float] | None:
-        """Return the part of its width that a title is centred above, as its beginning and length."""
+        """Return what a title is centred above, as its beginning and length; None for a title at the left."""
         return (0, own) if self.at == "middle" else None
 
     def parts(self, lang: str) -> list[str]:
