@@ -13,7 +13,7 @@ import pytest
 
 from byhand.book.pages import filling
 from byhand.book.pages.answers.devices import EVEN
-from byhand.book.pictures.devices import EIGHT, SMALL, holders
+from byhand.book.pictures.of_pages.devices import EIGHT, SMALL, holders
 from byhand.model import declared
 from byhand.runtimes.xla.placing import held_shape, part_shape, spec_of
 from cli.process import PATIENCE, environment

@@ -5,34 +5,10 @@ from byhand.book.entries.contract import Entry
 from byhand.book.entries.softmax import OWN_WEIGHT_ONLY
 from byhand.book.practice.edits import Asked
 from byhand.book.words.glossary import Concept
-from byhand.book.words.language import Note, Words
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number
-from byhand.equations.causal_softmax import causal_softmax, seen
+from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.window_softmax import terms
-
-
-def remark(term, index):
-    """Return the note of a masked weight."""
-    return masked(index) if term.label == "masked" else None
-
-
-def why_zero(inputs, slot, index, *, window):
-    """Explain the zero gradient of a masked score, or of a query's only one."""
-    keys = seen(inputs, index, window)
-    if index[-1] not in keys:
-        return masked(index)
-    return causal.only_one(index) if len(keys) == 1 else None
-
-
-def masked(index):
-    """Explain a weight, or a gradient of a score, that is exactly zero."""
-    t, s = index[-2:]
-    return Note(
-        f"masked: key {s} lies outside the window of query {t}: the weight is exactly 0, and the score goes unused.",
-        f"已被遮住：键 {s} 不在查询 {t} 的窗口内。权重恰好为 0，分数没有被用到。",
-        "masked",
-        {"query": t, "key": s},
-    )
 
 
 def _one_key_more(term: Term, at: Asked) -> Term:
@@ -115,8 +91,7 @@ entry = Entry(
             is_first=True,
         ),
     ),
-    remark=remark,
-    why_zero=why_zero,
+    **causal.remarks("key {s} lies outside the window of query {t}", "键 {s} 不在查询 {t} 的窗口内"),
     mistakes=(
         ("saw one key too many: W earlier ones besides its own", "多看了一个键：除自己外还看了 W 个", _one_key_more),
         ("forgot the window: only later keys were masked", "忘了窗口：只遮住了后面的键", _no_window),

@@ -96,17 +96,9 @@ def update_step(
     rate = exact_array(lr) if before.dtype.kind == "O" else np.asarray(lr, dtype=before.dtype)
     trace = rule_trace(name, rule, rule.inputs(before, gradient, {"m": m, "v": v}, rate, t))
     (application,) = trace.applications
-    names = (name, slope or f"∂{name}")
-    letters = (*map(letter, names), *(symbol.latex for symbol in adamw.inputs[len(names) :]))
-    inputs = tuple(
-        Array(latex, short(known), squeezed(tensor.data))
-        for latex, known, tensor in zip(
-            letters,
-            (*names, *(symbol.name for symbol in adamw.inputs[len(names) :])),
-            application.inputs,
-            strict=True,
-        )
-    )
+    own = ((letter(known), short(known)) for known in (name, slope or f"∂{name}"))
+    called = (*own, *((symbol.latex, symbol.name) for symbol in adamw.inputs[2:]))
+    inputs = tuple(Array(*both, squeezed(x.data)) for both, x in zip(called, application.inputs, strict=True))
     new = Array(letter(f"{name}'"), f"{short(name)}'", squeezed(application.results[0].data))
     step = _step(application, trace, inputs, (new,), settings={r"\epsilon": letter("eps")})
     results = tuple(tensor.data for tensor in application.results)

@@ -34,7 +34,7 @@ from byhand.book.finding.search import INDEX
 from byhand.book.finding.source import repository
 from byhand.book.pages.blocks.arrays import value
 from byhand.book.pages.templates import KINDS, read, rendered
-from byhand.book.pictures import PICTURES
+from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 

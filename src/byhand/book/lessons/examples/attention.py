@@ -1,9 +1,8 @@
 """Causal attention of one head over three tokens, D = 4, with weights that are fractions; and back to Q, K and V."""
 
-from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, grid
+from byhand.book.lessons.examples.single import single, walked
+from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -26,7 +25,5 @@ def lesson(array: Maker) -> Content:
         "第一个只看到自己。",
     )
     q, k, v = (Tensor(array([[x]]), requires_grad=True, name=n) for n, x in (("Q", Q), ("K", K), ("V", V)))
-    d = array([[D_Y]])
     trace = Trace.of(lambda: mix(causal_softmax(attention_scores(q, k, name="S"), name="P"), v, name="Y"))
-    steps = (*forward_steps(trace), *backward_steps(trace, d))
-    return intro, steps, (*given(trace), ("∂Y", grid(d)))
+    return single(intro, walked(trace, array([[D_Y]])))

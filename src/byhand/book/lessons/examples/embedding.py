@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.examples.single import single
+from byhand.book.lessons.examples.single import single, walked
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, grid
+from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.add_positional import add_positional
@@ -31,11 +30,6 @@ def lesson(array: Maker) -> Content:
     tokens = Tensor(np.asarray(TOKENS), name="tokens")
     table, positions = (Tensor(array(x), requires_grad=True, name=n) for n, x in (("W_te", W_TE), ("W_pe", W_PE)))
     trace = Trace.of(lambda: add_positional(embedding(table, tokens, name="E"), positions, name="X"))
-    steps = [*forward_steps(trace), *backward_steps(trace, array(D_X))]
     rows = Tensor(array([[int(v == token) for v in range(len(W_TE))] for token in TOKENS]), name="one-hot")
     product = Trace.of(lambda: matmul(rows, Tensor(array(W_TE), name="W_te"), name="E"))
-    return single(
-        intro,
-        ((*given(trace), ("∂X", grid(array(D_X)))), steps),
-        (given(product), forward_steps(product)),
-    )
+    return single(intro, walked(trace, array(D_X)), (given(product), forward_steps(product)))

@@ -4,8 +4,7 @@ from functools import partial
 
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.examples.single import single
-from byhand.book.lessons.forward_steps import forward_steps, given
+from byhand.book.lessons.examples.single import single, walked
 from byhand.book.lessons.lesson import Content, grid
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
@@ -45,10 +44,7 @@ def lesson(array: Maker) -> Content:
     trace, alone, beside = Trace.of(one), Trace.of(partial(deep, False)), Trace.of(partial(deep, True))
     return single(
         intro,
-        (
-            (*given(trace), ("∂X'", grid(array(D_Y)))),
-            [*forward_steps(trace), *backward_steps(trace, array(D_Y))],
-        ),
+        walked(trace, array(D_Y)),
         ((("w", grid(w.data)), ("∂g_2", "[[1]]")), backward_steps(alone, array([[1]]))),
         ((("∂h_2", "[[1]]"),), backward_steps(beside, array([[1]]))),
     )

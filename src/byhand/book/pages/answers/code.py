@@ -15,7 +15,7 @@ from byhand.book.pages.answers.registry import ANSWERS, answer
 from byhand.book.pages.blocks.markdown import ROOT, located
 from byhand.book.pages.data import read
 from byhand.book.pages.path import STOPS
-from byhand.book.pictures import PICTURES
+from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
 from byhand.engine.equation import registry

@@ -11,7 +11,7 @@ from byhand.architectures import GPT2
 from byhand.book.finding import source
 from byhand.book.pages.answers.registry import ANSWERS, answer
 from byhand.book.pages.blocks.markdown import located
-from byhand.book.pictures.devices import EIGHT, SMALL, axes_shown
+from byhand.book.pictures.of_pages.devices import EIGHT, SMALL, axes_shown
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared

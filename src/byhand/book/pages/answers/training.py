@@ -12,7 +12,7 @@ from byhand.book.lessons.examples import classifier, sampling
 from byhand.book.lessons.examples.paper_gpt import VOCABULARY
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.answers.registry import ANSWERS, answer
-from byhand.book.pictures.cross_entropy_curve import loss as loss_of
+from byhand.book.pictures.curves import loss as loss_of
 from byhand.book.pictures.passes import TARGETS, TOKENS, paper_model
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import ModelConfig, OptimConfig

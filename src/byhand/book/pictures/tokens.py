@@ -1,4 +1,4 @@
-"""Sampling: the probabilities of four logits under temperature, top-k and top-p, as bars."""
+"""Tokens: bytes join into them, and one is drawn from their probabilities."""
 
 from __future__ import annotations
 
@@ -6,17 +6,53 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from byhand.book.lessons.examples.bpe import FIRST, MERGES, TEXT
 from byhand.book.lessons.examples.sampling import LOGITS, TAU, K
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SIZE
+from byhand.book.pictures.canvas import BLUE, GREEN, SIZE
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Bars, Chart, Level, Mark, Polyline
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Figure, Key, Sign, told
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.elements import Box, Key, Sign, told
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column
+from byhand.book.pictures.scene.marks import Bars, Level, Mark, Polyline
 from byhand.book.words.language import Said, Words
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
 from byhand.equations.top_p import top_p
+from byhand.tokenizers.plain import joined, learn
+from byhand.tokenizers.splitting import words
+
+CELL = 34.0
+
+
+def stages() -> list[list[str]]:
+    """Return the tokens of the last word, before the first merge and after each."""
+    cut = [word.encode() for word in words(TEXT)]
+    names = {byte: chr(byte).replace(" ", "␣") for byte in TEXT.encode()}
+    row, found = tuple(cut[-1]), list[list[str]]()
+    for k, pair in enumerate([*learn(dict.fromkeys(cut, 1), MERGES), (-1, -1)]):
+        found.append([names[id_] for id_ in row])
+        if pair[0] >= 0:
+            names[FIRST + k] = names[pair[0]] + names[pair[1]]
+            row = joined(row, pair, FIRST + k)
+    return found
+
+
+@scene("The last word of the text, merge by merge", "文本的最后一个词，逐次合并")
+def merges() -> Column:
+    """The tokens of a word as boxes, as wide as they have bytes; new ones are filled."""
+    before, lines = None, []
+    for k, tokens in enumerate(stages()):
+        label = Words(f"after merge {k}", f"第 {k} 次合并后") if k else Words("bytes", "字节")
+        boxes = [Box(t, BLUE * (t not in (before or tokens)), high=26, size=SIZE) for t in tokens]
+        widths = 110, *(len(token) * CELL - 2 for token in tokens)
+        says = told(label, " ".join(tokens))
+        lines.append(Across([Caption(label, at="end"), *boxes], gap=2, widths=widths, says=says))
+        before = tokens
+    return Column(lines)
+
 
 P, LOWER_P = 0.9, 0.6  # of top-p: three tokens stay, and one
 Z = np.asarray(LOGITS, dtype=float)
@@ -88,7 +124,7 @@ def softmax_top_p() -> Column:
     (_, whole), *cut = by_top_p()
     running = np.cumsum(whole)
     edges = [v + d for v in range(len(running)) for d in (-0.5, 0.5)]
-    levels = [Level(p, f"p = {decimal(p)}", RUST, dashed=True, beside=True) for p in (P, LOWER_P)]
+    levels = [Level(p, f"p = {decimal(p)}", beside=True) for p in (P, LOWER_P)]
     bars = Bars(whole, words=["", *(_short(float(p)) for p in whole[1:])], part=0.33)  # a level lies over the first
     sums = [
         Mark(v, float(total), _short(float(total)), "below" if 0 < P - total < 0.1 else "above", GREEN)

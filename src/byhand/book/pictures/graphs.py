@@ -1,15 +1,48 @@
-"""The recorded graph of the 2 x 2 core: forward with values, backward with gradients."""
+"""Recorded graphs with every number: six nodes, and the 2 x 2 core from its input to the loss and back."""
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 
+from byhand.book.lessons.examples import numbers
+from byhand.book.lessons.examples.nudges import GRAPH, START, graph
 from byhand.book.lessons.letters import called
-from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, TINY
 from byhand.book.pictures.passes import in_line, pass_of, rows_of
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Box, Caption, Cells, Column, Figure, Key, Link, Sign, Space
+from byhand.book.pictures.scene.cells import Cells
+from byhand.book.pictures.scene.elements import Box, Key, Sign, Space
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, Link
 from byhand.book.words.language import Words
+from byhand.tracing.gradients import Gradients
+
+CELL = (62, 22)
+MADE = ("", "", "a × b", "c + a", f"d − {START['goal']}", f"{GRAPH[-2]} × {GRAPH[-2]}")
+LINKS = (("a", "c", "left"), ("b", "c", "left"), ("a", "d", "top"), *((a, b, "left") for a, b in pairwise(GRAPH[2:])))
+
+
+def _node(name: str, made: str, found: Gradients) -> Column:
+    """Return a number's equation above its value and its gradient."""
+    value, slope = (decimal(float(of[name][0])) for of in (found.trace.values, found.by_name))
+    equation = f"{name} = {made}" if made else name
+    cells = [Cells([[number]], fill, cell=CELL) for number, fill in ((value, BLUE), (slope, RUST))]
+    head = Caption(equation, bold=True, size=TINY, at="middle")
+    return Column([head, *cells], gap=0, name=name, says=f"{equation} = {value}, ∂{name} = {slope}")
+
+
+@scene("Six numbers with value and gradient", "六个数的值与梯度")
+def six_nodes() -> Column:
+    """Arrows run forward."""
+    walked = graph(numbers(exact=False))
+    a, b, *others = (_node(name, made, walked) for name, made in zip(GRAPH, MADE, strict=True))
+    nodes = Across([Column([a, b], gap=22), *others], widths=(CELL[0],) * 5, gap=18)
+    slope = Words("gradient: change of L per change", "梯度：L 对这个数的导数")
+    key = Key([Sign(Words("value", "值"), BLUE), Sign(slope, RUST)], at="start")
+    return Column([Column([nodes], links=[Link(a, b, "right", enter) for a, b, enter in LINKS]), key], gap=16)
+
 
 ARROW = Words("∂Q ↑ X W_Q: back through the step Q = X W_Q", "∂Q ↑ X W_Q：往回穿过 Q = X W_Q 这一步")
 DIGITS = 5  # the steps beside these pictures print 0.66145
@@ -24,7 +57,7 @@ SIDES = {  # of an input that an edge leaves, and of the equation that it enters
 }  # fmt: skip
 
 
-def graph(back: bool) -> Column:
+def _core(back: bool) -> Column:
     """Return every array in its place, and every edge as the recorded graph has it, forward or back."""
     node = partial(_array, back=back)
     q, k, v = (Column([node(f"W_{name}"), node(name)], gap=22) for name in "QKV")
@@ -79,10 +112,10 @@ def _text(name: str, at: str = "middle") -> Caption:
 @scene("The 2 × 2 core from X to the loss: values", "2 × 2 矩阵核心：从 X 到损失的各个值")
 def core_forward() -> Column:
     """Every equation as it is recorded, with its result."""
-    return graph(back=False)
+    return _core(back=False)
 
 
 @scene("The 2 × 2 core from the loss back: gradients", "2 × 2 矩阵核心：从损失反向传回的梯度")
 def core_backward() -> Column:
     """The same graph from the loss back, with the derivative of the loss with respect to each array."""
-    return graph(back=True)
+    return _core(back=True)

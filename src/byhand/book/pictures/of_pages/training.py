@@ -1,22 +1,24 @@
-"""Updates of weights: the learning rate of a run, two weights under AdamW, and clipping."""
+"""A run: its learning rate, the clipping of a gradient, and the loss of a real one."""
 
 from __future__ import annotations
 
-from itertools import accumulate
+import math
+from pathlib import Path
 
 import numpy as np
 
-from byhand.book.lessons.examples import make
-from byhand.book.lessons.examples.adamw import GRADIENTS, RATE, THETA
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.numbers.closed_form import array
-from byhand.book.pictures.canvas import BLUE, GREEN, GREY, RUST
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.charts import Chart, Circle, Mark, Polyline, Vector
-from byhand.book.pictures.scene.elements import Across, Caption, Column, Key, Sign, told
+from byhand.book.pictures.scene.charts import Chart
+from byhand.book.pictures.scene.elements import Key, Sign, dot
+from byhand.book.pictures.scene.figure import Caption
+from byhand.book.pictures.scene.groups import Across, Column
+from byhand.book.pictures.scene.marks import Circle, Level, Mark, Polyline, Vector
 from byhand.book.words.language import Words
+from byhand.book.words.tables import table
 from byhand.clipping import clip_gradients, gradient_norm
-from byhand.config import OptimConfig
+from byhand.config import ModelConfig, OptimConfig
 from byhand.schedule import learning_rate as rate_of
 
 STEPS = 2000  # of the presets tiny and nano, whose settings of the optimizer are the defaults
@@ -35,15 +37,10 @@ def learning_rate() -> Chart:
     """The learning rate of every step of a preset."""
     config, updates = OptimConfig(), [*range(1, STEPS, 5), STEPS]
     places = "above right", "above right", "below left", "below left"
-    said = (
-        Words("", ""),
-        Words(", warm-up ends", "，预热结束"),
-        Words(", halfway", "，一半处"),
-        Words(", last", "，最后"),
-    )
+    named = ("", ""), (", warm-up ends", "，预热结束"), (", halfway", "，一半处"), (", last", "，最后")
     marks = [
-        Mark(n, rate, Words(f"update {n}{at.en}: {short(rate)}", f"第 {n} 次{at.zh}：{short(rate)}"), place)
-        for (n, rate), at, place in zip(rates().items(), said, places, strict=True)
+        Mark(n, rate, Words(f"update {n}{en}: {short(rate)}", f"第 {n} 次{zh}：{short(rate)}"), place)
+        for (n, rate), (en, zh), place in zip(rates().items(), named, places, strict=True)
     ]
     curve = Polyline(updates, [rate_of(config, n - 1, STEPS) for n in updates])
     return Chart(
@@ -56,50 +53,6 @@ def learning_rate() -> Chart:
 def short(rate: float) -> str:
     """Write a learning rate without a power of ten."""
     return f"{rate:.5f}".rstrip("0")
-
-
-def paths() -> dict[str, np.ndarray]:
-    """Return the lesson's two weights (steps, 2) under AdamW and under plain gradient descent."""
-    theta = array(THETA)
-    adam = [theta, *(step.arrays[0].data for step in make("adamw").steps)]
-    plain = list(accumulate(map(array, GRADIENTS), lambda x, g: x - RATE * g, initial=theta))
-    return {"AdamW": np.asarray(adam), "plain": np.asarray(plain)}
-
-
-WAYS = (  # their names, and the places of the numbers after each step, for each weight
-    ("AdamW", BLUE, (("above right", "above right"), ("above right", "above right"))),
-    (Words("plain gradient descent", "普通梯度下降"), RUST, (("below left", "below left"), ("above", "right"))),
-)
-
-
-@scene("Two steps of two weights with learning rate 0.1", "学习率为 0.1 时，两个权重的前两步更新")
-def adamw_steps() -> Column:
-    """The two weights of the lesson `adamw`, whose gradients differ in size, under AdamW and plain descent."""
-    remark = Words(
-        "The first step of AdamW is α = 0.1 and the decay, whatever the size of the gradient.",
-        "AdamW 的第一步恒为 α = 0.1 加上权重衰减，与梯度大小无关。",
-    )
-    signs = [Sign(name, colour, "dashed" if colour == RUST else "line") for name, colour, _ in WAYS]
-    return Column([Across([_panel(0), _panel(1)], gap=0), Key(signs, at="start"), Caption(remark)])
-
-
-def _panel(i: int) -> Chart:
-    """Return both ways of one weight."""
-    first, second = (decimal(float(array(g)[i])) for g in GRADIENTS)
-    found = [path[:, i] for path in paths().values()]
-    low, start = float(np.min(found)) - 0.04, float(found[0][0])
-    curves, marks = [], [Mark(0, start, decimal(start), "left", GREY, says="")]
-    for (name, colour, places), way in zip(WAYS, found, strict=True):
-        numbers = [decimal(float(x), 4) for x in way]
-        curves.append(Polyline(range(3), way, colour, dashed=colour == RUST))
-        marks.append(Mark(0, start, says=told(name, *numbers), colour=GREY))
-        for step, place in enumerate(places[i], 1):
-            marks.append(Mark(step, float(way[step]), numbers[step], place, colour, says=""))
-    return Chart(
-        (-0.5, 2.9), (low, low + 0.36), [*curves, *marks], 140, range(3), (), Words("step", "步"), zero=False,
-        title=Words(f"gradients {first}, then {second}", f"一个权重，两步的梯度是 {first}、{second}"),
-        at="middle",
-    )  # fmt: skip
 
 
 def clipped() -> tuple[float, float, list[float]]:
@@ -120,12 +73,13 @@ def clipping() -> Column:
         range(-1, 4), range(-1, 5), right, wide=206, says="", zero=False,
     )  # fmt: skip
     short, long, root = f"({decimal(x, 4)}, {decimal(y, 4)})", f"({decimal(gx)}, {decimal(gy)})", decimal(before, 4)
+    stays = Words("the direction stays", "方向不变")
     lines = [
         _sign(Words(f"before: {long}", f"裁剪前：{long}"), RUST),
         Caption(Words(f"norm √(3² + 4²) = {root}", f"范数 √(3² + 4²) = {root}")),
         _sign(Words(f"after: {short}", f"裁剪后：{short}"), BLUE),
         Caption(Words(f"norm {decimal(after, 4)}", f"范数 {decimal(after, 4)}")),
-        Caption(Words("the direction stays", "方向不变"), says=Words("the direction stays", "方向不变")),
+        Caption(stays, says=stays),
         _sign(Words(f"the cap: norm {decimal(CAP)}", f"上限：范数 {decimal(CAP)}"), GREEN, "dashed"),
     ]
     axes = Words(f"{right.en} across, weight 2 up", f"横轴：{right.zh}，纵轴：{up.zh}")
@@ -134,3 +88,40 @@ def clipping() -> Column:
 
 def _sign(words: Words, colour: str, kind: str = "line") -> Key:
     return Key([Sign(words, colour, kind)], at="start", says=words)
+
+
+RUN = Path(__file__).with_name("loss_curve.json")  # recorded once by benchmarks/loss_curve.py
+CHANCE = math.log(ModelConfig().vocab_size)  # the loss of equal probabilities
+NO_BREAK = "\N{NO-BREAK SPACE}"  # SVG drops spaces in a row
+
+
+@scene("Validation loss of nano on Python's library", "预设 nano 在 Python 标准库上的验证损失")
+def loss_curve() -> Column:
+    """The validation loss of a real run, and the text that the model generated at five steps."""
+    run = table(RUN)
+    losses = {int(step): loss for step, loss in run["losses"].items()}
+    chance = f"ln 256 = {decimal(round(CHANCE, 3))}"
+    level = Level(CHANCE, Words(f"chance: {chance}", f"随机猜测：{chance}"))
+    marks, stages = [], []
+    for n, (step, written) in enumerate(run["samples"].items(), 1):
+        loss = losses[int(step)]
+        marks.append(Mark(int(step), loss, number=str(n), says=""))
+        likely = decimal(round(math.exp(loss), 1 if loss < 3 else 0))  # bytes, all equally
+        words = Words(
+            f"step {step}: {loss:.2f} nats ≈ a guess among {likely} bytes",
+            f"第 {step} 步：{loss:.2f} 奈特 ≈ 在 {likely} 个字节中猜",
+        )
+        text = Caption(f"def {written}".replace(" ", NO_BREAK), mono=True, says="")
+        stages.append(
+            Across([dot(str(n), radius=8), Column([Caption(words), text], gap=2)], widths=(18, None), top=True)
+        )
+    plot = Chart(
+        (0, max(losses)), (0, 6), [level, Polyline(list(losses), list(losses.values())), *marks], 190,
+        range(0, max(losses) + 1, 500), range(0, 7, 2), Words("step", "步"),
+        title=Words("loss in nats, on text not trained on", "验证集上的损失（奈特）"),
+    )  # fmt: skip
+    what = Words(
+        "how the model of each step continues “def ” (·: no printable byte)",
+        "模型在各步对“def ”的续写（· 表示不可显示的字节）",
+    )
+    return Column([plot, Caption(what), *stages])
