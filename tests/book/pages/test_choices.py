@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from byhand.book.pages.answers import new_models, optimizers
-from byhand.book.pages.answers.models import PUBLISHED, sizes_of
 from byhand.book.pictures import passes
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError
 from byhand.model import parameter_shapes
+from pages.answers import new_models, optimizers
+from pages.answers.models import PUBLISHED, sizes_of
 
 
 def test_without_random_numbers_only_the_heads_bias_learns():

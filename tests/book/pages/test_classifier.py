@@ -3,8 +3,8 @@
 import pytest
 
 from byhand.book.lessons.examples import make
-from byhand.book.pages.answers.training import classifier_run
 from byhand.book.words.language import say
+from pages.answers.training import classifier_run
 
 SHOWN = (0, 1, 2, 5, 10, 20, 40)
 

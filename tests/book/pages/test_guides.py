@@ -20,10 +20,6 @@ from byhand.book.lessons.examples.attention_index import queries_and_keys
 from byhand.book.lessons.lesson import Array, grid
 from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
-from byhand.book.pages import filling as pages
-from byhand.book.pages.answers import attention
-from byhand.book.pages.blocks.arrays import displayed, number_in_latex, quiet
-from byhand.book.pages.blocks.lessons import chosen
 from byhand.book.pictures.passes import TOKENS, paper_model
 from byhand.budget import recipe
 from byhand.cli.learn.explain import parse_target
@@ -31,6 +27,10 @@ from byhand.cli.main import COMMANDS, main
 from byhand.equations import attention_scores, split_qkv
 from byhand.layers.parameter import STD
 from byhand.model import TinyGPT
+from pages import filling as pages
+from pages.answers import attention
+from pages.blocks.arrays import displayed, number_in_latex, quiet
+from pages.blocks.lessons import chosen
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 SUFFIXES = ("md", "zh-CN.md")

@@ -5,13 +5,13 @@ import re
 import pytest
 
 from byhand.book.lessons.examples import make
-from byhand.book.pages.answers import lessons
-from byhand.book.pages.answers.chained import chained
-from byhand.book.pages.filling import as_read, docs
-from byhand.book.pages.path import PATH
 from byhand.book.practice.sheets import TOPICS
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
+from pages.answers import lessons
+from pages.answers.chained import chained
+from pages.filling import as_read, docs
+from pages.path import PATH
 
 PAGE = docs() / "guides" / "matrix-core.md"
 

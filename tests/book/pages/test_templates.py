@@ -5,14 +5,14 @@ import re
 import pytest
 from jinja2 import nodes
 
-from byhand.book.pages import filling, templates
-from byhand.book.pages.answers import ANSWERS, FORMATS
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
+from pages import filling, templates
+from pages.answers import ANSWERS, FORMATS
 
 ROOT = filling.docs()
 ENGLISH = [page for page in filling.pages() if filling.language(page) == "en"]
-PARTS = [file for file in sorted(templates.PARTS.glob("*.md")) if filling.language(file) == "en"]
+PARTS = sorted(file for file in templates.PARTS.iterdir() if PAGE.zh not in file.name)
 
 
 def of(page):
@@ -52,7 +52,7 @@ WITH = [*PARTS, *(page for page in ENGLISH if of(page))]
 
 
 def twin(page):
-    return page.with_name(f"{page.stem}{PAGE.zh}")
+    return page.with_name(page.name.replace(PAGE.en, PAGE.zh))
 
 
 @pytest.mark.parametrize("page", WITH, ids=lambda page: page.name)
@@ -105,10 +105,10 @@ def test_a_mistake_in_a_template_is_one_line(tmp_path, template, line, said):
 
 def test_a_mistake_in_a_part_names_the_part_and_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr(templates, "PARTS", tmp_path)
-    (tmp_path / "title.md").write_text("\n{{ finding(nam) }}", encoding="utf-8")
+    (tmp_path / "title.md.jinja").write_text("\n{{ finding(nam) }}", encoding="utf-8")
     page = tmp_path / "page.md"
     page.write_text("<!-- generated: title relu -->\n<!-- end -->\n", encoding="utf-8")
-    with pytest.raises(ByhandError, match=r"^page\.md:1: parts/title\.md:2: 'nam' is undefined\. Correct"):
+    with pytest.raises(ByhandError, match=r"^page\.md:1: parts/title\.md\.jinja:2: 'nam' is undefined\. Correct"):
         filling.filled(page)
 
 

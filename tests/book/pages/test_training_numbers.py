@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from byhand.book.pages.answers import training
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.equations.softmax import softmax
 from byhand.equations.top_p import top_p
+from pages.answers import training
 
 
 def test_the_mean_of_micro_batches_is_the_gradient_of_the_batch():

@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 from book.pictures.drawn import SVG, box_of, numbers, overlap, texts
-from byhand.book.pages import filling
 from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import SIZE, WIDTH
 from byhand.book.pictures.scene import layout
@@ -15,6 +14,7 @@ from byhand.book.pictures.scene.charts import Chart, Mark
 from byhand.book.pictures.scene.elements import Box, Cells
 from byhand.book.pictures.scene.measure import ticks
 from byhand.book.words.language import say
+from pages import filling
 
 SMALLEST = 10  # of letters: nine pixels on a phone of 360
 DRAWN = [(name, lang) for name in PICTURES for lang in ("en", "zh")]
@@ -23,7 +23,7 @@ DRAWN = [(name, lang) for name in PICTURES for lang in ("en", "zh")]
 @pytest.mark.parametrize(("name", "lang"), DRAWN)
 def test_it_is_fresh(name, lang):
     path = PICTURES[name].path(filling.docs(), lang)
-    assert path.read_text(encoding="utf-8") == PICTURES[name].svg(lang), "stale; run: python -m byhand.book.pages"
+    assert path.read_text(encoding="utf-8") == PICTURES[name].svg(lang), "stale; run: python docs/build"
 
 
 @pytest.mark.parametrize(("name", "lang"), DRAWN)
