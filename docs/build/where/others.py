@@ -3,7 +3,6 @@ what the model lacks. Titles are read from where they stand: glossary, help, pag
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from byhand.book.finding import source
 from byhand.book.finding.finding import NOTHING, Finding, split
 from byhand.book.finding.flow import concepts
+from byhand.book.lessons.examples import TITLES
 from byhand.book.words.glossary import GLOSSARY
 from byhand.book.words.language import PAGE, Words
 from byhand.book.words.tables import PAIR, Table, table
@@ -94,10 +94,8 @@ def _heading(path: Path) -> str:
 
 
 def _lessons(questions: dict[str, Any]) -> Iterator[Finding]:
-    """Yield the worked examples; their titles are parsed, since importing them would import NumPy."""
-    titles = source.statement(LESSONS / "__init__.py", "TITLES").value
-    for key, words in zip(titles.keys, titles.values, strict=True):
-        name, title = ast.literal_eval(key), Words(*map(ast.literal_eval, words.args[:2]))
+    """Yield the worked examples."""
+    for name, title in TITLES.items():
         yield Finding(
             name=f"work {name}",
             title=title,
