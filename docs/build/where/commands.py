@@ -76,9 +76,7 @@ def flags() -> dict[str, Flag]:
 def _flags(owner: Any) -> Iterator[tuple[str, Flag]]:
     """Yield the flags of a dataclass, and of the dataclasses in it."""
     hints, english, chinese = get_type_hints(owner, include_extras=True), texts(owner), texts(owner, 2)
-    homes: dict[str, type] = {
-        name: one for one in owner.__mro__ if is_dataclass(one) for name in texts(one)
-    }  # of those, the lowest
+    homes: dict[str, Any] = {name: one for one in owner.__mro__ if is_dataclass(one) for name in texts(one)}
     for own in fields(owner):
         setting = Setting(own, hints[own.name])
         if is_dataclass(hints[own.name]):
