@@ -1,15 +1,21 @@
 """Templates that stand in pages: text of the page's language around expressions, which Jinja evaluates.
 
-An expression calls *answers* (`answers/`: numbers of the code, formats) and blocks (`blocks/`: parts of a page that
-code writes). A template that many pages share is a part of its own, a file of `parts/` for each language, to which
-`name` is the first word behind its name in a mark and `words` are all of them.
+An expression calls *answers*, formats (`formats.py`) and blocks (`blocks/`: parts of a page that code writes).
+Answers are the public names of the Python file beside the page, such as `guides/kv-cache.py`, and of `answers/`.
+A template that many pages share is a part of its own, a file of `parts/` for each language, to which `name` is the
+first word behind its name in a mark and `words` are all of them.
 """
 
 from __future__ import annotations
 
 import traceback
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import cache, lru_cache, partial
+from importlib import import_module
+from inspect import getmembers, isfunction
 from pathlib import Path
+from pkgutil import iter_modules
+from runpy import run_path
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError
@@ -17,9 +23,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from byhand.book.words.language import COMMA, PAGE, SEMICOLON, Words
 from byhand.errors import ByhandError, brief, reason
-from pages.answers import ANSWERS, FORMATS
-from pages.blocks import BLOCKS
+from pages import answers, formats
+from pages.blocks.lessons import given, lesson, lesson_intro, looked_up
 from pages.blocks.markdown import (
+    ROOT,
     in_language,
     link,
     link_definition,
@@ -30,7 +37,7 @@ from pages.blocks.markdown import (
 )
 
 FILE = "<template>"  # as Jinja names the code of a template from a string
-MEND = "Correct the template; its names are those of docs/build/pages/answers and blocks."
+MEND = "Correct the template, or the answer: its names are those of the file beside it and of docs/build/pages."
 BYTE_ORDER = "\ufeff"
 PARTS = Path(__file__).with_name("parts")
 
@@ -79,12 +86,38 @@ def _part(part: str, page: Path, lang: str, *words: str) -> str:
     return rendered(read(file), page, (f"parts/{file.name}", 0), lang, **given)
 
 
+BLOCKS = {block.__name__: block for block in (given, lesson, lesson_intro, looked_up)}
 KINDS = BLOCKS | {part: partial(_part, part) for part in (file.name.partition(".")[0] for file in PARTS.iterdir())}
 """What a mark may name: a block or a part, each a function (page, language, *words) -> Markdown."""
 
 
+def beside(page: Path) -> dict[str, Any]:
+    """Return the names of the Python file beside a page of docs/; none if there is no such file."""
+    file = page.with_name(f"{page.name.partition('.')[0]}.py")
+    return _run(file) if file.is_file() and file.is_relative_to(ROOT / "docs") else {}
+
+
+@cache
+def _run(file: Path) -> dict[str, Any]:
+    return run_path(str(file))
+
+
+def _public(names: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in names.items() if not name.startswith("_")}
+
+
+ANSWERS: dict[str, Any] = {"zip": zip, "enumerate": enumerate}
+for _module in iter_modules(answers.__path__):
+    ANSWERS |= _public(vars(import_module(f"{answers.__name__}.{_module.name}")))
+FORMATS = {
+    name.removesuffix("_"): form
+    for name, form in getmembers(formats, isfunction)
+    if name[0] != "_" and form.__module__ == formats.__name__
+}
+
+
 def _of_page(page: Path, lang: str) -> dict[str, Any]:
-    """Return the blocks and parts, and links to an equation's page, a definition, a place, a page by its heading."""
+    """Return the answers beside a page, blocks and parts, links to an equation, a definition, a place, a page."""
     links = {
         "equation": lambda stem: link_equation(page, stem, lang),
         "definition": partial(link_definition, page),
@@ -96,7 +129,8 @@ def _of_page(page: Path, lang: str) -> dict[str, Any]:
         "semicolon": SEMICOLON,
         "lang": lang,
     }
-    return {name: partial(kind, page, lang) for name, kind in KINDS.items()} | links
+    kinds = {name: partial(kind, page, lang) for name, kind in KINDS.items()}
+    return _public(beside(page)) | kinds | links
 
 
 @lru_cache(2)

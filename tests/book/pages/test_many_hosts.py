@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from book.pages.asked import answers_of
 from byhand.book.pictures.devices import EIGHT, SMALL, holders
 from byhand.model import declared
 from byhand.runtimes.xla.placing import held_shape, part_shape, spec_of
 from cli.process import PATIENCE, environment
 from pages import filling
-from pages.answers.devices import EVEN
 
 PAGE = filling.docs() / "guides" / "many-hosts.md"
 
 
-@pytest.mark.parametrize("config", [SMALL, EVEN], ids=["small", "gpt2"])
+@pytest.mark.parametrize("config", [SMALL, answers_of("guides/many-hosts").gpt2_even], ids=["small", "gpt2"])
 def test_parts_cover_an_array_and_each_device_holds_one(config):
     for name, parameter in declared(config).items():
         parts = holders(spec_of(parameter, EIGHT), EIGHT)

@@ -1,6 +1,8 @@
 """Templates of pages: both languages ask for the same, no number is typed in them, mistakes are one line."""
 
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from jinja2 import nodes
@@ -8,7 +10,6 @@ from jinja2 import nodes
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 from pages import filling, templates
-from pages.answers import ANSWERS, FORMATS
 
 ROOT = filling.docs()
 ENGLISH = [page for page in filling.pages() if filling.language(page) == "en"]
@@ -76,11 +77,40 @@ def test_no_number_is_typed_beside_expressions(page):
         assert not typed, template
 
 
-def test_every_answer_is_asked_for():
-    """What no page calls goes; what a page of the same name would hide is renamed."""
-    said = "\n".join(template for page in WITH for template in of(page))
-    assert [name for name in (*ANSWERS, *FORMATS) if not re.search(rf"\b{name}\b", said)] == []
-    assert not set(ANSWERS) & set(templates.KINDS)
+BESIDE = [page for page in ENGLISH if templates.beside(page)]
+SHARED = sorted(Path(templates.answers.__file__).parent.glob("[!_]*.py"))
+
+
+def called(*pages):
+    """Return the names that templates of pages or parts read, but for those that they set."""
+    parsed = [templates.environment("en").parse(one) for page in pages for one in of(page)]
+    names = [node for template in parsed for node in template.find_all(nodes.Name)]
+    return {n.name for n in names if n.ctx == "load"} - {n.name for n in names if n.ctx == "store"}
+
+
+def spare(names, source):
+    """Return the public names among these that a source does not use itself."""
+    return {n for n in names if not n.startswith("_") and len(re.findall(rf"\b{n}\b", source)) < 2}
+
+
+@pytest.mark.parametrize("page", BESIDE, ids=lambda page: page.name)
+def test_what_stands_beside_a_page_is_asked_for(page):
+    """By its templates, by a part, or in the file itself; and it hides nothing that they call."""
+    own, shared = templates.beside(page), templates.ANSWERS | templates.KINDS
+    assert not spare(own, page.with_suffix(".py").read_text(encoding="utf-8")) - called(page, *PARTS)
+    assert [name for name in own.keys() & called(page) & shared.keys() if own[name] is not shared[name]] == []
+
+
+def test_what_stands_beside_no_page_is_asked_for_by_several():
+    """Or by a part, which several pages share."""
+    uses = Counter(name for page in WITH for name in called(page)) + Counter(called(*PARTS))
+    given = spare(templates.ANSWERS, "\n".join(path.read_text(encoding="utf-8") for path in SHARED))
+    assert [name for name in given - {"zip", "enumerate"} if uses[name] < 2] == []
+
+
+def test_every_format_is_asked_for():
+    found = [templates.environment("en").parse(one).find_all(nodes.Filter) for page in WITH for one in of(page)]
+    assert {*templates.FORMATS} <= {node.name for filters in found for node in filters}
 
 
 @pytest.mark.parametrize(

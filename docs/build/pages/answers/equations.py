@@ -1,49 +1,32 @@
 """Answers about equations: their entries, groups, sources, worked examples, and their values beside their slopes."""
 
-from __future__ import annotations
-
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding import flow, source
+from byhand.book.finding import source
 from byhand.book.finding.finding import Finding
+from byhand.book.finding.flow import groups as equation_groups
 from byhand.book.lessons.examples import TITLES
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import Words
 from byhand.engine.equation import registry
-from pages.answers.registry import ANSWERS, answer
 from where import index
 
 Pairs = list[tuple[str, closed_form.Numbers]]  # a letter in LaTeX, and what it stands for
-ANSWERS |= {"equation_groups": flow.groups}
 
 
-@answer
 def finding(stem: str) -> Finding:
     """Return what `where` answers about an equation."""
     return index.findings()[stem]
 
 
-@answer
 def terms_of(stem: str) -> list[str | None]:
     """Return the place of the arithmetic of one element; none for an equation that is composed of others."""
     terms = getattr(registry[stem], "terms", None)
     return [source.definition(source.file_of(terms), terms.__name__)] if terms else []
-
-
-@answer
-def works() -> dict[str, list[str]]:
-    """Return the papers and books, each with the equations that are taken from it."""
-    found: dict[str, list[str]] = {}
-    for stem in flow.order():
-        work = re.sub(r",? (section|equation) .*", "", finding(stem).source or "")
-        if re.search(r"\d{4}", work):
-            found.setdefault(work, []).append(stem)
-    return found
 
 
 @dataclass(frozen=True)
@@ -59,7 +42,6 @@ class Example:
     lesson: str
 
 
-@answer
 def worked_example(stem: str) -> Example:
     """Return the worked example of an equation's entry."""
     equation, entry, lesson = registry[stem], ENTRIES[stem], stem.replace("_", "-")
@@ -77,7 +59,6 @@ def worked_example(stem: str) -> Example:
     )
 
 
-@answer
 def values_and_slopes_of(stems: list[str], places: list[str]) -> list[tuple[str, ...]]:
     """Return a row for each place: the number, and each equation's value and slope there; settings as worked."""
     xs = np.array(places, float)

@@ -1,6 +1,4 @@
-"""Answers about the worked examples: their arrays, and the matrix core with a number changed."""
-
-from __future__ import annotations
+"""Answers about the worked examples: their arrays, also with a number changed."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,21 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples import make, numbers
-from byhand.book.lessons.examples.matrix_core import GIVEN, given_weights, loss_of
-from byhand.book.lessons.letters import called, letter
-from byhand.book.pictures.passes import attention_of, pass_of
-from byhand.equations.cross_entropy import cross_entropy
-from byhand.equations.mix import mix
-from byhand.equations.softmax import softmax
+from byhand.book.lessons.examples import make
+from byhand.book.lessons.examples.paper_gpt import CONFIG as paper_config
+from byhand.book.lessons.examples.paper_gpt import VOCABULARY as vocabulary
+from byhand.book.lessons.letters import letter
+from byhand.book.pictures.cross_entropy_curve import loss as loss_of
+from byhand.book.pictures.passes import TOKENS as tokens
 from byhand.errors import ByhandError
-from pages.answers.registry import ANSWERS, answer
 from pages.blocks.arrays import matrix_of
 
-ANSWERS |= {"attention_of": attention_of, "letter_of": called}
 
-
-@answer
 @cache
 def lesson_arrays(name: str, *changes: str) -> dict[str, np.ndarray]:
     """Return the arrays of a worked example by name, with changes as `byhand work --set` takes them."""
@@ -30,7 +23,6 @@ def lesson_arrays(name: str, *changes: str) -> dict[str, np.ndarray]:
     return {array.name: array.data for step in steps for array in (*step.inputs, *step.arrays)}
 
 
-@answer
 def changed_arrays(words: tuple[str, ...]) -> Iterator[tuple[str, str, str, bool]]:
     """Yield arrays of a worked example: letter, the array, what it becomes, whether it is a number.
 
@@ -47,30 +39,3 @@ def changed_arrays(words: tuple[str, ...]) -> Iterator[tuple[str, str, str, bool
 def _matrices(data: Any) -> str:
     rows = np.asarray(data, dtype=float)
     return r",\; ".join(map(_matrices, rows)) if rows.ndim > 2 else matrix_of(rows)
-
-
-@answer
-def core(name: str) -> np.ndarray:
-    """Return an array of the matrix core's pass."""
-    return np.squeeze(pass_of("matrix-core").trace.values[name])
-
-
-@answer
-def core_gradient(name: str) -> np.ndarray:
-    """Return the gradient of an array of the matrix core."""
-    return np.squeeze(pass_of("matrix-core").by_name[name])
-
-
-@answer
-def core_loss(name: str, index: tuple[int, ...], step: float) -> float:
-    """Return the matrix core's loss with one number changed: a weight, a score or a logit."""
-    array = numbers(exact=False)
-    if name in GIVEN:
-        weights = given_weights(array)
-        weights[name].data[index] += step
-        return loss_of(weights, array).item()
-    known: dict[str, Any] = {k: np.array(x, dtype=float) for k, x in pass_of("matrix-core").trace.values.items()}
-    known[name][(*(0,) * (known[name].ndim - len(index)), *index)] += step
-    if name == "S":
-        known["z"] = mix.forward(softmax.forward(known["S"])[0], known["V"])[0][..., :1, :]
-    return float(cross_entropy.forward(known["z"], np.array([[GIVEN["y"]]]))[0])

@@ -1,7 +1,5 @@
 """Answers about the forward pass: for each line of its formulas the call that computes it, its place, its shape."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from byhand.engine.equation import registry
 from byhand.errors import ByhandError
 from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
-from pages.answers.registry import answer
 from pages.blocks.markdown import located
 from pages.calls import CallTracer, shown_call
 from pages.data import read
@@ -43,7 +40,6 @@ class Computed:
     stem: str
 
 
-@answer
 def lines_of(parts: tuple[str, ...]) -> Iterator[Computed]:
     """Yield the lines of some parts of the forward pass.
 
@@ -67,7 +63,6 @@ def lines_of(parts: tuple[str, ...]) -> Iterator[Computed]:
         yield Computed(formula, call.text, where, shape, stem if stem in registry else "")
 
 
-@answer
 def call_in(given: str, called: str) -> tuple[str, str]:
     """Return the only call of this name in a definition, as it is written, and its place."""
     path, definition = located(given)

@@ -20,7 +20,7 @@ from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
 from pages.blocks.arrays import LISTED, called, displayed, given_lines, matrix_of, quiet
-from pages.blocks.markdown import block, display, display_lines, inline, link, link_equation
+from pages.blocks.markdown import display, display_lines, inline, link, link_equation
 from pages.blocks.step_rows import rows_of, worked_rows
 
 NEAR = 3  # steps back to which a reader looks for an array that is not printed again
@@ -33,7 +33,6 @@ SAME = Words("Result: {results}; the numbers stay as they are.", "结果（数�
 BLOCK = re.compile(r"<!-- generated: lesson (\S+)(?: ([\d,-]+))?(?: (\w+))? -->")
 
 
-@block
 def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") -> str:
     """The steps of a worked example, such as `2-5` or `4,7`; in the form `brief` only their results.
 
@@ -63,7 +62,6 @@ def chosen(steps: str, last: int) -> list[int]:
     return [n for first, _, end in parts for n in range(int(first), int(end or first) + 1)]
 
 
-@block
 def lesson_intro(page: Path, lang: str, name: str) -> str:
     """The purpose of a worked example, and the command that starts it."""
     doing = Words(
@@ -72,7 +70,6 @@ def lesson_intro(page: Path, lang: str, name: str) -> str:
     return f"{examples.make(name).intro.said(lang)}\n\n{doing}"
 
 
-@block
 def given(page: Path, lang: str, name: str) -> str:
     """The arrays and settings that a worked example starts from, as fractions and roots if they have that form."""
     arrays = [(say(array, "en"), numbers) for array, numbers in examples.make(name, exact=True).given]
@@ -84,7 +81,6 @@ def given(page: Path, lang: str, name: str) -> str:
     return f"{lines}\n\n{Words('In the code: ', '代码中： ').said(lang)}{names}"
 
 
-@block
 def looked_up(page: Path, lang: str) -> str:
     """The rows that the paper model's tokens and positions select, and their sums."""
     steps = examples.make("paper-gpt").steps

@@ -1,9 +1,9 @@
-"""Markdown as generated blocks need it: the registry of blocks, tables, formulas, and links to code and to pages."""
+"""Markdown as generated blocks need it: tables, formulas, and links to code and to pages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from os.path import relpath
 from pathlib import Path
 
@@ -12,20 +12,10 @@ from byhand.book.words.language import PAGE, Words
 from byhand.errors import ByhandError
 from where import index
 
-Block = Callable[..., str]
 Rows = Iterable[Iterable[object]]
-BLOCKS: dict[str, Block] = {}
 ROOT = source.repository() or Path()
 QUAD = r", \quad "  # between formulas that stand on one line
 ONE_LINE = 70  # LaTeX longer than this is broken at its \quad
-
-
-def block(function: Block) -> Block:
-    """Register a function as a kind of block, by its name; ValueError if the name is taken."""
-    if function.__name__ in BLOCKS:
-        raise ValueError(f"two blocks are called {function.__name__}")
-    BLOCKS[function.__name__] = function
-    return function
 
 
 def table(head: Words, rows: Rows, lang: str) -> str:

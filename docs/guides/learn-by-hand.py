@@ -1,6 +1,4 @@
-"""Answers about the paper GPT: what its parts contribute, what its update changes, changed examples."""
-
-from __future__ import annotations
+"""What the page asks: the paper GPT without a part, with other numbers, and after an update."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,38 +16,33 @@ from byhand.book.lessons.examples.paper_gpt import (
     model_of,
     weights_of,
 )
-from byhand.book.numbers.closed_form import array
+from byhand.book.numbers import closed_form
 from byhand.book.pictures.passes import TARGETS, TOKENS, paper_model, pass_of
 from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from pages.answers.registry import ANSWERS, answer
 
-ANSWERS |= {"paper_rate": RATE, "paper_config": CONFIG}
+paper_rate = RATE
 
 
-@answer
 def paper_without(*names: str) -> tuple[np.ndarray, float]:
     """Return the paper GPT's probabilities at the last position, and its loss, with some weights at 0."""
-    model = _with({name: array(WEIGHTS[name]) * 0 for name in names})
+    model = _with({name: closed_form.array(WEIGHTS[name]) * 0 for name in names})
     return _chances(model, TOKENS)[-1], _loss(model)
 
 
-@answer
 def paper_changed(position: int, *changes: str) -> np.ndarray:
     """Return the probabilities at a position, with changes as `byhand work paper-gpt --set` takes them."""
     start = with_changes(GIVEN, changes, CHOICES) if changes else GIVEN
-    model = model_of(config_of(start), {name: array(w) for name, w in weights_of(start).items()})
+    model = model_of(config_of(start), {name: closed_form.array(w) for name, w in weights_of(start).items()})
     return _chances(model, [int(token) for token in start["text"][:-1]])[position]
 
 
-@answer
 def paper_updated(rate: float) -> tuple[float, float]:
     """Return the paper GPT's loss before and after its first update at this learning rate."""
     return pass_of("paper-gpt").trace.result.data.item(), _loss(_updated(rate))
 
 
-@answer
 def paper_foretold(*parts: str) -> float:
     """Return gradient times change, summed over weights whose name begins with a part, of the first update."""
     before, after = pass_of("paper-gpt"), _updated(RATE)
@@ -60,20 +53,8 @@ def paper_foretold(*parts: str) -> float:
     )
 
 
-@answer
-def paper_nudged(name: str, index: tuple[int, ...], step: float) -> tuple[float, float, float]:
-    """Return the gradient of a weight of the paper GPT, and the losses with it larger and smaller by `step`."""
-
-    def loss(by: float) -> float:
-        weight = array(WEIGHTS[name]).copy()
-        weight[index] += by
-        return _loss(_with({name: weight}))
-
-    return float(pass_of("paper-gpt").by_name[name][index]), loss(step), loss(-step)
-
-
 def _with(changed: Mapping[str, Any]) -> TinyGPT:
-    return model_of(CONFIG, {name: array(w) for name, w in WEIGHTS.items()} | {**changed})
+    return model_of(CONFIG, {name: closed_form.array(w) for name, w in WEIGHTS.items()} | {**changed})
 
 
 def _chances(model: TinyGPT, tokens: list[int]) -> np.ndarray:

@@ -1,6 +1,4 @@
-"""Answers about devices and hosts: parts that devices hold, bytes sent, constants of tests."""
-
-from __future__ import annotations
+"""What the page asks: parts that devices hold, bytes sent, constants of tests."""
 
 import ast
 import math
@@ -9,20 +7,20 @@ from typing import Any
 
 from byhand.architectures import GPT2
 from byhand.book.finding import source
-from byhand.book.pictures.devices import EIGHT, SMALL, axes_shown
+from byhand.book.pictures.devices import EIGHT, axes_shown
+from byhand.book.pictures.devices import SMALL as small
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
 from byhand.runtimes.xla.mesh import Mesh
 from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape
-from pages.answers.registry import ANSWERS, answer
+from pages.answers.numbers import vjp
 from pages.blocks.markdown import located
 
-EVEN = replace(GPT2, vocab_size=50304)  # a vocabulary that devices can divide
-ANSWERS |= {"small": SMALL, "gpt2_even": EVEN, "batch_rows": 8, "state_bytes": 12}  # a number, its moments: float32
+gpt2_even = replace(GPT2, vocab_size=50304)  # a vocabulary that devices can divide
+batch_rows, state_bytes = 8, 12  # a number, its moments: float32
 
 
-@answer
 def held(config: ModelConfig) -> tuple[list[tuple[str, ...]], int, int]:
     """Return the parameters on eight devices, and how many numbers there are and a device holds, in all blocks.
 
@@ -45,20 +43,17 @@ def _shape(shape: tuple[int, ...], parameter: Parameter) -> str:
     return f"[{', '.join([*map(str, outer), f'{packed} × {last}'])}]"
 
 
-@answer
 def sent(config: ModelConfig, rows: int) -> dict[tuple[str, str], float]:
     """Return the bytes that each of eight devices sends in a step, by exchange and axis."""
     return least_sent(config, EIGHT, (rows, config.seq_len))
 
 
-@answer
 def half_of_vocabulary(config: ModelConfig) -> tuple[list[int], list[int]]:
     """Return the shape of the token table, and that of the part of a device of `tensor=2`."""
     parameter = Parameter((config.vocab_size, config.d_model), axes=("vocab", "width"))
     return list(parameter.shape), list(part_shape(parameter, Mesh(tensor=2)))
 
 
-@answer
 def literal_of(place: str) -> Any:
     """Return the value that is assigned at a place, of the tests too, which are not imported."""
     return ast.literal_eval(source.statement(*located(place)).value)

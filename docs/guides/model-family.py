@@ -1,14 +1,14 @@
-"""Answers about the model family: the flags that choose each equation, and the sliding window."""
-
-from __future__ import annotations
+"""What the page asks: the architectures, the flags that choose each equation, and the sliding window."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from byhand import host
+from byhand.architectures import ARCHITECTURES
 from byhand.book.entries.contract import ByStem
 from byhand.book.finding.flow import order
 from byhand.book.pictures.passes import pass_through
@@ -16,13 +16,18 @@ from byhand.config import ModelConfig
 from byhand.engine import no_grad
 from byhand.model import TinyGPT
 from byhand.runtimes.numpy.decoder import next_logits
-from pages.answers.registry import answer
 
+VOCABULARIES = (
+    256,
+    50_257,
+    49_152,
+    151_936,
+    256,
+)  # bytes, or that of the published tokenizer
 SLIDING = ModelConfig(vocab_size=12, seq_len=6, d_model=16, n_layers=2, n_heads=4, positions="rotary")
 PROMPT = (1, 2, 3)
 
 
-@answer
 def sliding(*shown: int) -> Iterator[tuple[int, float, float, float]]:
     """Yield the largest logit after so many new tokens: how many there are, sliding cache, all, the last."""
     model = TinyGPT(SLIDING, dtype="float64")
@@ -57,7 +62,12 @@ def _choices() -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{written} {letter}", {name: value}
 
 
-@answer
+def architectures() -> list[ModelConfig]:
+    """Return the default model and the architectures, each with its vocabulary."""
+    shapes = [ModelConfig(), *ARCHITECTURES.values()]
+    return [replace(config, vocab_size=v) for config, v in zip(shapes, VOCABULARIES, strict=True)]
+
+
 def chosen_by() -> dict[str, list[str]]:
     """Return, for each equation that the default model does not apply, the flags that make it do so."""
     shape = {"seq_len": 3, "d_model": 8, "n_heads": 2}

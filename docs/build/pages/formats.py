@@ -12,7 +12,6 @@ import numpy as np
 from byhand.book.numbers import arithmetic, closed_form
 from byhand.book.words.language import COMMA, Words, say
 from byhand.book.words.plain_math import translated
-from pages.answers.registry import format_of
 from pages.blocks import arrays, markdown
 
 LONG = 250  # LaTeX longer than this is harder to read than the numbers it stands for
@@ -25,7 +24,6 @@ def _each(form: Callable[[Any], str], value: Any) -> Any:
     return [_each(form, element) for element in value]
 
 
-@format_of
 def f(lang: str, value: Any, form: str = ".6f") -> Any:
     """A number, or each of a sequence, in a form of `format`; six decimals if none is given; no negative zero."""
 
@@ -36,67 +34,56 @@ def f(lang: str, value: Any, form: str = ".6f") -> Any:
     return _each(said, value)
 
 
-@format_of
 def decimal(lang: str, value: Any, digits: int = arithmetic.SHOWN) -> Any:
     """A number, or each of a sequence, with so many significant digits."""
     return _each(lambda number: arithmetic.decimal(float(number), digits), value)
 
 
-@format_of
 def minus(lang: str, value: Any) -> Any:
     """Numbers that are formatted, with the sign of arithmetic instead of a hyphen."""
     return _each(lambda text: text.replace("-", "−"), value)
 
 
-@format_of
 def factor(lang: str, number: str) -> str:
     """A number as it stands behind a sign of multiplication: a negative one in parentheses."""
     return f"({number})" if number.startswith("−") else number
 
 
-@format_of
 def each(lang: str, values: Iterable[Any], form: str | Callable[[Any], str]) -> list[str]:
     """Each of a sequence, in a form of `str.format`, or as a link."""
     return [form.format(value) if isinstance(form, str) else form(value) for value in values]
 
 
-@format_of
 def cells(lang: str, values: Iterable[Any]) -> str:
     """Values as the cells of a table."""
     return " | ".join(value.said(lang) if isinstance(value, Words) else str(value) for value in values)
 
 
-@format_of
 def rows(lang: str, rows: Iterable[Iterable[Any]]) -> str:
     """Rows of values as the rows of a table."""
     return "\n".join(f"| {cells(lang, row)} |" for row in rows)
 
 
-@format_of
 def listed(lang: str, values: Iterable[Any]) -> str:
     """Values as a list inside a sentence."""
     return COMMA.said(lang).join(value.said(lang) if isinstance(value, Words) else str(value) for value in values)
 
 
-@format_of
 def said(lang: str, text: Any) -> str:
     """Arithmetic with its names in the page's language."""
     return say(text, lang)
 
 
-@format_of
 def braced(lang: str, value: Any) -> str:
     """A value as an argument of a command of LaTeX, where braces before an expression would be Jinja's."""
     return f"{{{value}}}"
 
 
-@format_of
 def vector(lang: str, numbers: Iterable[float]) -> str:
     """Numbers as a vector inside a line: (3, 4)."""
     return f"({', '.join(f'{x:g}' for x in numbers)})"
 
 
-@format_of
 def vector_in_latex(lang: str, numbers: Iterable[float]) -> str:
     """Numbers as a vector inside a formula; what overflowed is infinite, or NaN."""
     special = {math.inf: r"\infty"}
@@ -104,13 +91,11 @@ def vector_in_latex(lang: str, numbers: Iterable[float]) -> str:
     return f"({', '.join(said)})"
 
 
-@format_of
 def shape(lang: str, lengths: Iterable[int]) -> str:
     """Lengths in brackets: [3, 4]."""
     return f"[{', '.join(map(str, lengths))}]"
 
 
-@format_of
 def bmatrix(lang: str, rows: Any) -> str:
     """Rows of numbers, formatted or as they are printed, as a matrix in LaTeX."""
     if isinstance(rows, np.ndarray):
@@ -118,32 +103,27 @@ def bmatrix(lang: str, rows: Any) -> str:
     return markdown.bmatrix(rows)
 
 
-@format_of
 def bytes_(lang: str, count: float) -> str:
     """A number of bytes: in MB from a million on."""
     return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count:,.0f} B"
 
 
-@format_of
 def display(lang: str, lines: str) -> str:
     """Lines of LaTeX as displayed formulas, one below the other; for `{% filter display %}`."""
     return markdown.display_lines([line.strip() for line in lines.strip().splitlines()])
 
 
-@format_of
 def formula(lang: str, latex: str) -> str:
     """LaTeX as a displayed formula, with its words in the page's language."""
     return markdown.display(translated(latex, lang))
 
 
-@format_of
 def formula_in_cell(lang: str, latex: str) -> str:
     """LaTeX as formulas in the cell of a table, one below the other."""
     parts = translated(latex, lang).replace("|", r"\vert ").split(markdown.QUAD)  # a | would end the cell
     return " <br> ".join(map(markdown.inline, parts))
 
 
-@format_of
 def equalities(lang: str, pairs: Iterable[tuple[str, closed_form.Numbers]]) -> str:
     """Letters and what they stand for, one below the other: closed forms, and decimals of those with roots."""
     return markdown.display_lines([f"{name} {_closed(numbers)}" for name, numbers in pairs])

@@ -1,48 +1,40 @@
-"""Answers about models in and out: families, settings and their keys, tokens, number types."""
-
-from __future__ import annotations
+"""What the page asks: families, settings and their keys, tokens, number types."""
 
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
 from byhand.config import ModelConfig
-from byhand.formats.ggml import BY_LIBRARY
+from byhand.formats.ggml import BY_LIBRARY as library_types
 from byhand.formats.registry import called
-from byhand.interop.families import GROWING, Family
-from byhand.interop.gguf import conventions as gguf_conventions
+from byhand.interop.families import GROWING as raised
+from byhand.interop.families import Family
+from byhand.interop.gguf import conventions as of_gguf
 from byhand.interop.gguf import model as gguf
 from byhand.interop.gguf import tokens
-from byhand.interop.hugging_face import conventions
-from byhand.interop.hugging_face.families import FAMILIES
+from byhand.interop.hugging_face import conventions as of_hugging_face
+from byhand.interop.hugging_face.families import FAMILIES as families
 from byhand.interop.hugging_face.layers import KINDS
 from byhand.interop.pairing import column_order
 from byhand.interop.tensors import pieces
 from byhand.model import declared
-from pages.answers.registry import ANSWERS, answer
 
-FORMATS = {"hf": FAMILIES, "gguf": gguf.KNOWN}
+FORMATS = {"hf": families, "gguf": gguf.KNOWN}
 SIZES = {"vocab_size": 50, "seq_len": 32, "d_model": 8, "n_heads": 2, "d_ff": 40}
-ANSWERS |= {
-    "families": FAMILIES, "raised": GROWING, "gguf_types": called("gguf"), "library_types": BY_LIBRARY,
-    "pre_tokenizers": tokens.SPLITS, "of_hugging_face": conventions, "of_gguf": gguf_conventions,
-}  # fmt: skip
+gguf_types, pre_tokenizers = called("gguf"), tokens.SPLITS
 
 
-@answer
 def in_gguf(name: str) -> bool:
     """Return whether a family of Hugging Face is known in GGUF too."""
     return any(name.startswith((known, known.replace("gpt", "gpt_"))) for known in gguf.KNOWN)
 
 
-@answer
 def steps_of(order: dict[Any, Any]) -> Iterator[list[str]]:
     """Yield a setting's values from few parameters to more, those together that do not contain each other."""
     for _, step in groupby(order, lambda value: len(order[value])):
         yield [str(value).lower() if type(value) is bool else value for value in step]
 
 
-@answer
 def their_keys() -> tuple[dict[str, dict[str, str]], dict[tuple[str, ...], dict[str, str]]]:
     """Return keys by our setting: of each family's config.json, and of the metadata of a GGUF by families."""
     groups: dict[tuple[str, ...], dict[str, str]] = {}
@@ -51,7 +43,7 @@ def their_keys() -> tuple[dict[str, dict[str, str]], dict[tuple[str, ...], dict[
         same = next((names for names, others in groups.items() if others == keys), ())
         groups.pop(same, None)
         groups[(*same, name)] = keys
-    return {name: _keys(family) for name, family in FAMILIES.items()}, groups
+    return {name: _keys(family) for name, family in families.items()}, groups
 
 
 def _keys(family: Family) -> dict[str, str]:
@@ -65,13 +57,11 @@ def _keys(family: Family) -> dict[str, str]:
     return found
 
 
-@answer
 def settings_of(columns: list[dict[str, str]]) -> list[str]:
     """Return every setting that has a key in some column, in order."""
     return list(dict.fromkeys(name for keys in columns for name in keys))
 
 
-@answer
 def paired(pairing: str, width: int) -> tuple[list[str], list[int]]:
     """Return the GGUF families that use a pairing, and the order of a head's columns in it."""
     users = [n for n, family in gguf.KNOWN.items() if family.pairing == pairing and family.may_vary("rope_base")]
@@ -79,10 +69,9 @@ def paired(pairing: str, width: int) -> tuple[list[str], list[int]]:
     return users, [int(i) for i in order]
 
 
-@answer
 def tensors_of(goal: str, family: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield a family's tensors: our arrays and their tensor, each with its shape, how one is made, which columns."""
-    config, known = _example(FAMILIES[family]), FORMATS[goal][family]
+    config, known = _example(families[family]), FORMATS[goal][family]
     for piece in pieces(config, known.tensors):
         shape, columns = declared(config)[piece.ours[0]].shape, ""
         how = "less 1" if piece.less else "transposed" if piece.transposed else "unchanged"

@@ -1,6 +1,4 @@
-"""Answers about a new model: the spread of its weights and of its stream, its loss and gradients."""
-
-from __future__ import annotations
+"""What the page asks: new models' weights, stream, loss and gradients; the gradients of a tied table."""
 
 import math
 from dataclasses import replace
@@ -9,6 +7,9 @@ from functools import cache
 import numpy as np
 
 from byhand import host
+from byhand.book.lessons.examples.paper_gpt import CONFIG, WEIGHTS, model_of
+from byhand.book.numbers import closed_form
+from byhand.book.pictures.passes import TARGETS, TOKENS
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
 from byhand.equations.attention_scores import attention_scores
@@ -16,13 +17,12 @@ from byhand.equations.linear import linear
 from byhand.equations.softmax import softmax
 from byhand.layers.parameter import STD
 from byhand.model import TinyGPT, declared
+from byhand.tracing.gradients import passed_back
 from byhand.tracing.trace import Trace
-from pages.answers.registry import answer
 
 SMALL = ModelConfig(seq_len=32, n_layers=2)
 
 
-@answer
 def layer_spreads(*widths: int) -> list[float]:
     """Return the spread of a linear layer's results for inputs of variance 1, drawn, for each width."""
     rng, found = np.random.default_rng(1), []
@@ -32,7 +32,6 @@ def layer_spreads(*widths: int) -> list[float]:
     return found
 
 
-@answer
 @cache
 def stream_spread(depth: int, scaled: bool) -> float:
     """Return the spread of the stream that leaves the last block of a new model."""
@@ -42,7 +41,6 @@ def stream_spread(depth: int, scaled: bool) -> float:
     return float(values[f"blocks.{depth - 1}.x_out"].std())
 
 
-@answer
 @cache
 def first_loss(std: float) -> tuple[float, int, int]:
     """Return a new model's loss, the number of arrays with a gradient that is not all zeros, and of all arrays."""
@@ -53,7 +51,6 @@ def first_loss(std: float) -> tuple[float, int, int]:
     return loss.item(), sum(bool(g.any()) for g in gradients), len(gradients)
 
 
-@answer
 @cache
 def block_gradients(position: str, depth: int) -> tuple[float, float]:
     """Return the norms of w_fc's gradients in the first and the last block; weights have variance 1/C."""
@@ -64,7 +61,6 @@ def block_gradients(position: str, depth: int) -> tuple[float, float]:
     return float(np.linalg.norm(first)), float(np.linalg.norm(last))
 
 
-@answer
 @cache
 def score_statistics(width: int) -> tuple[tuple[float, ...], ...]:
     """Return (spread, mean largest weight, mean p (1 - p)) of scores over eight keys, without and with the scale."""
@@ -76,6 +72,16 @@ def score_statistics(width: int) -> tuple[tuple[float, ...], ...]:
         p = softmax.forward(scores)[0]
         found.append((float(scores.std()), float(p.max(axis=-1).mean()), float((p * (1 - p)).mean())))
     return tuple(found)
+
+
+def tied_gradients() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the gradients of the paper GPT's tied table: of the look-up, of the head, and their sum."""
+    weights = {n: closed_form.array(w) for n, w in WEIGHTS.items() if n != "lm_head.w"}
+    model = model_of(replace(CONFIG, tied_embeddings=True), weights)
+    gradients = Trace.of(lambda: model.loss([TOKENS], [TARGETS])).backward()
+    table = gradients.trace.tensor("wte")
+    head, lookup = (passed_back(step, table) for step in gradients.uses(table))
+    return lookup, head, gradients.by_name["wte"]
 
 
 def drawn(config: ModelConfig, factor: float = 1.0, scaled: bool = True) -> TinyGPT:

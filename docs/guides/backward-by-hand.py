@@ -1,14 +1,15 @@
-"""Answers about one number nudged, and all that is made from it in turn: the rates of LayerNorm and GELU."""
-
-from __future__ import annotations
+"""What the page asks: numbers nudged in LayerNorm, in GELU and in the paper GPT."""
 
 import math
 
 import numpy as np
 
+from byhand.book.lessons.examples.paper_gpt import CONFIG, WEIGHTS, model_of
+from byhand.book.lessons.letters import called as letter_of
+from byhand.book.numbers import closed_form
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.passes import TARGETS, TOKENS, pass_of
 from pages.answers.lessons import lesson_arrays
-from pages.answers.registry import answer
 
 SHIFT, CUBIC = math.sqrt(2 / math.pi), 0.044715  # of GELU, as its entry writes them
 
@@ -60,7 +61,6 @@ def _gelu_rules() -> list[str]:
     ]
 
 
-@answer
 def chained(name: str, step: float) -> list[tuple[str, float, float, float, str]]:
     """Return each number made from LayerNorm's first, or from a G of 1: label, value, nudged up, down, rule."""
     made, rules = {"layer_norm": (_norm, _norm_rules), "gelu": (_gelu, _gelu_rules)}[name]
@@ -68,3 +68,14 @@ def chained(name: str, step: float) -> list[tuple[str, float, float, float, str]
     return [
         (label, before[label], more[label], less[label], rule) for label, rule in zip(before, rules(), strict=True)
     ]
+
+
+def paper_nudged(name: str, index: tuple[int, ...], step: float) -> tuple[float, float, float]:
+    """Return the gradient of a weight of the paper GPT, and the losses with it larger and smaller by `step`."""
+
+    def loss(by: float) -> float:
+        weights = {own: closed_form.array(w) for own, w in WEIGHTS.items()}
+        weights[name][index] += by
+        return model_of(CONFIG, weights).loss([TOKENS], [TARGETS]).item()
+
+    return float(pass_of("paper-gpt").by_name[name][index]), loss(step), loss(-step)
