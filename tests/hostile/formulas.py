@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from random import Random
 
-from byhand.book.finding.index import all_findings, findings
 from byhand.book.finding.search import nearest, search
 from byhand.book.lessons.lesson import Number
 from byhand.book.numbers.closed_form import value
@@ -14,6 +13,7 @@ from byhand.book.practice.checking import check
 from byhand.book.practice.edits import Mistake
 from hostile.outcome import accepted
 from hostile.words import damaged, hostile
+from where.index import all_findings, findings
 
 QUERIES = ["causal mask", "-log p_y", "S_{b,i,j}", "P V", "层归一化的梯度", "nn::layernorm_lastdim", "λ"]
 ANSWERS = ["0.33", "1/3", "sqrt(2)/2", "√2", "1/(1+exp(-1))", "-2^3", "ln 2", "1,5", "−∞", "e^2", "tanh(0.5)*pi"]

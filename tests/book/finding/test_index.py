@@ -14,15 +14,11 @@ import pytest
 
 from byhand import ModelConfig, Muon, OptimConfig, TinyGPT
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding import others, source
-from byhand.book.finding.commands import flags
+from byhand.book.finding import source
 from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import GROUPS, concepts, order
-from byhand.book.finding.index import all_findings, findings, text
-from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.search import INDEX, stored
 from byhand.book.lessons.examples import TITLES
-from byhand.book.pages.filling import COMMAND
 from byhand.cli.arguments.settings import settings
 from byhand.cli.main import COMMANDS
 from byhand.config import TrainConfig
@@ -31,10 +27,15 @@ from byhand.engine.equation import with_role
 from byhand.errors import ByhandError
 from cli.process import function_calls
 from model_cases import each_choice, lacking_kernels
+from pages.filling import COMMAND
+from where import others
+from where.commands import flags
+from where.index import all_findings, findings, text
+from where.kernels import kernels_of
 
 ROOT = Path(__file__).resolve().parents[3]
 ANSWERS = stored().findings()
-LIVE = ("_kernels_at", "asked", "notations", "kernels_at")  # what the index does not keep
+LIVE = ("asked", "notations")  # what the index does not keep
 
 
 def line_at(pointer: str) -> str:
@@ -85,7 +86,7 @@ def test_pointers_open_what_they_name(answer):
 
 def test_every_definition_is_found_as_its_syntax_tree_has_it():
     for answer in ANSWERS:
-        for path, name in filter(None, (answer.code, answer.derived, *(answer.kernels_at or {}).values())):
+        for path, name in filter(None, (answer.code, answer.derived, *answer.kernels_at.values())):
             assert source.definition(path, name) == f"{source.shown(path)}:{source.statement(path, name).lineno}"
 
 
@@ -108,7 +109,7 @@ def test_what_the_model_has_is_not_named_as_lacking():
             has |= {str(choice) for choice in get_args(hint)} if "Literal" in str(get_origin(hint)) else set()
     for absent in (answer for answer in all_findings().values() if answer.kind == "absent"):
         named = {name.lower().replace("-", "_").replace(" ", "_") for name in (absent.name, *absent.asked)}
-        assert not named & has, f"delete {named & has} from data/absent.toml: the model has it"
+        assert not named & has, f"delete {named & has} from docs/build/where/data/absent.toml: the model has it"
         assert not (source.PACKAGE / f"equations/{absent.name}.py").exists(), "it is there: delete its item"
 
 

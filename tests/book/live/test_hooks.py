@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from byhand.book.live.pages import BLOCK, MATRIX, graph_of, hooked
+from live.pages import BLOCK, MATRIX, graph_of, hooked
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGES = sorted(p for p in DOCS.rglob("*.md") if "<!-- generated: lesson " in p.read_text(encoding="utf-8"))

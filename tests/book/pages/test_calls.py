@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from byhand.book.finding import source
-from byhand.book.pages.answers import steps
-from byhand.book.pages.blocks.markdown import link
 from byhand.errors import ByhandError
 from byhand.layers.block import Block
+from pages.answers import steps
+from pages.blocks.markdown import link
 
 PAGE = Path(__file__)
 FILE = source.PACKAGE / "layers" / "block.py"

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from byhand.book.lessons.examples import TITLES
-from byhand.book.pages import filling as pages
-from byhand.book.pages.path import PATH
 from byhand.book.words.language import PAGE
 from byhand.cli.main import COMMANDS
+from pages import filling as pages
+from pages.path import PATH
 
 GUIDES = pages.docs() / "guides"
 PLACES = [(stop.name, suffix) for stop in PATH for suffix in (PAGE.en, PAGE.zh)]

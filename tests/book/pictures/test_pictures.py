@@ -5,7 +5,6 @@ from itertools import pairwise
 import pytest
 
 from book.pictures.drawn import SVG, assert_readable, box_of, numbers, overlap, picture, texts
-from byhand.book.pages import filling
 from byhand.book.pictures.canvas import SIZE, WIDTH
 from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.pictures.picture import placed
@@ -14,6 +13,7 @@ from byhand.book.pictures.scene.charts import Chart, ticks
 from byhand.book.pictures.scene.elements import Box
 from byhand.book.pictures.scene.marks import Mark
 from byhand.book.words.language import say
+from pages import filling
 
 SMALLEST = 10  # of letters: nine pixels on a phone of 360
 DRAWN = [(name, lang) for name in PICTURES for lang in ("en", "zh")]
@@ -24,7 +24,7 @@ STRUCTURE = [(name, lang) for name, lang in DRAWN if name not in CHARTS]
 @pytest.mark.parametrize(("name", "lang"), DRAWN)
 def test_it_is_fresh(name, lang):
     path = PICTURES[name].path(filling.docs(), lang)
-    assert path.read_text(encoding="utf-8") == PICTURES[name].svg(lang), "stale; run: python -m byhand.book.pages"
+    assert path.read_text(encoding="utf-8") == PICTURES[name].svg(lang), "stale; run: python docs/build"
 
 
 @pytest.mark.parametrize(("name", "lang"), DRAWN)

@@ -47,7 +47,7 @@ class Finding:
     see                     names of other answers
     formula                 the formula as a terminal shows it, and `derivative_formula` that of the derivative
     settings                keywords such as `eps=1e-05`, each with its LaTeX if it has any
-    kernels_at              definitions of the kernels that compute the equation, by runtime; None: look them up
+    kernels_at              definitions of the kernels that compute the equation, by runtime; the index alone has them
     uses                    every application; JSON has the first as `wired_at`
     """
 
@@ -72,7 +72,7 @@ class Finding:
     derivative_formula: Words = NOTHING
     symbols: tuple[SymbolRow, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    kernels_at: Mapping[str, Code] | None = None
+    kernels_at: Mapping[str, Code] = field(default_factory=dict)
     uses: tuple[Use, ...] = ()
     source: str = ""
 
@@ -102,15 +102,8 @@ class Finding:
     @cached_property
     def kernels(self) -> dict[str, str]:
         """The kernels that compute the equation, by runtime."""
-        found = {runtime: source.definition(*kernel) for runtime, kernel in self._kernels_at().items()}
+        found = {runtime: source.definition(*kernel) for runtime, kernel in self.kernels_at.items()}
         return {runtime: where for runtime, where in found.items() if where}
-
-    def _kernels_at(self) -> Mapping[str, Code]:
-        if self.kernels_at is not None:
-            return self.kernels_at
-        from byhand.book.finding.kernels import kernels_of  # imports the kernels, and so NumPy
-
-        return kernels_of(self.name) if self.kind == "equation" else {}
 
     def page(self, lang: str) -> str | None:
         """Return the page in `en` or `zh`, without a line outside a checkout."""
@@ -156,9 +149,8 @@ class Finding:
 
     def stored(self) -> dict[str, Any]:
         """Return what the index keeps: every field that is not its default, as plain values."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)} | {"kernels_at": self._kernels_at()}
-        kept = {name: _plain(value) for name, value in values.items() if name not in UNSTORED}
-        return {name: value for name, value in kept.items() if value or name == "kernels_at"}
+        kept = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in UNSTORED}
+        return {name: value for name, value in kept.items() if value}
 
 
 UNSTORED = {"asked", "notations"}

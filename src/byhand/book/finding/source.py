@@ -84,6 +84,12 @@ def definition(path: Path, name: str) -> str | None:
     return f"{shown(path)}:{text.count(chr(10), 0, begin) + 1}"
 
 
+def pointer(given: str) -> str:
+    """Return `path:line` of a definition of the package that is written `engine/backward.py:backward`."""
+    file, _, name = given.partition(":")
+    return str(definition(PACKAGE / file, name))
+
+
 def statement(path: Path, name: str) -> Any:
     """Return the syntax tree of such a definition; None if the file has none."""
     found: Any = tree(path) if path.is_file() else None

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.formulas import QUAD, StepFormula, said
 from byhand.book.lessons.forward_steps import arrays_of, floats, inputs_of, is_size, letter_in
 from byhand.book.lessons.lesson import Array, Number, Step, form, leaf_text, rows_of
@@ -55,7 +56,7 @@ class _ApplicationBack:
     def __init__(self, gradients: Gradients, back: BackwardStep) -> None:
         self.gradients, self.back, self.node = gradients, back, back.node
         trace, self.equation = gradients.trace, back.node.equation
-        self.entry, self.finding = ENTRIES[self.equation.name], findings()[self.equation.name]
+        self.entry, self.finding = ENTRIES[self.equation.name], of_equations()[self.equation.name]
         results = trace.result_names(self.node)
         self.inputs = inputs_of(trace, self.node)
         self.results = arrays_of(trace, map(trace.tensor, results))
@@ -216,7 +217,7 @@ def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
         Step(
             Words(f"The gradients of {of} add up", f"{of} 的各路梯度相加"),
             said(latex, ()),
-            str(findings()["backward"].forward),
+            pointer("engine/backward.py:backward"),
             tuple(numbers),
             rows_of([result]),
             latex=latex,

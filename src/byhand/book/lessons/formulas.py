@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.lesson import Array, grid
 from byhand.book.lessons.letters import IN_ARITHMETIC, MEAN, PARTIAL, in_letters, label
 from byhand.book.numbers.arithmetic import decimal
@@ -32,7 +32,7 @@ class StepFormula:
         results: Sequence[Array],
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self.entry, finding = ENTRIES[equation.name], findings()[equation.name]
+        self.entry, finding = ENTRIES[equation.name], of_equations()[equation.name]
         self.symbols = [symbol.latex for symbol in equation.inputs]
         pairs = (*zip(equation.results, results, strict=False), *zip(equation.inputs, inputs, strict=False))
         self.letters = {symbol.latex: array.letter for symbol, array in pairs} | dict(settings or {})

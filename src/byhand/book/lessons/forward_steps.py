@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.formulas import StepFormula, said
 from byhand.book.lessons.lesson import Array, NamedArrays, Number, Step, form, grid, rows_of
 from byhand.book.lessons.letters import letter, stands_in
@@ -121,7 +121,7 @@ def _step(
     settings  other letters of the equation's settings, by the equation's
     """
     equation = application.equation
-    finding, entry = findings()[equation.name], ENTRIES[equation.name]
+    finding, entry = of_equations()[equation.name], ENTRIES[equation.name]
     formula = StepFormula(equation, inputs, results, settings)
     numbers = () if equation.moves else tuple(_numbers(application, trace, inputs, results[0], formula))
     latex = formula.forward()

@@ -9,7 +9,6 @@ import textwrap
 from argparse import SUPPRESS, BooleanOptionalAction
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -133,12 +132,12 @@ def groups(options: Any) -> list[tuple[Any, dict[str, Setting]]]:
     return [(options, own), *inner]
 
 
-def texts(options: Any) -> dict[str, str]:
-    """Return the string below each field of a dataclass, also of an inherited one."""
+def texts(options: Any, place: int = 1) -> dict[str, str]:
+    """Return the string below each field of a dataclass, also of an inherited one; in Chinese at place 2."""
     found: dict[str, str] = {}
     for owner in filter(is_dataclass, reversed(options.__mro__)):
         body: Any = ast.parse(textwrap.dedent(inspect.getsource(cast(type, owner)))).body[0]
-        for field, below in pairwise(body.body):
+        for field, below in zip(body.body, body.body[place:], strict=False):
             match field, below:
                 case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     found[name] = " ".join(text.split())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.changes import with_changes
 from byhand.book.lessons.lesson import Content, Lesson
 from byhand.book.numbers import closed_form
@@ -77,7 +77,7 @@ def _made(name: str, exact: bool, changes: tuple[str, ...]) -> Lesson:
         else:
             content = _of_entry(name, exact)
         intro, steps, given = content
-        title = TITLES[name] if name in TITLES else findings()[name].title
+        title = TITLES[name] if name in TITLES else of_equations()[name].title
         return Lesson(name, title, intro, tuple(steps), given, changes)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.memory_layout import offset_number
 from byhand.book.lessons.forward_steps import forward_step, given
@@ -33,7 +33,7 @@ def lesson(array: Maker) -> Content:
     application, _ = trace.made["scores"]
     whole = forward_step(application, trace)
     b, h, t, s = PLACE
-    where = str(findings()["attention_scores"].forward)
+    where = str(of_equations()["attention_scores"].forward)
 
     def lies(x: Tensor, title: Words, position: str, at: int) -> Step:
         formula = f"((b H + h) {position.upper()} + {position}) D + d"

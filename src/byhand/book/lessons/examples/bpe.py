@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import pairwise
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.lesson import Content, Number, Step
 from byhand.book.practice.edits import Mistake
@@ -59,7 +59,7 @@ def _bytes(rows: list[Row], names: Mapping[int, str]) -> Step:
             "each word is a sequence of bytes; no pair reaches from one word into the next",
             "每个词是一串字节；相邻的一对不能分属两个词",
         ),
-        str(findings()["pre_tokenization"].forward),
+        pointer("tokenizers/splitting.py:Split"),
         (
             Number(
                 Words("tokens at the start", "最初的词元数"),
@@ -112,7 +112,7 @@ def _merge(rows: list[Row], names: dict[int, str], k: int) -> tuple[Step, list[R
             "the pair with the largest count; among equal counts, the one with the smallest ids",
             "取次数最多的相邻对；次数相同时，取编号较小的（先比左，再比右）",
         ),
-        str(findings()["bpe_training"].forward),
+        pointer("tokenizers/plain.py:learn"),
         tuple(numbers),
         _shown(after, names),
         goal=Words("Find the next merge and apply it everywhere.", "找出下一对词元，并在所有出现之处合并。"),
@@ -166,7 +166,7 @@ def _encode(merges: list[Pair], names: Mapping[int, str]) -> Step:
             "of the neighbouring pairs that are known, join the one that was learnt first; repeat",
             "在学过的各对中，先合并最早学到的一对；重复，直到没有可合并的对",
         ),
-        str(findings()["bpe"].forward),
+        pointer("tokenizers/bpe.py:BytePairTokenizer"),
         tuple(numbers),
         ((Words("joined", "合并过程"), " → ".join(history)), (Words("ids", "编号"), str(list(row)))),
         goal=Words("Encode a word that is not in the text.", "编码一个文本中没有的词。"),
@@ -185,7 +185,7 @@ def _saved(rows: list[Row], names: Mapping[int, str]) -> Step:
     return Step(
         Words("What is saved", "省下了多少"),
         Words("bytes per token = bytes of the text / tokens", "每词元字节数 = 文本的字节数 / 词元数"),
-        str(findings()["tokenization"].forward),
+        pointer("tokenizers/tokenizer.py:Tokenizer"),
         (
             Number(Words("tokens of the text", "文本的词元数"), " + ".join(str(len(row)) for row in rows), tokens,
                    mistakes=(Mistake("counted bytes", "数成了字节", bytes_),)),

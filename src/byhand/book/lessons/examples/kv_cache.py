@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt import CONFIG, TEXT, WEIGHTS, model_of
 from byhand.book.lessons.forward_steps import forward_steps
@@ -113,7 +113,7 @@ def _counted(n: int) -> Step:
             "without: the whole context for each new token; with: one row for each",
             "没有缓存：每个新词元都重算整个上下文；有缓存：每个词元只算一行",
         ),
-        str(findings()["kv_cache"].forward),
+        pointer("layers/cache.py:KVCache"),
         numbers,
         goal=Words(
             "Count the work that the cache saves.",
@@ -130,7 +130,7 @@ def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
     return Step(
         Words("The logits agree", "logits 相同"),
         Words("with the cache − without it", "有缓存的结果 − 没有缓存的结果"),
-        str(findings()["kv_cache"].forward),
+        pointer("layers/cache.py:KVCache"),
         tuple(difference(f"Δ logits[{t},{v}]", cached[t, v], whole[t, v]) for t, v in np.ndindex(*cached.shape)),
         goal=Words(
             "Check that the cache changes no result.",

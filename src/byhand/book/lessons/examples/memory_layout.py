@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.lesson import Content, Number, Step
 from byhand.book.numbers import arithmetic
@@ -20,7 +20,7 @@ PLACES_IN_SCORES = ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 2, 1))
 
 def lesson(array: Maker) -> Content:
     """Strides first, then offsets of elements, then an index from an offset."""
-    where = str(findings()["reshape"].forward)
+    where = str(of_equations()["reshape"].forward)
     steps: list[Step] = []
     for name, shape, axes, places in (
         ("x", STREAM, "B,T,C", PLACES_IN_STREAM),

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.changes import Choices, Given
 from byhand.book.lessons.examples import Maker
@@ -135,16 +135,15 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 
 def data_step(text: list[int]) -> Step:
     """Return the step that cuts tokens and targets from the text."""
-    place = findings()["sample_batch"]
     found = tuple(Number(f"y[{t}]", f"text[{t + 1}]", text[t + 1]) for t in range(len(text) - 1))
     arrays = (
         Array(r"\mathrm{token}", "tokens", np.asarray(text[:-1])),
         Array("y", "targets", np.asarray(text[1:])),
     )
     return Step(
-        place.title,
+        Words("Batch of next-token pairs", "下一词元预测的批次"),
         "token[t] = text[s + t],  y[t] = text[s + t + 1]",
-        str(place.forward),
+        pointer("corpus/dataset.py:Corpus.sample_batch"),
         found,
         rows_of(arrays),
         goal=Words(

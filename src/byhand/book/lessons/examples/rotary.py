@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.forward_steps import forward_steps
@@ -71,7 +71,7 @@ def _equal(scores: np.ndarray, name: str) -> Step:
             f"Δ {name}[t,s] = {name}[t,s] − {name}[t − 1,s − 1]: both positions moved by one",
             f"Δ {name}[t,s] = {name}[t,s] − {name}[t − 1,s − 1]：两个位置都移动一格",
         ),
-        str(findings()["rotary"].forward),
+        str(of_equations()["rotary"].forward),
         numbers,
         goal=Words(
             "Check that a score depends on the distance between the two positions alone.",
@@ -88,7 +88,7 @@ def _different(halves: np.ndarray, neighbours: np.ndarray) -> Step:
     return Step(
         Words("The pairing matters", "配对方式会改变分数"),
         Words("S_2[1,0] − S[1,0]: the same vector, different pairs", "S_2[1,0] − S[1,0]：同样的向量，不同的配对"),
-        str(findings()["rotary"].forward),
+        str(of_equations()["rotary"].forward),
         (difference("S_2[1,0] − S[1,0]", neighbours[0, 0, 1, 0], halves[0, 0, 1, 0]),),
         goal=Words("See that the two pairings give different scores.", "确认两种配对给出的分数不同。"),
         why=Words(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.changes import Given
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
@@ -74,7 +74,7 @@ def _drawn(trace: Trace, answer: Answer) -> Step:
     return Step(
         Words("One draw", "抽取一次"),
         "v = min { v : p''[0] + … + p''[v] > u }",
-        str(findings()["generate"].forward),
+        pointer("generation/text.py:generate"),
         tuple(found),
         goal=Words(
             "Draw one token with these probabilities.",
