@@ -1,6 +1,6 @@
 """The run that the picture `loss-curve` shows: the preset `nano` on Python's own library, and what it writes.
 
-    python benchmarks/loss_curve.py src/byhand/book/pictures/of_pages/loss_curve.json    (two minutes)
+    python benchmarks/loss_curve.py docs/build/pictures/loss_curve.json    (two minutes)
 
 The JSON holds the settings, versions, the loss on the validation windows at some steps, and short samples at fewer.
 Another version of Python has another library, so its numbers differ a little.

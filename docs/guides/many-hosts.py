@@ -7,8 +7,6 @@ from typing import Any
 
 from byhand.architectures import GPT2
 from byhand.book.finding import source
-from byhand.book.pictures.of_pages.devices import EIGHT, axes_shown
-from byhand.book.pictures.of_pages.devices import SMALL as small
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
@@ -16,6 +14,8 @@ from byhand.runtimes.xla.mesh import Mesh
 from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape
 from pages.answers.numbers import vjp
 from pages.blocks.markdown import located
+from pictures.devices import EIGHT, axes_shown
+from pictures.devices import SMALL as small
 
 gpt2_even = replace(GPT2, vocab_size=50304)  # a vocabulary that devices can divide
 batch_rows, state_bytes = 8, 12  # a number, its moments: float32

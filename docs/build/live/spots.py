@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from byhand.book.pictures.canvas import WIDTH
 from byhand.book.pictures.of_lessons import OF_LESSONS
-from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.pictures.picture import placed
 from live.graph import LessonGraph
+from pictures import PICTURES
 
 Spot = tuple[list[int], float, float, float, float]
 

@@ -31,11 +31,11 @@ from pathlib import Path
 
 from byhand.book.finding.search import INDEX
 from byhand.book.finding.source import repository
-from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 from pages.blocks.arrays import value
 from pages.templates import KINDS, read, rendered
+from pictures import PICTURES
 from where import index
 
 COMMAND = "python docs/build"

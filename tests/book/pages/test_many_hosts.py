@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from book.pages.asked import answers_of
-from byhand.book.pictures.of_pages.devices import EIGHT, SMALL, holders
 from byhand.model import declared
 from byhand.runtimes.xla.placing import held_shape, part_shape, spec_of
 from cli.process import PATIENCE, environment
 from pages import filling
+from pictures.devices import EIGHT, SMALL, holders
 
 PAGE = filling.docs() / "guides" / "many-hosts.md"
 

@@ -5,7 +5,7 @@ from itertools import combinations
 from xml.etree import ElementTree
 
 from byhand.book.pictures.canvas import SIZE, text_width
-from byhand.book.pictures.of_pages import PICTURES
+from pictures import PICTURES
 
 Box = tuple[float, float, float, float]
 SVG = "{http://www.w3.org/2000/svg}"

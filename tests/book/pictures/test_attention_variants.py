@@ -7,7 +7,7 @@ import pytest
 
 from book.pictures.drawn import SVG, picture, texts
 from byhand.book.pictures.canvas import BLUE, RUST
-from byhand.book.pictures.of_pages import variants
+from pictures import variants
 
 
 def arrows(colour):

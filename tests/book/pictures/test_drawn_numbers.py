@@ -13,12 +13,12 @@ from byhand.book.entries import layer_norm as entry
 from byhand.book.lessons.examples import make
 from byhand.book.pictures import attention, curves, matrices, tokens
 from byhand.book.pictures.canvas import ink, tint
-from byhand.book.pictures.of_pages import training
 from byhand.config import OptimConfig
 from byhand.equations.gelu import gelu
 from byhand.equations.gelu_exact import gelu_exact
 from byhand.equations.relu import relu
 from byhand.equations.silu import silu
+from pictures import training
 
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "loss_curve.py"
 

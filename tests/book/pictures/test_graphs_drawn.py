@@ -6,10 +6,10 @@ import pytest
 from book.pictures.drawn import texts
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures import blocks
-from byhand.book.pictures.of_pages import graphs
-from byhand.book.pictures.of_pages.devices import BATCH, THREADS
 from byhand.book.pictures.passes import BLOCK, pass_of, pass_through
 from byhand.config import ModelConfig, TrainConfig
+from pictures import graphs
+from pictures.devices import BATCH, THREADS
 
 
 @pytest.mark.parametrize(

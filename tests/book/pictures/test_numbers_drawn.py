@@ -8,8 +8,8 @@ import pytest
 from book.pictures.drawn import numbers, said, texts
 from byhand.book.lessons.examples import make
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.pictures.paper_gpt import SHOWN, VOCABULARY, decoded, one_update, percent, values
+from pictures import PICTURES
 
 CORE = {False: "core-forward", True: "core-backward"}
 

@@ -6,7 +6,6 @@ import pytest
 
 from book.pictures.drawn import SVG, assert_readable, box_of, numbers, overlap, picture, texts
 from byhand.book.pictures.canvas import SIZE, WIDTH
-from byhand.book.pictures.of_pages import PICTURES
 from byhand.book.pictures.picture import placed
 from byhand.book.pictures.scene.cells import Cells
 from byhand.book.pictures.scene.charts import Chart, ticks
@@ -14,6 +13,7 @@ from byhand.book.pictures.scene.elements import Box
 from byhand.book.pictures.scene.marks import Mark
 from byhand.book.words.language import say
 from pages import filling
+from pictures import PICTURES
 
 SMALLEST = 10  # of letters: nine pixels on a phone of 360
 DRAWN = [(name, lang) for name in PICTURES for lang in ("en", "zh")]

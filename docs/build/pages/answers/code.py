@@ -6,13 +6,13 @@ from textwrap import dedent
 
 from byhand.book.finding import source
 from byhand.book.finding.flow import concepts
-from byhand.book.pictures.of_pages import PICTURES as pictures
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
 from byhand.engine.equation import registry
 from pages.blocks.markdown import ROOT, located
 from pages.data import read
 from pages.path import STOPS as stops
+from pictures import PICTURES as pictures
 from where.index import all_findings
 from where.others import places as known_places
 
