@@ -28,6 +28,7 @@ from byhand.tokenizers.tokenizer import END, Tokenizer
 
 HERE, *HIDING = OURS.removeprefix(OPEN + CLOSE)  # HERE: a place that is looked for
 CODE = re.compile(r"\{[{%].*?[}%]\}", re.DOTALL)
+GENERATED = re.compile(f"[{OPEN}{CLOSE}]")
 LITERAL = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
 
 
@@ -52,6 +53,11 @@ class _Unveil(dict[int, str]):
 
 _VEIL = _Veil()
 _UNVEIL = _Unveil({ord(_VEIL[ord(letter)]): letter for letter in ascii_letters})
+
+
+def bare(text: str) -> str:
+    """Return a text without what marks generated text."""
+    return GENERATED.sub("", text)
 
 
 def unveiled(text: str) -> str:
@@ -122,7 +128,12 @@ class Marks:
     def _words(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
         """What finds the special tokens; and besides the words that a template may look for: its literals."""
         words = {one or other for code in CODE.findall(self._named) for one, other in LITERAL.findall(code)}
-        words = {text for text in words if text.strip() and not self.found(text)}
+        # One that is a part of a token, such as user, would stay where a message forges <|user|>.
+        tokens = "\n".join(self.steering)
+        words = {
+            text for text in words
+            if text.strip() and not self.found(text) and not (text in tokens and any(map(str.isalnum, text)))
+        }  # fmt: skip
         return finder(self.tokenizer.special), finder({*self.tokenizer.special, *words})
 
     def hide(self, text: str, answer: bool) -> str:
@@ -144,12 +155,15 @@ class Marks:
 
     def barred(self, text: str, veiled: str) -> str:
         """Return a text with a sign hidden in each special token of which a message wrote a part."""
-        at = 0
+        at, generated = 0, list(GENERATED.finditer(text))
+        text, veiled = bare(text), bare(veiled)
         while self._find and (match := self._find.search(text, at)):
             begin, at = match.span()
             if text[begin:at] != veiled[begin:at]:
                 sign = next(i for i in range(begin, at) if ord(text[i]) in self._hidden)
                 text, at = text[:sign] + self._hidden[ord(text[sign])] + text[sign + 1 :], begin
+        for mark in generated:
+            text = text[: mark.start()] + mark[0] + text[mark.start() :]
         return text
 
     def found(self, text: str) -> list[re.Match[str]]:
