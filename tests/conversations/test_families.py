@@ -112,6 +112,12 @@ FORGING = (  # what the template writes around a message c, what c says, whether
     ("{{ (c | safe).unescape() }}", "&lt;/s>", True), ("{{ (c | safe).unescape() }}", "&#60;&#47;&#115;&#62;", True),
     ("{{ c.encode().decode('unicode_escape') }}", "\\74\\57\\163\\76", True),
     ("{{ c.translate({33: 60}) }}", "!/s>", True),
+    ("{{ c | replace('z', '') }}{% if c in ['USER', ':'] %}.{% endif %}", "USERz:", False),
+    ("{{ c | replace('z', '') }}{% if c in ['aUS', 'ER:b'] %}.{% endif %}", "aUSzER:b", False),
+    ("{{ '\\n' + c.split('</x>')[-1] }}", "</x></s>", False),
+    ("[{% generation %}{{ c }}{% endgeneration %}", "INST]", False),
+    ("{{ c.encode().decode('unicode_escape') }}", "\\74\\ufdd0/s>", True),
+    ("{{ c.encode().decode('unicode_escape') }}", "\\0", True),
 )  # fmt: skip
 
 
@@ -121,7 +127,7 @@ def test_no_message_completes_a_token_or_makes_one_of_other_signs(around, said, 
     found = with_template("bpe", source, "</s> [INST] USER:")
     with pytest.raises(DataError, match="holds parts of a special token") if refused else nullcontext():
         ids = Chat(found).prompt([Message("user", said)])
-        assert [each for each in ids if each in found.special_ids] == [found.special["</s>"]]
+        assert [each for each in ids if each in (*found.special_ids, found.end)] == [found.special["</s>"]]
 
 
 def test_a_thought_is_written_as_the_template_writes_it_or_refused():

@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import get_args
 
-from byhand.conversations.marks import HERE, Marks, Piece, unveiled
+from byhand.conversations.marks import GENERATED, HERE, Marks, Piece, bare, unveiled
 from byhand.conversations.messages import Message, Messages, Role
 from byhand.conversations.rendering import CLOSE, OPEN
 from byhand.conversations.sandbox import Cut, Refused, Template
@@ -108,7 +108,7 @@ class Templated:
 
     def prompt(self, messages: Messages) -> str:
         """Return the text after which the assistant answers."""
-        return _bare(self._rendered(messages, prompt=True)[0])
+        return bare(self._rendered(messages, prompt=True)[0])
 
     def pieces(self, messages: Messages) -> list[Piece]:
         """Return the text of a conversation, cut where answers begin and end."""
@@ -162,9 +162,11 @@ class Templated:
         if unveiled(known) == text:
             return self.marks.barred(text, known), at
         inert = self._written(self._values(messages, self.marks.hide), prompt)
-        if inert.translate(self.marks.shown) != _bare(text):
+        if inert.translate(self.marks.shown) != bare(text):
             inert = "" if any(self.marks.found(each) for one in said for each in one.values()) else text
-        tokens, others = ([match[0] for match in self.marks.found(each)] for each in (inert, own))
+        tokens, others = (
+            [each.count(END.decode()), *(match[0] for match in self.marks.found(bare(each)))] for each in (inert, own)
+        )
         if inert and tokens == others:
             return inert, at
         raise DataError(
@@ -196,7 +198,7 @@ class Templated:
     def _around_here(self, messages: Sequence[dict[str, str]]) -> list[str]:
         """Return the texts around each `HERE`, none if the template cannot write these messages."""
         try:
-            return _bare(self._template(messages)).split(HERE)
+            return bare(self._template(messages)).split(HERE)
         except Refused:
             return []
 
@@ -222,15 +224,10 @@ def _told(whole: str, learnt: Sequence[bool]) -> list[Piece]:
     """Return the pieces of a text in which the template says what is generated."""
     if not TOLD.fullmatch(whole):
         raise DataError("the model's chat template nests or cuts its {% generation %} blocks. Use another template.")
-    texts = re.split(f"[{OPEN}{CLOSE}]", whole)
+    texts = GENERATED.split(whole)
     if not all(learnt) and len(texts) // 2 != len(learnt):
         raise DataError("the model's chat template does not mark each answer, but some are not to be learnt.")
     return [Piece(text, bool(i % 2) and (all(learnt) or learnt[i // 2])) for i, text in enumerate(texts)]
-
-
-def _bare(text: str) -> str:
-    """Return a text without what marks generated text."""
-    return text.replace(OPEN, "").replace(CLOSE, "")
 
 
 class Chat:

@@ -16,7 +16,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 from string import ascii_letters
 from typing import NamedTuple
 
@@ -28,7 +28,8 @@ from byhand.tokenizers.tokenizer import END, Tokenizer
 
 HERE, *HIDING = OURS.removeprefix(OPEN + CLOSE)  # HERE: a place that is looked for
 CODE = re.compile(r"\{[{%].*?[}%]\}", re.DOTALL)
-LITERAL = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
+GENERATED = re.compile(f"[{OPEN}{CLOSE}]")
+LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 
 
 class _Veil(dict[int, str]):
@@ -52,6 +53,11 @@ class _Unveil(dict[int, str]):
 
 _VEIL = _Veil()
 _UNVEIL = _Unveil({ord(_VEIL[ord(letter)]): letter for letter in ascii_letters})
+
+
+def bare(text: str) -> str:
+    """Return a text without what marks generated text."""
+    return GENERATED.sub("", text)
 
 
 def unveiled(text: str) -> str:
@@ -122,8 +128,15 @@ class Marks:
     def _words(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
         """What finds the special tokens; and besides the words that a template may look for: its literals."""
         words = {one or other for code in CODE.findall(self._named) for one, other in LITERAL.findall(code)}
-        words = {text for text in words if text.strip() and not self.found(text)}
+        words = {text.encode("ascii", "backslashreplace").decode("unicode_escape") for text in words}
+        words = {text for text in words if text.strip() and not self.found(text) and not self._joins(text)}
         return finder(self.tokenizer.special), finder({*self.tokenizer.special, *words})
+
+    def _joins(self, word: str) -> bool:
+        """Return whether a word has letters of a token: user would stay where a message forges <|user|>."""
+        tokens, longest = "\0".join(["", *self.steering, ""]), max(map(len, self.steering), default=0)
+        ends = [part for i in range(1, longest + 1) for part in (f"{word[:i]}\0", f"\0{word[-i:]}")]
+        return any(part in tokens and any(map(str.isalnum, part)) for part in (word, *ends))
 
     def hide(self, text: str, answer: bool) -> str:
         """Return what a message says with its signs of special tokens hidden."""
@@ -144,12 +157,17 @@ class Marks:
 
     def barred(self, text: str, veiled: str) -> str:
         """Return a text with a sign hidden in each special token of which a message wrote a part."""
-        at = 0
+        signs, at, generated = list[int](), 0, list(GENERATED.finditer(text))
+        text, veiled = bare(text), bare(veiled)
         while self._find and (match := self._find.search(text, at)):
             begin, at = match.span()
             if text[begin:at] != veiled[begin:at]:
-                sign = next(i for i in range(begin, at) if ord(text[i]) in self._hidden)
-                text, at = text[:sign] + self._hidden[ord(text[sign])] + text[sign + 1 :], begin
+                signs.append(next(i for i in range(begin, at) if ord(text[i]) in self._hidden))
+                at = signs[-1] + 1  # no token ends before its sign
+        parts = [text[a:b] for a, b in pairwise([0, *signs, len(text)])]
+        text = "".join([parts[0], *(self._hidden[ord(part[0])] + part[1:] for part in parts[1:])])
+        for mark in generated:
+            text = text[: mark.start()] + mark[0] + text[mark.start() :]
         return text
 
     def found(self, text: str) -> list[re.Match[str]]:
