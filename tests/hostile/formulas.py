@@ -6,14 +6,13 @@ import math
 from pathlib import Path
 from random import Random
 
-from byhand.book.finding.search import nearest, search
+from byhand.book.finding.search import index, nearest, search
 from byhand.book.lessons.lesson import Number
 from byhand.book.numbers.closed_form import value
 from byhand.book.practice.checking import check
 from byhand.book.practice.edits import Mistake
 from hostile.outcome import accepted
 from hostile.words import damaged, hostile
-from where.index import all_findings, findings
 
 QUERIES = ["causal mask", "-log p_y", "S_{b,i,j}", "P V", "层归一化的梯度", "nn::layernorm_lastdim", "λ"]
 ANSWERS = ["0.33", "1/3", "sqrt(2)/2", "√2", "1/(1+exp(-1))", "-2^3", "ln 2", "1,5", "−∞", "e^2", "tanh(0.5)*pi"]
@@ -25,7 +24,7 @@ def attack(seed: int, folder: Path) -> None:
     if rng.random() < 0.2:
         query = _query(rng)
         for match in accepted(query, lambda: search(query)) or ():
-            assert match.finding.name in all_findings()
+            assert match.finding.name in index().names
             assert 0 < match.score <= 1
         accepted(query, lambda: nearest(query))
         return
@@ -41,5 +40,5 @@ def attack(seed: int, folder: Path) -> None:
 def _query(rng: Random) -> str:
     if rng.random() < 0.3:
         return hostile(rng)
-    formulas = [e.latex for e in findings().values() if e.latex]
+    formulas = [e.latex for e in index().findings() if e.latex]
     return damaged(rng, rng.choice((rng.choice(QUERIES), rng.choice(formulas))))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from byhand.book.finding import source
-from byhand.book.finding.finding import Finding, split
+from byhand.book.finding.finding import Finding
 from byhand.book.words.language import Words
 from byhand.cli.arguments.settings import Setting, texts
 from byhand.cli.main import COMMANDS
@@ -30,30 +30,27 @@ class Flag:
     commands: list[str] = field(default_factory=list)
 
 
-def commands(questions: dict[str, Any]) -> Iterator[Finding]:
-    """Yield every command: its line of help, what else is asked for it, and its file."""
+def commands(chinese: dict[str, Any]) -> Iterator[Finding]:
+    """Yield every command: its line of help and its file."""
     for name, (room, help_line) in COMMANDS.items():
-        said = questions[name]
         yield Finding(
             name=f"byhand {name}",
-            title=Words(help_line.rstrip("."), said["zh"]),
+            title=Words(help_line.rstrip("."), chinese[name]["zh"]),
             kind="command",
             code=(CLI / room / f"{name}.py", "main"),
-            asked=split(said["asked"]),
             command=f"byhand {name}",
         )
 
 
-def settings(questions: dict[str, Any]) -> Iterator[Finding]:
+def settings(chinese: dict[str, Any]) -> Iterator[Finding]:
     """Yield every flag of every command, under its first sentence of help."""
     for flag, found in flags().items():
-        said = questions[flag.removeprefix("--").replace("-", "_")]
+        zh = chinese[flag.removeprefix("--").replace("-", "_")]["zh"]
         yield Finding(
             name=flag,
-            title=Words(re.split(r"\.(?: (?=[A-Z])|$)", found.help.en)[0], said["zh"]),
+            title=Words(re.split(r"\.(?: (?=[A-Z])|$)", found.help.en)[0], zh),
             kind="setting",
             code=found.code,
-            asked=split(said.get("asked", "")),
             says=(found.help,) if found.help.zh else (),
             command=f"byhand {', '.join(found.commands)} {found.typed}",
         )

@@ -14,13 +14,13 @@ from typing import Any
 from byhand.book.entries.contract import ENTRIES, ByStem, Entry
 from byhand.book.finding import search
 from byhand.book.finding.equations import of_equations
-from byhand.book.finding.finding import Finding, split
+from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import groups
 from byhand.book.finding.words import Language, stem
 from byhand.book.words.language import Words
 from byhand.book.words.tables import table
 from where.kernels import kernels_of
-from where.others import DATA, data, others, places
+from where.others import DATA, asked, data, others, places, split
 from where.phrases import formulas_of, phrases_of, rows_of, words_of
 
 KINDS = {
@@ -63,19 +63,19 @@ def content() -> dict[str, Any]:
     synonyms = {stem(word): f"={row[0]}" for row in rows for word in row}
     words = {**table(DATA / "han.json"), "regional": data("regional"), "synonyms": synonyms}
     language, numbers = Language(**words), {name: number for number, name in enumerate(known)}
-    told = list(phrases_of(known, asked=_lists("questions"), libraries=_lists("libraries")))
+    libraries = {name: split(names) for name, names in data("libraries").items()}
+    told = list(phrases_of(known, asked(findings().values()), libraries))
+    formulas = [(entry.stem, entry.notations) for entry in ENTRIES.values()]
+    formulas += [(name, row.get("formulas", ())) for name, row in data("places").items()]
+    formulas += data("formulas").items()
     return {
         "answers": [finding.stored() for finding in known.values()],
         "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
         "language": words,
         "words": words_of(told),
         "phrases": rows_of(told, known, language),
-        "formulas": [[numbers[name], *row] for name, *row in formulas_of(findings().values(), data("formulas"))],
+        "formulas": [[numbers[name], *row] for name, *row in formulas_of(findings().values(), formulas)],
     }
-
-
-def _lists(name: str) -> dict[str, tuple[str, ...]]:
-    return {key: split(row["asked"] if isinstance(row, dict) else row) for key, row in data(name).items()}
 
 
 def fresh() -> search.Index:

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import source
-from byhand.book.finding.finding import NOTHING, Finding, split
+from byhand.book.finding.finding import NOTHING, Finding
 from byhand.book.finding.flow import concepts
 from byhand.book.lessons.examples import TITLES
 from byhand.book.words.glossary import GLOSSARY
@@ -55,36 +56,64 @@ def _place(name: str, row: dict[str, Any], terms: dict[str, Any]) -> Finding:
         title=Words(*row["title"]),
         term=Words(term.en, term.zh),
         kind="place",
-        asked=split(row["asked"]),
         code=(source.PACKAGE / file, definition),
         tests=(f"tests/test_{path.stem}.py", f"tests/{path.parent}/test_{path.name}"),
         see=tuple(row.get("see", ())),
-        seed_names=split(row.get("seed", "")),
-        notations=tuple(row.get("formulas", ())),
+        seed_names=tuple(split(row.get("seed", ""))),
     )
 
 
 def others(known: Iterable[Finding]) -> Iterator[Finding]:
     """Yield all answers that are neither equations nor places, given those."""
-    known, questions = tuple(known), data("questions")
     titles = {words.en.casefold() for finding in known for words in (finding.title, finding.term)}
-    taken = titles | {name.casefold() for finding in known for name in (finding.name, *finding.asked)}
     yield from commands.settings(data("settings"))
     yield from commands.commands(data("commands"))
-    yield from _guides(questions)
-    yield from _lessons(questions)
-    yield from _terms(questions, titles)
-    for finding in absent():
-        there = tuple(name for name in finding.asked if name.casefold() not in taken)
-        yield Finding(**{**vars(finding), "asked": there})
+    yield from _guides()
+    yield from _lessons()
+    yield from (
+        Finding(f"glossary/{concept.en}", Words(concept.en, concept.zh), "term", see=concept.entries)
+        for concept in concepts()
+        if concept.en.casefold() not in titles
+    )
+    yield from absent()
 
 
-def _guides(questions: dict[str, Any]) -> Iterator[Finding]:
+def asked(known: Iterable[Finding]) -> dict[str, list[str]]:
+    """Return names in other programs, and questions, by the answer that they lead to.
+
+    known  equations and places: a name of theirs is no name of what lacks
+    """
+    rows = [(entry.stem, entry.asked) for entry in ENTRIES.values()]
+    rows += [(name, row["asked"]) for name, row in data("places").items()]
+    found = {name: split(text) for name, text in rows}
+    names = {name for finding in known for name in (finding.name, finding.title.en, finding.term.en)}
+    taken = {name.casefold() for name in names.union(*found.values())}
+    rows = [(f"--{name.replace('_', '-')}", row.get("asked", "")) for name, row in data("settings").items()]
+    rows += [(f"byhand {name}", row["asked"]) for name, row in data("commands").items()]
+    found |= {name: split(text) for name, text in rows}
+    found |= {f"glossary/{concept.en}": [*concept.also] for concept in concepts()}
+    for name, row in data("absent").items():
+        found[name] = [other for other in split(row["asked"]) if other.casefold() not in taken]
+    for name, row in data("questions").items():
+        found[name] = [*found.get(name, ()), *split(row["asked"])]
+    return found
+
+
+def split(asked: str) -> list[str]:
+    """Return names and questions that commas separate, but for those in brackets; a new line stands for a blank."""
+    found: list[str] = []
+    for part in asked.strip().replace("\n", " ").split(", ") if asked else ():
+        inside = found and sum(map(found[-1].count, "([")) > sum(map(found[-1].count, ")]"))
+        found[-1:] = [f"{found[-1]}, {part}"] if inside else [*found[-1:], part]
+    return found
+
+
+def _guides() -> Iterator[Finding]:
     """Yield the guides under the first headings of their pages."""
     for path in sorted(((source.repository() or Path()) / GUIDES).glob(f"*{PAGE.zh}")):
         stem = path.name.removesuffix(PAGE.zh)
         title = Words(*(_heading(path.with_name(stem + ending)) for ending in (PAGE.en, PAGE.zh)))
-        yield Finding(f"guides/{stem}", title, "guide", asked=_asked(questions, f"guides/{stem}"), pages=GUIDES)
+        yield Finding(f"guides/{stem}", title, "guide", pages=GUIDES)
 
 
 def _heading(path: Path) -> str:
@@ -93,7 +122,7 @@ def _heading(path: Path) -> str:
         return next((line[2:].strip() for line in page if line.startswith("# ")), path.stem)
 
 
-def _lessons(questions: dict[str, Any]) -> Iterator[Finding]:
+def _lessons() -> Iterator[Finding]:
     """Yield the worked examples."""
     for name, title in TITLES.items():
         yield Finding(
@@ -101,18 +130,8 @@ def _lessons(questions: dict[str, Any]) -> Iterator[Finding]:
             title=title,
             kind="lesson",
             code=(LESSONS / f"{name.replace('-', '_')}.py", "lesson"),
-            asked=_asked(questions, f"work {name}"),
             command=f"byhand work {name}",
         )
-
-
-def _terms(questions: dict[str, Any], titles: set[str]) -> Iterator[Finding]:
-    """Yield the glossary's topics that are not the title of another answer."""
-    for concept in concepts():
-        if concept.en.casefold() not in titles:
-            name = f"glossary/{concept.en}"
-            asked = (*concept.also, *_asked(questions, name))
-            yield Finding(name, Words(concept.en, concept.zh), "term", asked=asked, see=concept.entries)
 
 
 @cache
@@ -123,13 +142,8 @@ def absent() -> tuple[Finding, ...]:
             name=name,
             title=Words(*row["title"]),
             kind="absent",
-            asked=split(row["asked"]),
             says=(Words(*row["what"]), Words(*row["instead"])),
             see=tuple(row["see"]),
         )
         for name, row in data("absent").items()
     )
-
-
-def _asked(questions: dict[str, Any], name: str) -> tuple[str, ...]:
-    return split(questions.get(name, {}).get("asked", ""))

@@ -72,8 +72,6 @@ def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:
     for title in (finding.title.en, finding.title.zh):
         for part in dict.fromkeys((title, re.split(r" ?[（(]", title)[0])):
             yield part, TITLE
-    for asked in finding.asked:
-        yield asked, ASKED
     for seed in finding.seed_names:
         last = seed.rpartition("::")[2]
         yield seed, NAME if finding.name in last.lower() else OWN_TERM  # where several share a name: the same word
@@ -103,7 +101,7 @@ def _of_finding(finding: Finding) -> Iterator[tuple[str, float]]:
                 yield heading, SYMBOL
 
 
-def formulas_of(findings: Iterable[Finding], others: Mapping[str, Iterable[str]]) -> list[list[Any]]:
+def formulas_of(findings: Iterable[Finding], others: Iterable[tuple[str, Iterable[str]]]) -> list[list[Any]]:
     """Return the answer's name, the formula without layout, and its tokens, for each formula and part of one."""
     found: dict[tuple[str, str], list[Any]] = {}
 
@@ -124,9 +122,9 @@ def formulas_of(findings: Iterable[Finding], others: Mapping[str, Iterable[str]]
             for part in re.split(r",\s{2,}|;\s|\n", text)
         ]
         own += [s.latex for s in finding.symbols if "_" in s.latex]
-        for text in (*own, *finding.notations):
+        for text in own:
             add(finding.name, text)
-    for name, texts in others.items():
+    for name, texts in others:
         for text in texts:
             add(name, text)
     return list(found.values())

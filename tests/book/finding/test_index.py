@@ -35,7 +35,6 @@ from where.kernels import kernels_of
 
 ROOT = Path(__file__).resolve().parents[3]
 ANSWERS = stored().findings()
-LIVE = ("asked", "notations")  # what the index does not keep
 
 
 def line_at(pointer: str) -> str:
@@ -45,7 +44,7 @@ def line_at(pointer: str) -> str:
 
 def test_the_index_is_fresh():
     assert INDEX.read_text(encoding="utf-8") == text(), f"stale; run: {COMMAND}"
-    kept = [f.name for f in fields(Finding) if f.name not in LIVE]
+    kept = [f.name for f in fields(Finding)]
     for answer, live in zip(ANSWERS, all_findings().values(), strict=True):
         assert [getattr(answer, name) for name in kept] == [getattr(live, name) for name in kept]
 
@@ -107,10 +106,11 @@ def test_what_the_model_has_is_not_named_as_lacking():
     for config in (ModelConfig, OptimConfig):
         for hint in get_type_hints(config).values():
             has |= {str(choice) for choice in get_args(hint)} if "Literal" in str(get_origin(hint)) else set()
-    for absent in (answer for answer in all_findings().values() if answer.kind == "absent"):
-        named = {name.lower().replace("-", "_").replace(" ", "_") for name in (absent.name, *absent.asked)}
+    asked = others.asked(findings().values())
+    for absent in others.data("absent"):
+        named = {name.lower().replace("-", "_").replace(" ", "_") for name in (absent, *asked[absent])}
         assert not named & has, f"delete {named & has} from docs/build/where/data/absent.toml: the model has it"
-        assert not (source.PACKAGE / f"equations/{absent.name}.py").exists(), "it is there: delete its item"
+        assert not (source.PACKAGE / f"equations/{absent}.py").exists(), "it is there: delete its item"
 
 
 def test_uses_are_found_in_the_source(tmp_path):

@@ -33,21 +33,20 @@ def called(arrays: Iterable[Array], lang: str) -> str:
     return LISTED.said(lang).join(said).replace("） ", "）")
 
 
-def given_lines(letter: str, text: str) -> Iterator[str]:
-    """Yield a given array, written as nested rows, as equalities in LaTeX."""
+def given_parts(letter: str, text: str) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Yield a given array, written as nested rows, in parts: its letter, it in LaTeX, its numbers in closed form."""
     nested = _nested(text)
-    if not isinstance(nested, list):
-        yield f"{letter} = {number_in_latex(float(nested)) if 'e' in text else matrix(nested)}"
-        return
     for part, data in _parts(letter, np.array(nested, dtype=object)):
-        written = matrix(data.tolist()) if np.any(data != "0") else "0"
-        yield f"{part} = {written}"
+        if not data.ndim:
+            yield part, number_in_latex(float(nested)) if "e" in text else matrix(nested), data
+        else:
+            yield part, matrix(data.tolist()) if np.any(data != "0") else "0", data
 
 
 def _parts(letter: str, data: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """Yield a wide array that holds queries, keys and values side by side as three; any other as it is."""
     together = re.search(r"_\{qkv\}|\\mathrm\{QKV\}", letter)
-    if together is None or data.shape[-1] < WIDE:
+    if together is None or not data.ndim or data.shape[-1] < WIDE:
         yield letter, data
         return
     for own, part in zip("QKV", np.split(data, 3, axis=-1), strict=True):
@@ -65,7 +64,9 @@ def displayed(arrays: Iterable[Array]) -> str:
     """Return arrays as displayed matrices, side by side if a telephone has room for them."""
     rows: list[list[str]] = []
     room = 0
-    for parts in ({line: _width(line) for line in matrices(array)} for array in arrays):
+    for array in arrays:
+        lines = (f"{letter} = {matrix_of(data)}" for letter, data in matrices(array))
+        parts = {line: _width(line) for line in lines}
         room *= sum(parts.values()) <= room  # b_Q, b_K and b_V stay together
         for line, width in parts.items():
             if rows and width <= room:
@@ -82,14 +83,14 @@ def _width(line: str) -> int:
     return max(len(re.sub(r"\\\w+|[{}^&\s]", "", row)) + 3 * row.count("&") for row in line.split(r"\\"))
 
 
-def matrices(array: Array) -> Iterator[str]:
-    """Yield an array as matrices, one for each place along the axes before the last two."""
+def matrices(array: Array) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield an array's matrices by their letters, one for each place along the axes before the last two."""
     data = np.asarray(array.data)
     if data.ndim < 3 or not np.any(data):
-        yield from (f"{letter} = {matrix_of(part)}" for letter, part in _parts(array.letter, data))
+        yield from _parts(array.letter, data)
         return
     for place in np.ndindex(*data.shape[:-2]):
-        yield f"{array.letter}^{{({', '.join(map(str, place))})}} = {matrix_of(data[place])}"
+        yield f"{array.letter}^{{({', '.join(map(str, place))})}}", data[place]
 
 
 def matrix_of(data: np.ndarray) -> str:
@@ -111,10 +112,14 @@ def value(lesson: str, element: str, digits: str = "3") -> str:
         raise ByhandError(f"the lesson {lesson} has no number {element}.") from None
 
 
+def number_as_text(x: float) -> str:
+    """Return a number as it is printed outside a formula."""
+    return quiet(decimal(x, 3 if abs(x) < ROUGH else SHOWN))
+
+
 def number_in_latex(x: float) -> str:
     """Return a number as it is printed, powers of ten written out."""
-    text = quiet(decimal(x, 3 if abs(x) < ROUGH else SHOWN))
-    mantissa, _, power = text.partition("e")
+    mantissa, _, power = number_as_text(x).partition("e")
     if power:
         mantissa = rf"{mantissa} \cdot 10^{{{power}}}" if mantissa != "1" else rf"10^{{{power}}}"
     return mantissa.replace("−", "-")

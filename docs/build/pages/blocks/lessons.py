@@ -19,7 +19,7 @@ from byhand.book.lessons.letters import PARAMETERS, PARTIAL, letter
 from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
-from pages.blocks.arrays import LISTED, called, displayed, given_lines, matrix_of, quiet
+from pages.blocks.arrays import LISTED, called, displayed, given_parts, matrix_of, quiet
 from pages.blocks.markdown import display, display_lines, inline, link, link_equation
 from pages.blocks.step_rows import rows_of, worked_rows
 
@@ -73,7 +73,8 @@ def lesson_intro(page: Path, lang: str, name: str) -> str:
 def given(page: Path, lang: str, name: str) -> str:
     """The arrays and settings that a worked example starts from, as fractions and roots if they have that form."""
     arrays = [(say(array, "en"), numbers) for array, numbers in examples.make(name, exact=True).given]
-    lines = display_lines([line for array, numbers in arrays for line in given_lines(letter(array), numbers)])
+    parts = [part for array, numbers in arrays for part in given_parts(letter(array), numbers)]
+    lines = display_lines([f"{name} = {latex}" for name, latex, _ in parts])
     named = [f"{inline(letter(array))} = `{array}`" for array, _ in arrays if array in PARAMETERS]
     if not named:
         return lines

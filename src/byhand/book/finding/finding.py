@@ -39,8 +39,6 @@ class Finding:
 
     code, derived           definitions: a file, and a dotted name in it
     tests                   files that may hold its test, `worked_in` the file of its entry, `pages` their folder
-    asked                   names in other programs, and questions; not kept in the index
-    notations               formulas of others; not kept either
     says                    lines below the title
     command                 what a reader types
     term                    the glossary's topic that it is, if that is called otherwise
@@ -56,13 +54,11 @@ class Finding:
     kind: Kind = "equation"
     code: Code | None = None
     tests: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
     says: tuple[Words, ...] = ()
     command: str = ""
     term: Words = NOTHING
     see: tuple[str, ...] = ()
     seed_names: tuple[str, ...] = ()
-    notations: tuple[str, ...] = ()
     derived: Code | None = None
     worked_in: Code | None = None
     pages: str = ""
@@ -149,11 +145,7 @@ class Finding:
 
     def stored(self) -> dict[str, Any]:
         """Return what the index keeps: every field that is not its default, as plain values."""
-        kept = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in UNSTORED}
-        return {name: value for name, value in kept.items() if value}
-
-
-UNSTORED = {"asked", "notations"}
+        return {f.name: value for f in fields(self) if (value := _plain(getattr(self, f.name)))}
 
 
 def _plain(value: Any) -> Any:
@@ -199,12 +191,3 @@ def restored(stored: Mapping[str, Any]) -> Finding:
 
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def split(asked: str) -> tuple[str, ...]:
-    """Return names and questions that commas separate, but for those in brackets; a new line stands for a blank."""
-    found: list[str] = []
-    for part in asked.strip().replace("\n", " ").split(", ") if asked else ():
-        inside = found and sum(map(found[-1].count, "([")) > sum(map(found[-1].count, ")]"))
-        found[-1:] = [f"{found[-1]}, {part}"] if inside else [*found[-1:], part]
-    return tuple(found)
