@@ -46,7 +46,7 @@ class NumpyRuntime(Runtime):
         return NumpyDecoder(model, request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
-        """Return what recording keeps, and the most cotangents at a time."""
+        """Return the bytes that recording keeps, plus the peak of the cotangents."""
         from byhand.engine.graph.memory import cotangent_bytes, kept_bytes
         from byhand.model import parameter_shapes
         from byhand.step_graph import evaluation_bytes, step_graph
