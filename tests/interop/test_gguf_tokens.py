@@ -37,9 +37,9 @@ def test_names_come_back(pre):
 def test_a_look_up_that_changes_nothing_can_be_left_out():
     pytest.importorskip("regex")
     assert as_keys(cut("gpt-4o", True), 259)[f"{KEY}pre"] == "gpt-4o"
-    with pytest.raises(ConfigError, match="merges every word that gpt-4o cuts"):
+    with pytest.raises(ConfigError, match="merges every word cut by gpt-4o"):
         as_keys(cut("gpt-4o", True, MERGES[:1]), 259)
-    with pytest.raises(ConfigError, match="looks every word up first that tekken cuts"):
+    with pytest.raises(ConfigError, match="first looks up every word cut by tekken"):
         as_keys(cut("tekken"), 259)
 
 
