@@ -39,8 +39,7 @@ def compose(
     rotary_settings         `rotary` rotates queries and keys, with these settings
     divisor                 of scores, under the root; the head width if not given
     adapters                of w_qkv and of w_proj, each (A, B, s), for `low_rank`
-    cache                   start, the first position; then keys and values, which `extend_cache` extends by the new
-                            ones
+    cache                   start, the first token's position; then keys and values, which `extend_cache` extends
     """
     start, keys, values = (*cache, None, None, None)[:3]
     of_qkv, of_proj = adapters
