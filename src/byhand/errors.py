@@ -118,7 +118,7 @@ class Former:
         self.now = now
 
     def __get__(self, instance: object, owner: object = None) -> NoReturn:
-        raise AttributeError(f"this name of an optimizer is gone. Write {self.now}.")
+        raise AttributeError(f"this optimizer attribute was removed. Write {self.now}.")
 
     def __set__(self, instance: object, value: object) -> NoReturn:
         self.__get__(instance)

@@ -45,7 +45,7 @@ def test_a_look_up_that_changes_nothing_can_be_left_out():
 
 def test_a_pattern_without_a_name_is_refused():
     pytest.importorskip("regex")
-    with pytest.raises(ConfigError, match="no name for how this tokenizer cuts text: patterns of its own"):
+    with pytest.raises(ConfigError, match="no name for this tokenizer's pre-tokenizer: patterns of its own"):
         as_keys(cut([("a+", "Isolated")]), 259)
     keys = as_keys(cut("gpt2"), 259)
     with pytest.raises(DataError, match=r"'kimi-k2', but known are only .* deepseek-v3, .* hunyuan-dense"):

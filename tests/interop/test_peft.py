@@ -122,12 +122,12 @@ def test_adapters_of_q_and_v_alone(tmp_path):
         ),
         ({"r": 3, "target_modules": "("}, "pattern of layer names '(' is not valid"),
         ({"peft_type": None}, "it names no peft_type"),
-        ({"lora_alpha": "16"}, "is not a LoRA configuration: lora_alpha is no number"),
+        ({"lora_alpha": "16"}, "is not a LoRA configuration: lora_alpha is not a number"),
         ({"r": 4}, "r is 4 in adapter_config.json, but arrays have rank 3. Use files of one adapter."),
-        ({"r": 2.5}, "is not a LoRA configuration: r is no rank"),
+        ({"r": 2.5}, "is not a LoRA configuration: r is not a rank"),
         ([], "is not a LoRA configuration"),
         (None, "which this base model lacks"),
-        ("width", "is for another width than the base model's"),
+        ("width", "has another width than the base model"),
     ],
 )
 def test_what_cannot_be_merged_is_said_in_one_line(settings, words, tmp_path):

@@ -128,7 +128,7 @@ REFUSED = {
     ),
     "words removed": (
         changed(pre_tokenizer=sequence(behavior="Removed")),
-        "cuts as Removed, with invert False",
+        "splits as Removed, with invert False",
     ),
     "a greedy token": (added(lstrip=True), "uses lstrip"),
     "a token without id": (added(id=-1), "has no id"),

@@ -92,7 +92,7 @@ def read(path: Path) -> Foreign:
     """
     if os.path.isdir(path):
         if run_folder.is_of_byhand(path):
-            raise DataError(f"{path} is byhand's own. Use it as it is, or `byhand export` to bring it elsewhere.")
+            raise DataError(f"{path} is byhand's own. Use it directly, or convert it with `byhand export`.")
         if peft.is_adapter(path):
             raise DataError(f"{path} is an adapter of PEFT. Name its base: `byhand import` with --base MODEL.")
         found = models(list(path.glob("*.gguf")))
@@ -104,8 +104,8 @@ def read(path: Path) -> Foreign:
     if HUB.fullmatch(path.as_posix()) and not os.path.lexists(path):
         get = command("hf", "download", path.as_posix(), "--local-dir", path.name)
         raise DataError(
-            f"there is no {path} on this machine, and byhand downloads no model. Is it one of the Hugging Face hub? "
-            f"Then get it with `{get}` (pip install huggingface_hub brings hf), and import {path.name}."
+            f"there is no {path} on this machine, and byhand downloads no models. If it is on the Hugging Face hub, "
+            f"get it with `{get}` (pip install huggingface_hub provides hf), and import {path.name}."
         )
     with OpenFile(path) as file:
         start = file.read(0, min(4, file.size)).tobytes()

@@ -156,7 +156,7 @@ class Family:
         elif not self.layers and len(letters) > 1:
             found.append((f"the layers of {self.name} models are alike", "without --layer-pattern"))
         if "rope_window_base" in allowed and config.window_base != config.rope_base and "w" in letters:
-            found.append((f"the layers of {self.name} models turn alike", "without --rope-window-base"))
+            found.append((f"the layers of {self.name} models rotate alike", "without --rope-window-base"))
         elif "w" in letters and config.rope_window_base is None and config.rotary_scaling and self.layers:
             said = f"angles of layers w are not scaled in {self.name} models"
             found.append((said, f"with --rope-window-base {config.rope_base:g}"))

@@ -45,7 +45,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> Known:
     if not isinstance(model, dict) or model.get("type", "BPE") != "BPE":
         raise DataError("its model is not BPE")
     if used := [name for name in UNUSED if model.get(name)]:
-        raise DataError(f"its model uses {used[0]}, which byhand does not")
+        raise DataError(f"its model uses {used[0]}, which byhand does not support")
     vocabulary, merges = model.get("vocab"), model.get("merges")
     if not is_vocabulary(vocabulary):
         raise DataError("its vocab is not one table of symbols and their ids")
@@ -57,7 +57,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> Known:
     special, late = _special(values.get("added_tokens") or [], vocabulary)
     if model.get("byte_fallback"):
         if model.get("ignore_merges"):
-            raise DataError("its model uses ignore_merges, which byhand does not for pieces")
+            raise DataError("its model uses ignore_merges, which byhand does not support for pieces")
         prefix, lists = of_steps(values), [(left, right) for left, right in pairs]
         plain = {**ordinary(vocabulary, pairs, special), **{s: i for s, i in vocabulary.items() if BYTE.fullmatch(s)}}
         if prefix == "none" and (spaced := [text for text in late if " " in text or SPACE in text]):
@@ -164,7 +164,7 @@ def _special(added: Any, vocabulary: Mapping[str, int]) -> tuple[dict[str, int],
         characters += len(text)
         require_searchable(characters)
         if used := [name for name in AROUND if token.get(name)]:
-            raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not")
+            raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not support")
         if vocabulary.get(text, token["id"]) != token["id"]:  # `tokenizers` would take the vocabulary's
             raise DataError(f"its added token {text[:80]!r} has another id in the vocabulary")
         if text not in vocabulary and token["id"] != size:
@@ -211,7 +211,7 @@ def _step(step: Mapping[str, Any]) -> Step:
         )
     if (behavior, invert) not in [(name, name == ONLY) for name in BEHAVIORS]:
         raise DataError(
-            f"its pre_tokenizer cuts as {str(behavior)[:40]}, with invert {invert}, which byhand does not"
+            f"its pre_tokenizer splits as {str(behavior)[:40]}, with invert {invert}, which byhand does not support"
         )
     for name, text in pattern.items() if isinstance(pattern, dict) else ():
         if name in ("Regex", "String") and isinstance(text, str):

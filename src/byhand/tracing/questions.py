@@ -126,7 +126,7 @@ class Questions:
         if name not in self.trace.leaves and (parameter := self.parameter_of(name)):
             raise ExplainError(f"{name} comes after the loss and has no gradient. Ask for {parameter}.")
         if name.startswith(f"{NEXT}."):
-            raise ExplainError(f"{name} is no part of the loss and has no gradient. Ask for logits.")
+            raise ExplainError(f"{name} is not part of the loss and has no gradient. Ask for logits.")
         self._require(name)
         place = self.trace.resolved(name, index)
         answer = self.gradients.answer(name, place)

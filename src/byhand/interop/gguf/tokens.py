@@ -134,7 +134,7 @@ def _pre(tokenizer: BytePairTokenizer) -> str:
     cut = tokenizer.split.name
     names = {whole: name for name, (split, whole) in SPLITS.items() if split == cut}
     if not names:
-        raise ConfigError(f"llama.cpp has no name for how this tokenizer cuts text: {cut}. Use --to hf.")
+        raise ConfigError(f"llama.cpp has no name for this tokenizer's pre-tokenizer: {cut}. Use --to hf.")
     if tokenizer.whole in names:
         return names[tokenizer.whole]
     if not tokenizer.whole or not tokenizer.merged_alike():

@@ -168,7 +168,7 @@ def _require_plain(added: Any) -> None:
             raise DataError(f"its added_tokens_decoder in {SETTINGS} is not a table of tokens. Use the model's own.")
         if used := [name for name in AROUND if token.get(name)]:
             raise DataError(
-                f"its added token {str(token.get('content'))[:80]!r} uses {used[0]}, which byhand does not."
+                f"its added token {str(token.get('content'))[:80]!r} uses {used[0]}, which byhand does not support."
             )
 
 

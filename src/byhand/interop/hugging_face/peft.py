@@ -140,7 +140,7 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
             whole = np.concatenate([found[ours] for ours in piece.ours], -1)
             weight = whole[..., piece.columns]
             if (down.shape[:1], up.shape[1:], down.shape[1:]) != (weight.shape[:1], weight.shape[1:], up.shape[:1]):
-                raise DataError(f"{folder}: {name} is for another width than the base model's. Use its own base.")
+                raise DataError(f"{folder}: {name} has another width than the base model. Use its own base.")
             with np.errstate(all="ignore"):
                 made, _ = low_rank.forward(weight, down, up, scale=scale(down.shape[1]))
             if not np.isfinite(made).all():
@@ -205,9 +205,9 @@ def _settings_of(folder: Path) -> tuple[dict[str, Any], Any]:
         if "peft_type" not in settings:
             raise ValueError("it names no peft_type")
         if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-            raise ValueError("r is no rank")
+            raise ValueError("r is not a rank")
         if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not math.isfinite(alpha):
-            raise ValueError("lora_alpha is no number")
+            raise ValueError("lora_alpha is not a number")
     except OSError as error:
         raise DataError(f"cannot read {folder / CONFIG}: {reason(error)}. Check the folder.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -106,11 +106,11 @@ def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
 def _stored(file: OpenFile, tensor: Any, places: Mapping[str, zipfile.ZipInfo], name: str) -> tuple[Stored, bool]:
     """Return the place of a tensor's data, and whether it is negated."""
     if not isinstance(tensor, pickled.StoredTensor) or tensor.storage.kind not in STORAGES:
-        raise file.damaged(f"{name[:80]!r} is no tensor of real numbers")
+        raise file.damaged(f"{name[:80]!r} is not a tensor of real numbers")
     kind, storage = STORAGES[tensor.storage.kind], tensor.storage
     entry = places.get(f"data/{storage.key}")
     if entry is None or entry.file_size != kind.bytes(storage.count):
-        raise file.damaged(f"the numbers of {name[:80]!r} are not there")
+        raise file.damaged(f"the data of {name[:80]!r} is missing")
     if not tensor.contiguous or tensor.begin + math.prod(tensor.shape) > storage.count:
         raise file.damaged(f"{name[:80]!r} does not have a number of its own for each element")
     head = file.read(entry.header_offset, NAMED).tobytes()
@@ -121,7 +121,7 @@ def _stored(file: OpenFile, tensor: Any, places: Mapping[str, zipfile.ZipInfo], 
 def _config(given: Mapping[str, Any], path: Path) -> ModelConfig:
     """Return the config of `model_args`."""
     if extra := sorted(given.keys() - KEYS.keys() - UNUSED):
-        raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so it is unknown what it computes.")
+        raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so its effect is unknown.")
     try:
         if odd := [key for key, value in given.items() if not isinstance(value, (int, float, str, type(None)))]:
             raise DataError(f"its {odd[0]} is a {type(given[odd[0]]).__name__}. {AS_WRITTEN}")

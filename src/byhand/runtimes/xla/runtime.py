@@ -36,7 +36,7 @@ class XlaRuntime(Runtime):
         if request.listed:
             return "the xla runtime has no plan to list: XLA makes its own."
         if FORMATS[request.weights].block > 1:
-            return f"the xla runtime has no weights of {request.weights}. Use --runtime auto."
+            return f"the xla runtime does not support {request.weights} weights. Use --runtime auto."
         if request.use == "evaluate" and request.weights != "float32":
             return f"the xla runtime evaluates with float32 weights, not {request.weights}. Use --runtime numpy."
         if request.use == "generate" and not (request.model.causal and request.cache):

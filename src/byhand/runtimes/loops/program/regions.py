@@ -51,7 +51,7 @@ class Regions:
     Without `training` there are only the parameters and the workspace. The optimizer has each parameter's rule.
 
     shapes     of the parameters, by name
-    place      each parameter's offset in a region of parameters, state or gradients
+    place      each parameter's offset in a region of parameters or gradients
     size       of such a region without frozen parameters
     groups     parameters that are updated alike, in order; none without an optimizer
     averages   start of the averages; 0: none
