@@ -25,7 +25,7 @@ from byhand.runtimes.protocol import Request, Runtime, TrainingSession
 from byhand.runtimes.registry import Choice, begin
 
 log = logging.getLogger(__name__)
-EVERY, LINES = 2.0, 20  # least seconds between progress lines; about the most lines
+EVERY, LINES = 2.0, 20  # at least so many seconds between progress lines; at most about 20 lines
 ROWS = 4096  # tokens computed at once
 SMALLER = "Use a smaller model."
 

@@ -1,6 +1,6 @@
 """The memory that a run, an evaluation or a generation needs, known before anything large is allocated.
 
-Storage is arithmetic; the runtime reports its working set. A run that does not fit is refused with a line that says
+Stored arrays are counted by arithmetic; the runtime reports its working set. If a run does not fit, the error says
 what would.
 """
 
@@ -115,7 +115,7 @@ def fitting(config: TrainConfig, request: Request) -> TrainConfig | None:
 
 
 def _least(config: TrainConfig, request: Request, have: int) -> int:
-    """Return the bytes of a run, or of its arrays alone if those already do not fit, without recording a graph."""
+    """Return the bytes of a run, or of its arrays alone if those do not fit; then no graph is recorded."""
     need = training_bytes(config, 0) + choose(request).runtime.loaded
     return need if need > have else run_bytes(config, request)
 
