@@ -181,7 +181,7 @@ def test_damaged_files_are_refused():
     whole = cases.tokenizer_model()
     with pytest.raises(DataError, match="not BPE"):
         of_model(cases.tokenizer_model(model=1))
-    with pytest.raises(DataError, match="end with their space"):
+    with pytest.raises(DataError, match="have their space at the end"):
         of_model(cases.tokenizer_model(suffix=True))
     for end in range(1, len(whole), 97):
         with pytest.raises(DataError):

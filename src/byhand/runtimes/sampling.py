@@ -1,4 +1,4 @@
-"""Sampling: how the next token is drawn from logits, and the reference that other runtimes are held against."""
+"""Sampling: how the next token is drawn from logits; the reference for the draws of other runtimes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from byhand.equations.top_k import top_k
 from byhand.equations.top_p import top_p
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 
-COLDEST = 1e-6  # below it, division by the temperature leaves only the likeliest token in float32
-PENALTIES = 0.01, 100  # a factor within this range makes no sound logit infinite
+COLDEST = 1e-6  # below it, dividing by the temperature leaves only the likeliest token in float32
+PENALTIES = 0.01, 100  # factors in this range overflow no reasonable logit
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether a token takes no random number."""
+        """Whether tokens are drawn without random numbers."""
         return self.temperature < COLDEST
 
     @property
     def penalises(self) -> bool:
-        """Whether it matters which tokens the text has."""
+        """Whether the text's tokens change the draw."""
         return self.repetition_penalty != 1
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Sampling:
 
 
 def probabilities(logits: Any, sampling: Sampling) -> Any:
-    """Return the probabilities (..., V) to draw with, from logits after `penalised`. Any array framework."""
+    """Return the probabilities (..., V) to draw from, given logits after `penalised`. Any array framework."""
     with no_grad():
         return distribution(Tensor(logits), sampling).data
 
@@ -94,7 +94,7 @@ def distribution(z: Tensor, sampling: Sampling) -> Tensor:
 
 
 def log_probability(logits: np.ndarray, token: int, allowed: np.ndarray | None = None) -> float:
-    """Return ln p(token) in nats: the model's own among what is allowed, before any setting of `Sampling`."""
+    """Return the model's ln p(token) in nats, renormalised over allowed tokens, before any setting of `Sampling`."""
     z = np.asarray(logits if allowed is None else logits[allowed], np.float64)
     most = z.max()
     return float(logits[token] - most - np.log(np.exp(z - most).sum()))

@@ -1,4 +1,4 @@
-"""Streams: texts that are being continued, as data; runtimes read them and give them the tokens that they draw."""
+"""Streams: texts in generation, as data; runtimes read them and append the tokens they draw."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from byhand.runtimes.sampling import Sampling, draw, log_probability
 
 @dataclass(eq=False)
 class Stream:
-    """One text: its tokens, how they are drawn, and how far it is.
+    """One text: its tokens, its sampling settings, its progress.
 
-    tokens    ids: the prompt, at least one, then what was drawn
+    tokens    ids: the prompt, at least one, then the drawn ones
     count     tokens to draw at most
-    allowed   booleans (V,): which ids may be drawn; None allows all
-    stop      ids that end it; the one drawn is not kept
-    until     called with each token when it is appended; None, or how many of the drawn ones stay, as it ends there
-    keeps     its slot keeps the cache when it has ended, and it goes on with what one that keeps has left: of the
-              tokens that both begin with only the last is read again. The weights must be the same then
+    allowed   booleans (V,): the ids that may be drawn; None allows all
+    stop      ids that end it; the drawn one is dropped
+    until     called after each appended token; returns None, or the number of drawn tokens to keep, which ends it
+    keeps     its slot keeps the cache when it ends, and it reuses an earlier such stream's cache: of their common
+              prefix it recomputes only the last token. Requires unchanged weights
     scored    whether `logprobs` are kept: of each drawn token, in nats (`sampling.log_probability`)
-    read, reused  tokens of the prompt that were read when it was admitted, and that its slot's cache had
-    times     seconds of a clock and tokens drawn by then: at admission, after the first step, after the latest
+    read, reused  prompt tokens computed at admission, and found in the slot's cache
+    times     clock in seconds and tokens drawn so far: at admission, after the first step, after the latest
     status    queued: in an engine; failed: logits were not finite; interrupted: by an error, after its window slid
     """
 
@@ -50,7 +50,7 @@ class Stream:
             self.allowed = np.asarray(self.allowed, bool)
         self.prompt = len(self.tokens)
         self._rng = np.random.default_rng(self.sampling.seed)
-        self._uniforms = 0, np.empty(0)  # drawn from rng but not used yet, behind those of so many tokens
+        self._uniforms = 0, np.empty(0)  # number of tokens drawn before, and unused numbers of rng
         if self.count == 0:
             self.status = "finished"
 
@@ -65,9 +65,9 @@ class Stream:
         return self.count - (len(self.tokens) - self.prompt)
 
     def uniforms(self, n: int) -> np.ndarray:
-        """Return the uniform numbers of the next n tokens; each is used up by the token that it draws and that stays.
+        """Return the uniform numbers of the next n tokens; only a token that is kept consumes its number.
 
-        So a step that is interrupted, after some of its tokens or before all, changes no later draw.
+        So an interrupted step, even after some of its tokens, changes no later draw.
         """
         before, unused = self._uniforms
         drawn = self.count - self.left
@@ -78,9 +78,9 @@ class Stream:
         return unused[:n]
 
     def take(self, ids: Sequence[int], logprobs: Sequence[float] = ()) -> None:
-        """Append drawn ids up to the one that ends it; -1 says that logits were not finite."""
+        """Append drawn ids up to the one that ends it; -1 means that the logits were not finite."""
         plain = not self.stop and not self.scored and self.until is None
-        if plain and len(ids) < self.left and min(ids) >= 0:  # most runs
+        if plain and len(ids) < self.left and min(ids) >= 0:  # the common case
             self.tokens += ids
             return
         for i, token in enumerate(ids):
@@ -123,7 +123,7 @@ class Slots:
         self.streams[slot] = stream
 
     def free(self, slot: int) -> int:
-        """Forget a slot's stream; return how many positions its cache has."""
+        """Release a slot; return the number of positions in its cache."""
         self.streams[slot] = None
         return 0
 
@@ -133,10 +133,10 @@ class Slots:
 
 
 class LogitsDecoder(Slots):
-    """A decoder whose runtime gives logits; see `Decoder`. A token is drawn as `sampling.draw` says."""
+    """A decoder whose runtime returns logits; see `Decoder`. `sampling.draw` draws the tokens."""
 
     def step(self, most: int) -> None:
-        """Draw one token of each stream."""
+        """Draw one token for each stream."""
         running = self.running()
         for stream, logits in zip(running.values(), self.logits(running), strict=True):
             stream.draw(logits)

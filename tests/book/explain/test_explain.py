@@ -311,9 +311,9 @@ def test_the_rest_is_summed_on_one_line():
         ("logits", (0, 1, -8), False, r"logits\[0,1,-8\] does not exist"),
         ("tokens", (0, 1), True, "given, not learned"),
         ("wte.m", (0, 1), True, "comes after the loss"),
-        ("next.p", (0,), True, "next.p is no part of the loss and has no gradient. Ask for logits."),
-        ("next.token", (), True, "next.token is no part of the loss"),
-        ("next.logits", (0,), True, "next.logits is no part of the loss"),
+        ("next.p", (0,), True, "next.p is not part of the loss and has no gradient. Ask for logits."),
+        ("next.token", (), True, "next.token is not part of the loss"),
+        ("next.logits", (0,), True, "next.logits is not part of the loss"),
         ("", (), False, "nothing is called ''"),
     ],
 )

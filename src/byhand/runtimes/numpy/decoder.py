@@ -1,12 +1,12 @@
 """Generation with NumPy: prefill, then decode with a KV cache, equation by equation.
 
-With a table of positions the context of the next token is the last seq_len tokens, at positions from 0, as the seed
-documents define it. While the text fits the window, keys and values of earlier positions are kept and each token
-costs one row. Past the window every position moves down by one with each token, so the cache is no longer valid and
-the window is recomputed: the same text as without a cache, at the same cost.
+With a position table, the next token's context is the last seq_len tokens, numbered from 0, as the seed documents
+define it. While the text fits the window, earlier keys and values are cached and each token costs one row. Past the
+window each token shifts every position by one, which invalidates the cache; the window is recomputed: the same text
+as without a cache, at the same cost.
 
-Without a table the window slides: the text begins with the last seq_len tokens of the prompt, and from there each
-position attends to the last seq_len. The cache stays valid, so a token costs one row however long the text is.
+Without a table the window slides: the text starts with the last seq_len tokens of the prompt, and each position
+attends to the last seq_len. The cache stays valid, so a token costs one row at any length.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NumpyDecoder(LogitsDecoder):
         self._caches = request.cache and model.config.causal
         self._store: KVCache | None = None  # of all slots
         self._how = InPlace()
-        self._first = [0] * self.slots  # token at which a stream's context begins, where the window slides
+        self._first = [0] * self.slots  # index of each stream's first context token, for sliding windows
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot."""
@@ -47,12 +47,12 @@ class NumpyDecoder(LogitsDecoder):
             self._store.length[slot] = kept
 
     def free(self, slot: int) -> int:
-        """Forget a slot's stream."""
+        """Release a slot."""
         super().free(slot)
         return 0 if self._store is None else int(self._store.length[slot])
 
     def logits(self, running: dict[int, Stream]) -> list[np.ndarray]:
-        """Return the logits after each stream: of one row if the cache holds the others, else of all."""
+        """Return the logits after each stream; computes one row if the cache holds the others, else all."""
         with np.errstate(all="ignore"):  # `draw` refuses logits that are not finite
             if not self._caches:
                 return [self._whole(slot, stream) for slot, stream in running.items()]
@@ -69,14 +69,14 @@ class NumpyDecoder(LogitsDecoder):
         return [found[slot] for slot in running]
 
     def _whole(self, slot: int, stream: Stream) -> np.ndarray:
-        """Return the logits of a stream's context, all of it computed."""
+        """Return the logits of a stream's context, computed from scratch."""
         config = self._model.config
         begin = self._first[slot] if config.slides and config.causal else -config.seq_len
         with interpreting(self._how):
             return self._model.forward_logits([stream.tokens[begin:]]).data[0, -1]
 
     def _filled(self, store: KVCache, slot: int, tokens: list[int], start: int) -> np.ndarray:
-        """Prefill a slot: compute a stream's context from a position on, and store its keys and values."""
+        """Prefill a slot: compute a stream's context from a position and store its keys and values."""
         rows, end = slice(slot, slot + 1), start + len(tokens)
         blocks = tuple((Tensor(k.data[rows, :, :end]), Tensor(v.data[rows, :, :end])) for k, v in store.blocks)
         cache = KVCache(blocks, np.array([start]))
@@ -111,7 +111,7 @@ class NumpyDecoder(LogitsDecoder):
 
 
 def next_logits(model: Any, tokens: Any, count: int, weights: Weights = "float32") -> Iterator[np.ndarray]:
-    """Yield `count` times the logits (V,) after `tokens`, a list that the caller extends between two of them."""
+    """Yield the logits (V,) after `tokens`, `count` times; the caller extends the list in between."""
     decoder = NumpyDecoder(model, Request("generate", model.config, weights=weights))
     stream = Stream([0], count + 1)
     stream.tokens = tokens

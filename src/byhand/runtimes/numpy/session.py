@@ -40,7 +40,7 @@ class NumpySession(LocalSession):
     def __init__(self, model: Any, optimizer: Any = None, how: Evaluate | None = None) -> None:
         self.model = model
         self.optimizer = optimizer
-        self._how = how or Evaluate()  # what applying an equation means where nothing is recorded
+        self._how = how or Evaluate()  # interpreter of passes without recording
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> KnownOutcome:
         """Make one update; see `TrainingSession`."""
@@ -55,7 +55,7 @@ class NumpySession(LocalSession):
                 if not math.isfinite(losses[-1]):
                     return KnownOutcome(losses[-1], math.nan)
                 loss.backward(weight)
-                del loss  # and all that it recorded, before more is made
+                del loss  # frees its graph before the next one is recorded
             norm = self.optimizer.clipped_step(self.model.parameters(), max_norm)
         return KnownOutcome(math.fsum(losses), norm)
 
@@ -71,7 +71,7 @@ class NumpySession(LocalSession):
             return cross_entropy(model.forward_logits(tokens).data[:, -counted:], targets[:, -counted:]).item()
 
     def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
-        """Return the sum of the losses of each row's marked targets, a row at a time: its logits may be large."""
+        """Return the summed loss of each row's marked targets, row by row to bound the memory of logits."""
         tokens, targets = checked(self.model, tokens, targets)
         sums = np.zeros(len(tokens))
         with interpreting(self._how), np.errstate(all="ignore"):

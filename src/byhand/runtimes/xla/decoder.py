@@ -1,8 +1,8 @@
-"""Generation by XLA: the prompt at once, then runs of tokens, each run one call; the cache has a fixed shape.
+"""Generation by XLA: prefill, then runs of tokens, one call each; the cache has a fixed shape.
 
-Positions are data: one compiled program serves all of them. A prompt is padded to a power of two; no position attends
-to the padding. Past the window every position moves, and the window is recomputed; without a table of positions the
-cache is a ring, and the newest key takes the oldest one's place.
+Positions are data, so one compiled program serves all. Prompts are padded to a power of two; no position attends to
+the padding. Past the window every position shifts, and the window is recomputed; without a position table the cache
+is a ring buffer: the newest key replaces the oldest.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ State = tuple[Caches, Any]  # and the logits (B, V) after each stream
 
 
 class Decoding(Evaluating):
-    """Evaluates, with caches written in place (they are donated) and narrower tables widened row by row."""
+    """Evaluates; writes caches in place (they are donated) and widens narrow tables row by row."""
 
     def wrapped(self, halves: Halves) -> Halves:
-        """Cast results to float32, since tables may be kept in a narrower type; write into the cache in place."""
+        """Cast results to float32, since tables may have a narrower type; write into the cache in place."""
 
         def widened(*arrays: Any, **static: Any) -> Any:
-            scale = static.pop("scale", None) if halves.name == "embedding" else None  # for the row once it is wide
+            scale = static.pop("scale", None) if halves.name == "embedding" else None  # applied after widening
             result, saved = halves.forward(*arrays, **static)
             wide = jax.tree.map(lambda a: a.astype(jnp.float32), result)
             return wide if scale is None else wide * scale, saved
@@ -50,7 +50,7 @@ class Decoding(Evaluating):
 
 
 def _extended(kept: Any, x: Any, start: Any) -> Any:
-    """Apply `extend_cache` as a scatter of one row for each stream, in place of a select over all rows."""
+    """Apply `extend_cache` as a scatter of one row per stream instead of a select over all rows."""
     if x.shape[2] > 1:
         return extend_cache.forward(kept, x, start)
     return kept.at[jnp.arange(len(x)), :, start % kept.shape[2]].set(x[:, :, 0]), ()
@@ -68,7 +68,7 @@ class XlaDecoder(Slots):
         self._continue = jax.jit(self._continued, donate_argnums=1)
         self._decode = jax.jit(self._run, donate_argnums=1, static_argnums=2)
         super().__init__(request.streams)
-        self._idle = model.config.cached - 1  # the place in which a slot without a stream writes
+        self._idle = model.config.cached - 1  # where slots without a stream write
         self._lengths = np.full(self.slots, self._idle, np.int32)
         self._held: dict[str, Any] = {}  # parameters on the device
         self._state: State = ([], None)
@@ -78,19 +78,19 @@ class XlaDecoder(Slots):
         if not any(self.streams):
             if self.stale:
                 self._held, self.stale = self._parameters(), False
-            if self._state[1] is None or self._state[1].is_deleted():  # an interrupted call took it
+            if self._state[1] is None or self._state[1].is_deleted():  # donated to a call that was interrupted
                 self._state = self._empty()
         super().admit(slot, stream)
         self._fill(slot, stream, kept)
 
     def free(self, slot: int) -> int:
-        """Forget a slot's stream; its row writes into the last place from now on, so that is not kept."""
+        """Release a slot. From now on its row writes into the last place, which is therefore not kept."""
         super().free(slot)
         length, self._lengths[slot] = int(self._lengths[slot]), self._idle
         return length if length > self._idle + 1 else min(length, self._idle)
 
     def step(self, most: int) -> None:
-        """Draw a run of tokens in one call; past the window one token, after which the window is recomputed."""
+        """Draw a run of tokens in one call; past the window, one token and recompute the window."""
         running = self.running()
         window, slides = self._model.config.seq_len, self._model.config.slides
         room = most if slides else max(1, window - int(self._lengths[list(running)].max()))
@@ -118,7 +118,7 @@ class XlaDecoder(Slots):
         tokens = stream.tokens[-config.seq_len :][kept:]
         room = config.cached - kept if kept else config.seq_len
         padded = np.full((1, min(room, 1 << (len(tokens) - 1).bit_length())), tokens[0], np.int32)
-        padded[0, : len(tokens)] = tokens  # the others are of the text's own too: another may be NaN
+        padded[0, : len(tokens)] = tokens  # padding repeats the text's own tokens: another's row may be NaN
         if kept:
             self._state = self._continue(self._held, self._state, padded, slot, kept, len(tokens))
         else:
@@ -135,7 +135,7 @@ class XlaDecoder(Slots):
         return {name: a.astype(self._weights.name) if name in tables else a for name, a in held.items()}
 
     def _empty(self) -> State:
-        """Return the caches of all slots, and the logits after each."""
+        """Return empty caches for all slots, and logits."""
         return self._caches(self.slots, self._model.config.cached), jnp.zeros(
             (self.slots, self._model.config.vocab_size), jnp.float32
         )
@@ -157,7 +157,7 @@ class XlaDecoder(Slots):
         u: Any,
         n: Any,
     ) -> tuple[State, Any, Any, Any]:
-        """Draw n tokens, each from the logits after the one before; stop after one whose logits are not finite."""
+        """Draw n tokens, each from the logits after the previous one; stop if logits are not finite."""
 
         def going(carry: Any) -> Any:
             i, *_, sound, _ = carry
@@ -185,7 +185,7 @@ class XlaDecoder(Slots):
         return self._forward(parameters, tokens, empty, jnp.zeros(1, jnp.int32), length - 1)
 
     def _continued(self, parameters: Any, state: State, tokens: Any, slot: Any, start: Any, length: Any) -> State:
-        """Return the state with padded tokens (1, T) behind the first `start` positions of a slot."""
+        """Return the state with padded tokens (1, T) appended to the first `start` positions of a slot."""
         caches, logits = state
         own = jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, slot, 1, axis=1), caches)
         own, after = self._forward(parameters, tokens, own, jnp.full(1, start, jnp.int32), length - 1)
@@ -193,7 +193,7 @@ class XlaDecoder(Slots):
         return caches, lax.dynamic_update_slice_in_dim(logits, after, slot, axis=0)
 
     def _forward(self, parameters: Any, tokens: Any, caches: Caches, start: Any, last: Any) -> tuple[Caches, Any]:
-        """Return the caches with tokens (B, T) from start (B,) on, and the logits (B, V) after number last."""
+        """Return the caches with tokens (B, T) from start (B,) on, and the logits (B, V) after index last."""
         layout, after = self._layout, []
         outside = layout.tree(tensors(layout, layout.outside(parameters)))
         with interpreting(Decoding(TraceSettings())):
@@ -212,12 +212,12 @@ class XlaDecoder(Slots):
 
 
 def _inserted(state: State, made: State, slot: Any, length: Any) -> State:
-    """Return the state with a prompt's cache and logits in a slot: of more positions than places the last ones."""
+    """Return the state with a prompt's cache and logits in a slot; a long prompt fills it with its last positions."""
     (caches, logits), (new, after) = state, made
 
     def put(all_slots: Any, one: Any) -> Any:
         places = jnp.arange(all_slots.shape[3])
-        position = length - 1 - (length - 1 - places) % len(places)  # the last that has this place
+        position = length - 1 - (length - 1 - places) % len(places)  # the last position stored in each place
         rows = jnp.take(one, jnp.clip(position, 0, one.shape[3] - 1), axis=3)
         return lax.dynamic_update_slice_in_dim(all_slots, rows, slot, axis=1)
 

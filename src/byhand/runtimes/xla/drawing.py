@@ -1,4 +1,4 @@
-"""How each stream's token is drawn on a device: the settings of all as arrays, and one traced draw for them."""
+"""Drawing tokens on a device: all streams' settings as arrays, and one traced draw."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from byhand.runtimes.streams import Stream
 
 
 class Kind(NamedTuple):
-    """What the program must be able to do: whether some stream asks for it.
+    """The features that the program needs, because some stream uses them.
 
-    cuts       by top-k or top-p
-    bans       some ids
-    scored     with log-probabilities
-    floors     by min-p
-    penalises  repetition
+    cuts       top-k or top-p
+    bans       forbidden ids
+    scored     log-probabilities
+    floors     min-p
+    penalises  the repetition penalty
     """
 
     cuts: bool
@@ -35,14 +35,14 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Draws:
-    """How each slot's token is drawn: arrays, and what the program must be able to do."""
+    """The sampling settings of all slots: arrays, and the features that the program needs."""
 
     kind: Kind
     arrays: dict[str, Any]
 
     @classmethod
     def of(cls, streams: list[Stream | None], vocab_size: int) -> Draws:
-        """Return those of the streams; a slot without one draws the likeliest, which nobody reads."""
+        """Return the draws of the streams; an empty slot draws the likeliest id, which is ignored."""
         each = [stream.sampling if stream else Sampling(0.0) for stream in streams]
         running = [stream for stream in streams if stream]
         bans = any(stream.allowed is not None for stream in running)
@@ -69,10 +69,10 @@ class Draws:
 
 
 def drawn(logits: Any, u: Any, kind: Kind, settings: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return for each row of logits (B, V) and number u (B,) an id, its log-probability, and whether all are sound.
+    """Return ids (B,) from logits (B, V) and uniform u (B,), their log-probabilities, and whether all are finite.
 
-    The same inverse CDF as `runtimes.sampling.draw`, on the device, each row with settings of its own; -1 where the
-    logits of a stream are not finite.
+    The inverse CDF of `runtimes.sampling.draw`, on the device, with settings for each row; the id is -1 where a row's
+    logits are not finite.
     """
     if kind.bans:
         logits = jnp.where(settings["allowed"], logits, -jnp.inf)

@@ -1,7 +1,7 @@
-"""Bytes held, bytes sent and operations of each device of a mesh in a training step, counted by XLA without a run.
+"""Bytes held, bytes sent and operations of each device of a mesh in a training step, from the compiled program.
 
-The step is compiled for as many CPU devices as the mesh has, which need not exist. XLA counts a loop's body once.
-Steps without blocks, with two and with three tell what a block adds inside and outside the loops.
+The step is compiled for as many CPU devices as the mesh has; they need not exist. XLA counts a loop's body once, so
+steps with zero, two and three blocks tell a block's cost inside and outside the loops.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)
 _LISTED = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
 _PAIRS = re.compile(r"source_target_pairs=\{(\{[\d,{}]*\})\}")
 
-Moved = Mapping[tuple[str, bool], float]  # (kind, between hosts) -> bytes that a device sends in a step, on average
+Moved = Mapping[tuple[str, bool], float]  # (kind, between hosts) -> bytes a device sends in a step, on average
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class DeviceShare:
     """One device's share of a step.
 
     held       bytes of parameters and moments
-    workspace  further bytes that a step needs, attention's scores counted whole
+    workspace  further bytes of a step, with attention's full scores
     flops      operations
     moved      bytes sent, by kind of collective and whether they leave the host
-    looped     of these, the bytes sent in the loops over the blocks
+    looped     the part of `moved` sent in the loops over the blocks
     """
 
     held: int
@@ -66,7 +66,7 @@ def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConf
     per_host  devices of a host, which are neighbours in the mesh
     optim     settings of the optimizer; AdamW for all if not given
 
-    Uses no accelerator: JAX must not have started in this process, or with as many CPU devices.
+    Uses no accelerator: JAX must not have started in this process, except with as many CPU devices.
     """
     mesh = mesh_of(request.mesh)
     jax.config.update("jax_platforms", "cpu")
@@ -83,7 +83,7 @@ def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConf
     none, two, three = (_counted(_compiled(request, optim, shape, mesh, n, logits), per_host) for n in (0, 2, 3))
     each, looped = {}, {}
     for key in three:
-        outside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
+        outside_loops = three[key] - two[key]  # one block's: sums and updates of its parameters
         in_loops = two[key] - none[key] - 2 * outside_loops
         looped[key] = request.model.n_layers * in_loops
         each[key] = none[key] + looped[key] + request.model.n_layers * outside_loops
@@ -94,9 +94,9 @@ def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConf
     return DeviceShare(held, workspace, each.pop("flops"), each, looped)
 
 
-@lru_cache(4)  # of a model of two or three blocks and few logits, the whole is one of those that are counted
+@lru_cache(4)  # a model of two or three blocks and few logits is itself one of the counted steps
 def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, blocks: int, logits: int) -> Any:
-    """Return the compiled step of a model with `blocks` blocks that computes so many logits at once."""
+    """Return the compiled step of a model with `blocks` blocks that computes `logits` logits at once."""
     config = replace(request.model, n_layers=max(1, blocks))
     layers = Layers.of(config)
     layout = Layout(replace(layers, blocks=layers.blocks[:blocks]), config, mesh)
@@ -118,10 +118,10 @@ def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, bl
 
 
 def _counted(compiled: Any, per_host: int) -> defaultdict[Any, float]:
-    """Return the operations of a compiled program, and the bytes that each device sends.
+    """Return the operations of a compiled program, and the bytes each device sends.
 
-    Bytes go round a ring in the order of the devices. All network cards carry equal parts of those between hosts:
-    NCCL makes a ring for each card.
+    Assumes rings in device order. All network cards carry equal shares of the traffic between hosts, since NCCL makes
+    a ring for each card.
     """
     found: defaultdict[Any, float] = defaultdict(float, flops=compiled.cost_analysis()["flops"])
     for arrays, kind, rest in _CALL.findall(_COMMENT.sub("", compiled.as_text())):
@@ -138,7 +138,7 @@ def _counted(compiled: Any, per_host: int) -> defaultdict[Any, float]:
 
 
 def _bytes(arrays: str) -> int:
-    """Return the bytes of arrays that XLA writes as `f32[2,3]{1,0}` or a tuple of such."""
+    """Return the bytes of arrays in XLA's notation: `f32[2,3]{1,0}` or a tuple of such."""
     return sum(
         max(1, int(bits or 8) // 8) * int(np.prod([int(n) for n in shape.split(",") if n], dtype=np.int64))
         for _, bits, shape in _ARRAY.findall(arrays)
@@ -146,7 +146,7 @@ def _bytes(arrays: str) -> int:
 
 
 def _groups(rest: str) -> np.ndarray:
-    """Return the groups of devices (groups, devices) that XLA writes after a call."""
+    """Parse the groups of devices (groups, devices) after a call in XLA's text."""
     if found := _IOTA.search(rest):
         n, size, *ids = found.groups()
         return _ids(*ids).reshape(int(n), int(size))
@@ -165,7 +165,7 @@ def _groups(rest: str) -> np.ndarray:
 
 
 def _ids(shape: str, order: str | None) -> np.ndarray:
-    """Return devices as XLA writes them: [4,2]T(1,0) is 0 to 7 in rows of two, transposed."""
+    """Parse XLA's notation for devices: [4,2]T(1,0) is 0 to 7 in rows of two, transposed."""
     lengths = [int(x) for x in shape.split(",")]
     ids = np.arange(int(np.prod(lengths))).reshape(lengths)
     return (ids.transpose([int(x) for x in order.split(",")]) if order else ids).reshape(-1)

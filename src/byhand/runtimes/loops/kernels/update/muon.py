@@ -1,8 +1,8 @@
 """Kernels of `muon`: one thread updates a whole matrix, so that its bits do not depend on the number of threads.
 
 `muon_momentum` writes the momentum and, divided by its norm, Nesterov's direction; products and `newton_schulz` make
-it nearly orthogonal; `muon` applies it. A matrix may be packed with others side by side: `stride` leads from one of
-its rows to the next. Where there is no update (see `gradient_norm.py`) the momentum stays as it is.
+it nearly orthogonal; `muon` applies it. A matrix may be packed with others side by side: `stride` is the distance of
+its rows. Without an update (see `gradient_norm.py`) the momentum stays unchanged.
 """
 
 import math
@@ -19,7 +19,7 @@ EPS = 1e-7
 
 
 def settings(t, *, momentum, **_):
-    """Return the number that the kernels read behind rate and decay."""
+    """Return the control that the kernels read after rate and decay."""
     return (momentum,)
 
 
