@@ -20,7 +20,7 @@ from byhand.cli.arguments.drawing import Drawing
 from byhand.cli.exchange import export
 from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
-from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan, plan_options
+from byhand.cli.measure import bench, doctor, plan
 from byhand.cli.runs import chat, info, plot, runs, sample, tokenizer
 from byhand.cli.runs import eval as eval_command
 from byhand.cli.runs import train as train_command
@@ -70,9 +70,7 @@ OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("grade",): (grade.Options,),
     ("bench", "train"): (bench.TrainOptions,),
     ("bench", "generate"): (bench.GenerateOptions,),
-    ("bench", "scale"): (bench_scale.Options,),
-    ("bench", "fusions"): (bench_fusions.Options,),
-    ("plan",): (plan_options.Options,),
+    ("plan",): (plan.Options,),
     ("doctor",): (doctor.Options,),
     ("train_gpt",): (train_gpt_flags.Flags,),
     ("import",): (import_command.Options,),
@@ -179,8 +177,7 @@ def nothing_lasts() -> Any:
             (tokenizer, "open_text"), (plan, "_listed"), (plan, "show_stored"),
             (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"),
             (bench.training, "measure"), (bench.generating, "measure"),
-            (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
-            (train_gpt_program, "train"),
+            (train_gpt_program, "start"), (train_gpt_program, "train"),
         ):  # fmt: skip
             replaced.enter_context(mock.patch.object(module, name, end))
         replaced.enter_context(mock.patch.object(train_gpt_program, "next_logits", return_value=iter(())))
