@@ -94,17 +94,15 @@ def _heading(path: Path) -> str:
 
 def _lessons(questions: dict[str, Any]) -> Iterator[Finding]:
     """Yield the worked examples; their titles are parsed, since importing them would import NumPy."""
-    titles = source.statement(LESSONS / "__init__.py", "TITLES").value
-    for key, words in zip(titles.keys, titles.values, strict=True):
-        name, title = ast.literal_eval(key), Words(*map(ast.literal_eval, words.args[:2]))
-        yield Finding(
-            name=f"work {name}",
-            title=title,
-            kind="lesson",
-            code=(LESSONS / f"{name.replace('-', '_')}.py", "lesson"),
-            asked=_asked(questions, f"work {name}"),
-            command=f"byhand work {name}",
-        )
+    listed = [
+        (*map(ast.literal_eval, call.args), path)
+        for path in LESSONS.glob("*.py")
+        for call in getattr(source.statement(path, "lesson"), "decorator_list", ())
+    ]
+    for _, en, zh, _, path in sorted(listed):
+        name = f"work {path.stem.replace('_', '-')}"
+        asked = _asked(questions, name)
+        yield Finding(name, Words(en, zh), "lesson", (path, "lesson"), asked=asked, command=f"byhand {name}")
 
 
 def _terms(questions: dict[str, Any], titles: set[str]) -> Iterator[Finding]:

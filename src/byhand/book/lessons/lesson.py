@@ -93,6 +93,10 @@ class Step:
 
 
 Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction, steps, given arrays
+Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
+Working = Callable[..., Content]  # of a Maker, and of what is given, if readers may change it
+
+LISTED: list[tuple[int, str, Words, list[str]]] = []  # the worked examples: place, name, title, pictures
 
 
 @dataclass(frozen=True)
@@ -194,3 +198,14 @@ def term_value(term: Term, data: Sequence[Any]) -> Any:
             return getattr(parts[0], term.op)()
         case _:
             return Exact(term.value)
+
+
+def listed(place: int, en: str, zh: str, pictures: str) -> Callable[[Working], Working]:
+    """Return the decorator that lists `lesson` under its file's name: its place, title, and pictures as shown."""
+
+    def register(lesson: Working) -> Working:
+        name = lesson.__module__.rpartition(".")[2].replace("_", "-")
+        LISTED.append((place, name, Words(en, zh), pictures.split()))
+        return lesson
+
+    return register

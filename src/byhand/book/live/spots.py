@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from byhand.book.lessons.examples import SHOWN
 from byhand.book.live.graph import LessonGraph
 from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import WIDTH
-from byhand.book.pictures.of_lessons import OF_LESSONS
 from byhand.book.pictures.scene.elements import Figure
 from byhand.book.pictures.scene.layout import placed
 
@@ -30,5 +30,5 @@ def _n(percent: float) -> float:
 
 def lesson_of(picture: str, lessons: dict[str, LessonGraph]) -> str | None:
     """Return which of these lessons a picture shows: the first that lists it, or the only one."""
-    listed = [name for name in lessons if picture in OF_LESSONS[name]]
+    listed = [name for name in lessons if picture in SHOWN[name]]
     return listed[0] if listed else next(iter(lessons), None) if len(lessons) == 1 else None

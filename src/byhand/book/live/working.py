@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.changes import Given
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import TITLES
 from byhand.book.lessons.examples import __name__ as home
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Lesson, Maker
 from byhand.book.live.collecting import Collector
 from byhand.book.live.graph import LessonGraph, Switch
 from byhand.book.live.settings import SWITCHES

@@ -1,9 +1,8 @@
 """Causal attention of one head over three tokens, D = 4, with weights that are fractions; and back to Q, K and V."""
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, grid
+from byhand.book.lessons.lesson import Content, Maker, grid, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -17,6 +16,12 @@ V = [[4, 0], [8, 8], [0, 8]]
 D_Y = [[1, -1], [0, 1], [1, 0]]
 
 
+@listed(
+    200,
+    "Attention of one head, forward and back",
+    "注意力：一个头，正向与反向",
+    "core-forward attention-one-head scale-by-root-d",
+)
 def lesson(array: Maker) -> Content:
     """Scores, weights, mixtures, and their derivatives."""
     intro = Words(

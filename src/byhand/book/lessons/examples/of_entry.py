@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, grid
+from byhand.book.lessons.lesson import Content, Maker, grid
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, registry
