@@ -171,8 +171,6 @@ def training(
         if trainer.shows:
             metrics.append(folder, progress)
         yield progress
-        if place:
-            place.require_in_place()  # the step is saved next
         if text and isinstance(text.content, TextFile):
             text.content.require_in_place()
         signal = trainer.stopping(stop.signal if stop else None)
@@ -180,6 +178,8 @@ def training(
             stop.signal = signal  # it may have come to another host
         best = config.keep_best and trainer.notes_best(progress)
         if signal or last or best or _due(trainer.step, config.save_interval):
+            if place:
+                place.require_in_place()
             with aside("saving"):
                 trainer.save(folder)
         if signal:
