@@ -30,8 +30,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from byhand.cli.measure.bench_scale import GRAY, LOOK
-from byhand.cli.measure.plan_mesh import COMPUTING, DEVICES
+from growth import GRAY, LOOK
+from mesh import COMPUTING, DEVICES
+from sharing import device_share
+
 from byhand.config import ModelConfig
 from byhand.runtimes.protocol import Recompute, Request
 
@@ -143,8 +145,6 @@ def split(rows: int, most: int) -> tuple[int, int]:
 
 def counted(name: str, devices: int, rows: int) -> Count:
     """Count in this process: rows of a device's micro-batch."""
-    from byhand.runtimes.xla.sharing import device_share
-
     size = SIZES[name]
     request = Request("train", size.config, "xla", "bfloat16", mesh=size.mesh(devices), recompute=size.recompute)
     share = device_share(request, (rows * devices, size.config.seq_len), PER_HOST)

@@ -176,8 +176,12 @@ class OptimConfig:
 
     def rule_of(self, group: Group) -> str:
         """Return the name of a group's update."""
-        of_all = registry[self.optimizer].inputs[0].shape == "(...)"  # else its theta is a matrix
-        return self.optimizer if of_all or group == "matrices" else OF_THE_REST
+        return OF_THE_REST if self.by_matrix and group != "matrices" else self.optimizer
+
+    @property
+    def by_matrix(self) -> bool:
+        """Whether the optimizer updates whole matrices: its theta is one."""
+        return registry[self.optimizer].inputs[0].shape != "(...)"
 
     @property
     def floor_lr(self) -> float:

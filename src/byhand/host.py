@@ -5,6 +5,8 @@ Only this file picks a framework: engine, equations and model find their functio
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from typing import Any
 
 import numpy as np
@@ -67,3 +69,18 @@ def token_array(tokens: Any, vocab_size: int, what: str = "tokens", least: int =
 def target_array(targets: Any, vocab_size: int) -> np.ndarray:
     """Return targets as an integer array (B, T); -1 means no target. DataError as in `token_array`."""
     return token_array(targets, vocab_size, "targets", least=-1)
+
+
+def keep_pages() -> bool:
+    """Ask glibc to keep freed pages for the next step instead of returning them; return whether it agreed.
+
+    Each step frees and allocates the same few megabytes; without this the kernel zeroes them every time.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    m_trim_threshold, m_mmap_threshold = -1, -3  # from malloc.h
+    try:
+        libc = ctypes.CDLL(None)
+        return all(libc.mallopt(option, 1 << 30) for option in (m_mmap_threshold, m_trim_threshold))
+    except (OSError, AttributeError):  # no glibc, as on Alpine
+        return False

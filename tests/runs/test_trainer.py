@@ -446,7 +446,7 @@ def test_tokenizers_that_do_not_fit_are_refused_in_time(tmp_path, monkeypatch):
     start = checkpoint.load(tmp_path)
     with pytest.raises(DataError, match="not encoded with the run's tokenizer"):
         Trainer(OF_BPE, val, val, start)
-    monkeypatch.setattr(registry, "_kinds", {})
+    monkeypatch.setattr(registry, "_kinds", {"bpe": None})
     with pytest.raises(DataError, match="cannot be stored"):
         next(training(run, tmp_path))
     assert run.step == 0

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.changes import Given
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import TITLES
 from byhand.book.lessons.examples import __name__ as home
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Lesson, Maker
 from byhand.book.numbers import closed_form
 from byhand.engine.context import whole_sums
 from live.collecting import Collector

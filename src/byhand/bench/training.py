@@ -11,9 +11,9 @@ from byhand.bench.shapes import Shape
 from byhand.bench.torch_peer import torch_step
 from byhand.config import TrainConfig
 from byhand.formats.names import Dtype
+from byhand.host import keep_pages
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.protocol import Runtime, TrainingSession, to_train
 from byhand.runtimes.registry import Choice, begin
 

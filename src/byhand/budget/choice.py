@@ -100,7 +100,7 @@ def _fit(
         elif interval:
             each += price / interval
     in_time = int(left / each)
-    passes = most_passes(weights, text_tokens * worth, candidate.optim.optimizer)
+    passes = most_passes(weights, text_tokens * worth, candidate.optim.by_matrix)
     in_text = int(passes * text_tokens / candidate.tokens_per_step)
     if in_text < FEWEST and not smallest:
         return None
@@ -112,7 +112,7 @@ def _fit(
     config = finished(candidate, given, in_text, steps=steps, **intervals)
     tokens = steps * config.tokens_per_step
     context, text_bytes = config.model.seq_len * worth, text_tokens * worth
-    loss = expected_loss(weights, tokens * worth, context, text_bytes, config.optim.optimizer)
+    loss = expected_loss(weights, tokens * worth, context, text_bytes, config.optim.by_matrix)
     seconds, passes = once + steps * each, tokens / text_tokens
     return PlannedRun(candidate, config, seconds, passes, loss, steps < in_time, in_text, saving)
 

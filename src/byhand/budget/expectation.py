@@ -28,24 +28,24 @@ COUNTED = (256, 1_024, 4_096, 16_384, 65_536, 262_144, 501_927)
 N_GRAMS = (3.277, 2.863, 2.412, 2.118, 1.826, 1.651, 1.584)
 
 
-def expected_loss(weights: int, tokens: float, seq_len: float, text_bytes: float, optimizer: str = "muon") -> float:
+def expected_loss(weights: int, tokens: float, seq_len: float, text_bytes: float, by_matrix: bool = True) -> float:
     """Return the validation loss in nats per byte, on Shakespeare, after training on `text_bytes` of it.
 
     Tokens and the context count as bytes. What is no matrix takes AdamW in either case.
     """
     passes = tokens / text_bytes
     fresh = text_bytes * (1 + R * (1 - math.exp((1 - passes) / R))) if passes > 1 else tokens
-    fresh *= 1.0 if optimizer == "muon" else OF_ADAMW
+    fresh *= 1.0 if by_matrix else OF_ADAMW
     unlearnt = B * (1e6 / fresh) ** BETA * (seq_len / 64) ** C
     return min(E + A * (1e5 / weights) ** ALPHA + unlearnt + K * 64 / seq_len, math.log(256))
 
 
-def most_passes(weights: int, text_bytes: float, optimizer: str = "muon") -> float:
+def most_passes(weights: int, text_bytes: float, by_matrix: bool = True) -> float:
     """Return the passes over a text after which more of them make the validation loss rise.
 
     More weights for each byte memorise the text sooner, and Muon sooner than AdamW.
     """
-    passes = 17 * (1e6 / weights) ** 0.15 if optimizer == "muon" else 40
+    passes = 17 * (1e6 / weights) ** 0.15 if by_matrix else 40
     return passes * (text_bytes / weights) ** 0.3
 
 

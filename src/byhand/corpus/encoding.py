@@ -20,10 +20,10 @@ from byhand.corpus.dataset import Corpus
 from byhand.corpus.text_file import TextFile, blocks
 from byhand.corpus.texts import Text
 from byhand.errors import DataError, reason
+from byhand.files.reading import logged
 from byhand.files.user_cache import cache_folder, write_own
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.tokenizer import END, Tokenizer
-from byhand.tokenizers.training import logged
 
 log = logging.getLogger(__name__)
 SEAL = 3 * 32  # bytes: three SHA-256

@@ -11,8 +11,9 @@ import json
 import os
 import re
 import stat
+import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ from byhand.errors import DataError
 SMALL = 1 << 20  # bytes: settings, manifests, state
 VALUES = 1 << 22  # in a file: a vocabulary of a million tokens and its merges have three million
 DEPTH = 32  # nested tables and lists; ours have four
+EVERY = 2.0  # seconds between two lines of progress
 DIGITS = 400  # of a number: more than a float64 or an int64 takes in any notation
 
 # A string may end with the text, so that an open quote is met once and not at each quote behind it.
@@ -151,3 +153,14 @@ def _finite(written: str) -> float:
 def refuse_constant(name: str) -> NoReturn:
     """Refuse NaN and Infinity, which Python's JSON parser accepts."""
     raise ValueError(f"{name} is not a JSON number")
+
+
+def logged(blocks: Iterable[bytes], say: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield blocks; now and then, `say` how many bytes have been read."""
+    done, said = 0, time.monotonic()
+    for block in blocks:
+        yield block
+        done += len(block)
+        if time.monotonic() - said > EVERY:
+            said = time.monotonic()
+            say(done)

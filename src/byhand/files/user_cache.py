@@ -15,12 +15,12 @@ import re
 import shutil
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from byhand.files.reading import read_with_facts
+from byhand.files.writing import replace
 
 DAY = 24 * 60 * 60  # seconds
 
@@ -65,31 +65,17 @@ def write_own(path: Path, content: bytes | Iterable[bytes]) -> None:
     facts = os.lstat(path.parent)
     if not stat.S_ISDIR(facts.st_mode) or not _is_own(facts):
         raise PermissionError(1, "it belongs to another user, or others may write to it", str(path.parent))
-    remove_older(path.parent, rf"\..+{re.escape(path.suffix)}-\w{{8}}", 1)  # left by processes that were killed
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines([content] if isinstance(content, bytes) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    replace(path, [content] if isinstance(content, bytes) else content, 0o600)
 
 
 def remove_older(folder: Path, names: str, days: int) -> None:
-    """Remove the user's files and folders whose names match and that are so many days old; links stay."""
+    """Remove the user's folders whose names match and that are so many days old; links stay."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             facts = entry.stat(follow_symlinks=False)
-            if not re.fullmatch(names, entry.name) or not _is_own(facts) or time.time() - facts.st_mtime < days * DAY:
-                continue
-            if stat.S_ISDIR(facts.st_mode):
+            old = time.time() - facts.st_mtime >= days * DAY
+            if old and re.fullmatch(names, entry.name) and stat.S_ISDIR(facts.st_mode) and _is_own(facts):
                 shutil.rmtree(entry.path, ignore_errors=True)
-            elif stat.S_ISREG(facts.st_mode):
-                os.unlink(entry.path)
 
 
 def _is_own(facts: os.stat_result) -> bool:

@@ -34,13 +34,13 @@ _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os,
 _stages: set[Path] = set()  # of this process, with files that have no names yet
 
 
-def write_new(path: Path, content: Iterable[bytes | memoryview]) -> None:
+def write_new(path: Path, content: Iterable[bytes | memoryview], mode: int = 0o666) -> None:
     """Write a new file, which grows under its name, and make it durable; FileExistsError if it exists.
 
     A failure leaves no file, but the end of the process does: for a folder that is not read before it is whole.
     """
     with _naming(path):
-        descriptor = os.open(path, _NEW | _FLAGS, 0o666)
+        descriptor = os.open(path, _NEW | _FLAGS, mode)
         try:
             for block in content:
                 _write(descriptor, block)
@@ -78,10 +78,10 @@ def create_all(folder: Path, contents: Iterable[tuple[str, bytes | Iterable[byte
     return named
 
 
-def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
+def replace(path: Path, content: Iterable[bytes | memoryview], mode: int = 0o666) -> None:
     """Write or replace a file: a reader finds the old one or the new one, whole."""
     with _naming(path), _stage(path.parent) as stage:
-        write_new(stage / path.name, content)
+        write_new(stage / path.name, content, mode)
         (stage / path.name).replace(path)
     sync(path.parent)
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from byhand.config import TrainConfig
-from byhand.conversations.formats import Chat
-from byhand.corpus.chats import chats_of, open_chats
 from byhand.corpus.dataset import Corpus
 from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
@@ -103,7 +101,11 @@ class Run:
 
         The best one, how many steps there were to be before, and how conversations are written.
         """
-        chat = {"chat": {"format": Chat(self.tokens).name}} if self.config.data.chat else {}
+        chat: dict[str, Any] = {}
+        if self.config.data.chat:
+            from byhand.conversations.formats import Chat
+
+            chat = {"chat": {"format": Chat(self.tokens).name}}
         if not self.start:
             return chat
         kept = chat | ({"best": self.start.state["best"]} if self.start.best else {})
@@ -169,8 +171,6 @@ def training(
         if trainer.shows:
             metrics.append(folder, progress)
         yield progress
-        if place:
-            place.require_in_place()  # the step is saved next
         if text and isinstance(text.content, TextFile):
             text.content.require_in_place()
         signal = trainer.stopping(stop.signal if stop else None)
@@ -178,6 +178,8 @@ def training(
             stop.signal = signal  # it may have come to another host
         best = config.keep_best and trainer.notes_best(progress)
         if signal or last or best or _due(trainer.step, config.save_interval):
+            if place:
+                place.require_in_place()
             with aside("saving"):
                 trainer.save(folder)
         if signal:
@@ -225,6 +227,8 @@ def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None =
     reading = Reading(data.text_field, data.encoding, data.exclude, data.strict)
     val = Validation(data.val_fraction, data.val_sources)
     if data.chat:
+        from byhand.corpus.chats import open_chats
+
         text = open_chats(data.sources, val, reading)
     else:
         text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
@@ -235,7 +239,11 @@ def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None =
 
 def tokens_of(text: Text, config: TrainConfig, tokenizer: Tokenizer) -> Corpus:
     """Return the corpus of a run's text, which may be conversations."""
-    return chats_of(text, tokenizer, config.length) if config.data.chat else corpus_of(text, tokenizer)
+    if not config.data.chat:
+        return corpus_of(text, tokenizer)
+    from byhand.corpus.chats import chats_of
+
+    return chats_of(text, tokenizer, config.length)
 
 
 @contextmanager

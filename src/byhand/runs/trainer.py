@@ -24,7 +24,6 @@ from byhand.runtimes.protocol import Batch, Request, Runtime, TrainingSession, t
 from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin
 from byhand.schedule import learning_rate
-from byhand.tracing.non_finite import first_non_finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +252,8 @@ class Trainer:
 
     def _refuse(self) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found by NumPy."""
+        from byhand.tracing.non_finite import first_non_finite  # which few runs ever need
+
         with np.errstate(all="ignore"):
             names = (first_non_finite(self.model.loss(*batch)) for batch in self.batches(self.step, whole=True))
             name = next((name for name in names if name), "the norm of the gradient")

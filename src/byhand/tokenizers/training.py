@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from byhand.errors import ConfigError
+from byhand.files.reading import EVERY, logged
 from byhand.tokenizers import compiled
 from byhand.tokenizers.bpe import LONG, BytePairTokenizer
 from byhand.tokenizers.plain import Pair, joined
@@ -22,7 +23,6 @@ from byhand.tokenizers.symbols import LARGEST, encoded, visible_bytes
 from byhand.tokenizers.tokenizer import END, utf8
 
 log = logging.getLogger(__name__)
-EVERY = 2.0  # seconds between progress lines
 
 
 def train(
@@ -133,14 +133,3 @@ def _learnt(
     faster = "" if short else "; byhand[fast] would count and merge them many times faster"
     log.info("%s distinct words%s", f"{len(words):,}", faster)
     return learn({utf8(word): count for word, count in words.items()}, merges)
-
-
-def logged(blocks: Iterable[bytes], say: Callable[[int], None]) -> Iterator[bytes]:
-    """Yield blocks; from time to time, `say` how many bytes have been read."""
-    done, said = 0, time.monotonic()
-    for block in blocks:
-        yield block
-        done += len(block)
-        if time.monotonic() - said > EVERY:
-            said = time.monotonic()
-            say(done)

@@ -51,6 +51,9 @@ def test_needs_come_before():
 @pytest.mark.parametrize("stop", PATH, ids=lambda stop: stop.name)
 def test_the_command_that_goes_on_is_there(stop):
     program, command, *rest = stop.command.split()
+    if program == "python":
+        assert (GUIDES.parents[1] / command).is_file()
+        return
     assert program == "byhand"
     assert command in COMMANDS
     if command == "work":

@@ -229,7 +229,7 @@ def test_the_rest_of_the_recipe_stays_beside_what_is_given(tmp_path, text, machi
     _, err = machine.train("--minutes", 0.3, *given, "--data", text, "--out", "run")
     stored = settings(tmp_path / "run")
     made = vars(from_dict(ModelConfig, stored["model"])) | vars(from_dict(OptimConfig, stored["optim"]))
-    usual = {**vars(recipe.MODEL), **vars(recipe.OPTIM), "muon_lr": recipe.MUON_LR} | flags
+    usual = {**vars(recipe.MODEL), **vars(recipe.OPTIM), "muon_lr": recipe.LR_OF_MATRICES} | flags
     for name in ("positions", "norm", "activation", "qk_norm", "optimizer", "schedule", "cooldown", "rope_base"):
         assert made[name] == usual[name]
     assert made["muon_lr"] == usual["muon_lr"] or made["optimizer"] != "muon"

@@ -145,7 +145,7 @@ BAD = [
         ["tokenizer"],
         "byhand tokenizer needs one of train, encode, decode, inspect, convert. See byhand tokenizer --help.",
     ),
-    (["bench"], "byhand bench needs one of train, generate, scale, fusions. See byhand bench --help."),
+    (["bench"], "byhand bench needs one of train, generate. See byhand bench --help."),
 ]
 READERS = [
     ["sample", "RUN"], ["eval", "RUN", "--data", "RUN"], ["info", "RUN"], ["plot", "RUN"], ["explain", "RUN", "loss"],

@@ -93,6 +93,10 @@ class Step:
 
 
 Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction, steps, given arrays
+Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
+Working = Callable[..., Content]  # of a Maker, and of what is given, if readers may change it
+
+LISTED: list[tuple[int, str, Words]] = []  # the worked examples: place, name, title
 
 
 @dataclass(frozen=True)
@@ -194,3 +198,14 @@ def term_value(term: Term, data: Sequence[Any]) -> Any:
             return getattr(parts[0], term.op)()
         case _:
             return Exact(term.value)
+
+
+def listed(place: int, en: str, zh: str) -> Callable[[Working], Working]:
+    """Return the decorator that lists `lesson` under its file's name: its place and title."""
+
+    def register(lesson: Working) -> Working:
+        name = lesson.__module__.rpartition(".")[2].replace("_", "-")
+        LISTED.append((place, name, Words(en, zh)))
+        return lesson
+
+    return register

@@ -97,11 +97,11 @@ def _beside(lesson: Lesson, options: Options) -> Iterator[str]:
 
 def _plot(lesson: Lesson, path: Path, lang: str) -> str:
     """Write the lesson's pictures; return a line that names the file."""
-    from byhand.book.pictures.of_lessons import OF_LESSONS, svg
+    from byhand.book.pictures.of_lessons import svg
 
     if lesson.changes:
         raise ByhandError("--plot draws an example as it is. Leave out --plot or --set.")
-    if lesson.name not in OF_LESSONS:
+    if lesson.name not in TITLES:
         raise ByhandError(f"{lesson.name} has no pictures. Leave out --plot.")
     return write(svg(lesson.name, lesson.title, lang), path, f"work-{lesson.name}.svg", lang)
 

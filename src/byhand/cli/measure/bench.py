@@ -1,4 +1,4 @@
-"""`byhand bench train|generate|scale|fusions`: the speed of a step or a token, with peers in the same run."""
+"""`byhand bench train|generate`: the speed of a step or a token, with peers in the same run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from byhand.bench import generating, training
 from byhand.bench.shapes import OFFERED, Blas, require_threads, shape_of
 from byhand.cli.arguments.parsing import run_subcommand
 from byhand.cli.arguments.settings import Switch
-from byhand.cli.measure import bench_fusions, bench_scale
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.errors import ConfigError
 from byhand.formats.names import Dtype, Weights
@@ -135,6 +134,4 @@ def _report(figures: dict[str, Any], as_json: bool, line: str, peer: str) -> int
 SUBCOMMANDS = {
     "train": (TrainOptions, _train),
     "generate": (GenerateOptions, _generate),
-    "scale": (bench_scale.Options, bench_scale.run),
-    "fusions": (bench_fusions.Options, bench_fusions.run),
 }

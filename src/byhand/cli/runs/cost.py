@@ -16,7 +16,6 @@ from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
 from byhand.flops import step_flops
 from byhand.formats.names import Weights
-from byhand.generation import Engine, Sampling, Stream
 from byhand.memory import fitting, needed, require_memory, require_room, room, run_bytes
 from byhand.quantities import counted, duration
 from byhand.runs import checkpoint
@@ -84,6 +83,8 @@ def show_stored(folder: Path, weights: Weights) -> None:
     model = loaded.model().merged()
     request = Request("generate", model.config, dtype=str(model.dtype), weights=weights)
     require_room("generation", request, "Use --weights q8_0, or a smaller model.")
+    from byhand.generation import Engine, Sampling, Stream
+
     engine, size = Engine(model, weights=weights, moves=True), f"{needed(request) / 1e9:.3g} GB"
     begun = 0.0
     for count in (WARM, TIMED):

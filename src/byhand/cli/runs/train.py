@@ -27,12 +27,11 @@ from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import Text, Texts
 from byhand.errors import ConfigError
 from byhand.files import run_folder
-from byhand.interop.hugging_face.tokens import of_path
+from byhand.host import keep_pages
 from byhand.memory import fitting, require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
 from byhand.runs.run import OF_A_MACHINE, RESUMABLE, Run, begin, open_corpus, resume
-from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
 from byhand.tokenizers.byte import BYTES
@@ -262,7 +261,12 @@ def _new_run(
     named = config.data.tokenizer
     if not named:
         return config, BYTES, None
-    tokenizer = BYTES if named == "bytes" else of_path(Path(named))
+    if named == "bytes":
+        tokenizer = BYTES
+    else:
+        from byhand.interop.hugging_face.tokens import of_path  # every other program's files are known there
+
+        tokenizer = of_path(Path(named))
     if "vocab_size" not in chosen:
         config = replace(config, model=replace(config.model, vocab_size=tokenizer.vocab_size))
     return config, tokenizer, None

@@ -9,7 +9,6 @@ from pathlib import Path
 from byhand.cli.arguments.settings import flag
 from byhand.cli.terminal.say import say
 from byhand.config import WINDOW, ModelConfig, OptimConfig, TrainConfig
-from byhand.corpus.chats import ChatCorpus
 from byhand.corpus.dataset import Corpus, padded
 from byhand.errors import ConfigError
 from byhand.model import declared, initial
@@ -70,6 +69,8 @@ def usual_window(model: ModelConfig) -> int | None:
 
 def narrowed(config: TrainConfig, chats: Corpus) -> TrainConfig:
     """Return the settings with a window in which the longest conversation fits, and no more."""
+    from byhand.corpus.chats import ChatCorpus
+
     assert isinstance(chats, ChatCorpus)
     longest = max(map(chats.size, range(chats.count)))
     window = padded(longest - 1, config.length)

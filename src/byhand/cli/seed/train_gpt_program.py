@@ -15,6 +15,7 @@ from byhand.corpus.dataset import ByteDataset
 from byhand.corpus.text_file import TextFile
 from byhand.errors import ConfigError, DataError
 from byhand.generation import START
+from byhand.host import keep_pages
 from byhand.interop.seed_program import checkpoint as files
 from byhand.interop.seed_program.checkpoint import SeedCheckpoint
 from byhand.interop.seed_program.inspection import check_places, checks, escaped, next_tokens
@@ -22,7 +23,6 @@ from byhand.interop.seed_program.sampling import draw, text_generator
 from byhand.interop.seed_program.training import require_text, start, train
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runtimes.numpy.decoder import next_logits
-from byhand.runtimes.numpy.session import keep_pages
 from byhand.tokenizers import vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,21 +13,6 @@ from byhand.engine.interpreter import Evaluate
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_loss, checked_step, count_targets
-
-
-def keep_pages() -> bool:
-    """Ask glibc to keep freed pages for the next step instead of returning them; return whether it agreed.
-
-    Each step frees and allocates the same few megabytes; without this the kernel zeroes them every time.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    m_trim_threshold, m_mmap_threshold = -1, -3  # from malloc.h
-    try:
-        libc = ctypes.CDLL(None)
-        return all(libc.mallopt(option, 1 << 30) for option in (m_mmap_threshold, m_trim_threshold))
-    except (OSError, AttributeError):  # no glibc, as on Alpine
-        return False
 
 
 class NumpySession(LocalSession):

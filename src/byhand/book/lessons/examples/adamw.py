@@ -1,14 +1,14 @@
 """Two AdamW steps on two parameters, from zero moments: they show the effect of bias correction."""
 
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import update_step
-from byhand.book.lessons.lesson import Content, grid, number_text
+from byhand.book.lessons.lesson import Content, Maker, grid, listed, number_text
 from byhand.book.words.language import Words
 
 THETA, GRADIENTS, RATE = [1, -2], ([2, "-1/2"], [1, "1/2"]), 0.1
 SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}
 
 
+@listed(160, "Two steps of AdamW", "AdamW 的两步")
 def lesson(array: Maker) -> Content:
     """The first step moves by lr for a gradient of any size; the second shows the moving averages."""
     theta, zero = array(THETA), array([0, 0])

@@ -1,8 +1,7 @@
 """Causal attention of one head over three tokens, D = 4, with weights that are fractions; and back to Q, K and V."""
 
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import single, walked
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -16,6 +15,7 @@ V = [[4, 0], [8, 8], [0, 8]]
 D_Y = [[1, -1], [0, 1], [1, 0]]
 
 
+@listed(200, "Attention of one head, forward and back", "注意力：一个头，正向与反向")
 def lesson(array: Maker) -> Content:
     """Scores, weights, mixtures, and their derivatives."""
     intro = Words(

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from byhand.book.finding.equations import of_equations
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.memory_layout import offset_number
 from byhand.book.lessons.forward_steps import forward_step, given
-from byhand.book.lessons.lesson import Content, Step
+from byhand.book.lessons.lesson import Content, Maker, Step, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -26,6 +25,7 @@ def queries_and_keys(array: Maker) -> tuple[Tensor, Tensor]:
     return q, k
 
 
+@listed(70, "One attention score traced to flat offsets", "追踪一个注意力分数的内存偏移量")
 def lesson(array: Maker) -> Content:
     """Offsets of the queries, the keys and the score; then the score itself, read from flat memory."""
     q, k = queries_and_keys(array)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from byhand.book.finding.source import pointer
-from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.lesson import Content, Number, Step
+from byhand.book.lessons.lesson import Content, Maker, Number, Step, listed
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.tokenizers.plain import Pair, commonest, count_pairs, joined, learn
@@ -23,6 +22,7 @@ CHOICE = Words(
 )
 
 
+@listed(120, "Byte-pair encoding: four merges, then a new word", "字节对编码：四次合并，再编码一个新词")
 def lesson(array: Maker) -> Content:
     """Learn four merges from the text, then encode a word that is not in it."""
     cut = [word.encode() for word in words(TEXT)]

@@ -10,9 +10,8 @@ from functools import partial
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given, update_step
-from byhand.book.lessons.lesson import Content, number_text
+from byhand.book.lessons.lesson import Content, Maker, listed, number_text
 from byhand.book.lessons.roles import told
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
@@ -46,6 +45,7 @@ def loss_of(p: dict[str, Tensor], array: Maker) -> Tensor:
     return cross_entropy(z, Tensor(np.asarray(CLASSES), name="y"), name="L")
 
 
+@listed(210, "A classifier of four tiny pictures, trained for one step", "四张小图的分类器，训练一步")
 def lesson(array: Maker) -> Content:
     """One training step on all four pictures."""
     weights = given_weights(array)

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.softmax import softmax
 
 
+@listed(130, "Cross-entropy and its gradient", "交叉熵及其梯度")
 def lesson(array: Maker) -> Content:
     """The probabilities, the loss, its gradient; then a mean over two rows."""
     row, target = [[2, 1, 0, -1]], Tensor(np.asarray([1]), name="y")

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import single, walked
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.add_positional import add_positional
@@ -18,6 +17,7 @@ W_TE, W_PE = [[3, -1], [1, 4], [2, 5], [-2, 1]], [["1/2", 0], [0, "1/2"], ["-1/2
 D_X = [[1, 2], [3, 4], [5, -6]]
 
 
+@listed(180, "Embedding: from ids to vectors and back", "嵌入：从编号到向量，再传回梯度")
 def lesson(array: Maker) -> Content:
     """Look up, add positions, propagate back; then compute the same rows as a product with one-hot rows."""
     intro = Words(

@@ -1,12 +1,12 @@
 """GELU at -1, 0, 1 and 2, and its slope there."""
 
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.equations.gelu import gelu
 
 
+@listed(140, "GELU and its slope", "GELU 及其斜率")
 def lesson(array: Maker) -> Content:
     """Values, then slopes (a cotangent of 1 everywhere)."""
     intro = Words(

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from byhand.book.finding.source import pointer
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt import CONFIG, TEXT, WEIGHTS, model_of
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Content, Number, Step, difference, grid
+from byhand.book.lessons.lesson import Content, Maker, Number, Step, difference, grid, listed
 from byhand.book.lessons.naming import short
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
@@ -22,6 +21,7 @@ FOLDED = Words("paper-gpt works out these equations", "这些公式的演算见 
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 
 
+@listed(100, "Three tokens with and without a KV cache", "三个词元：有与没有键值缓存")
 def lesson(array: Maker) -> Content:
     """Decode with the cache, show each token's computation, and compare the logits with those of the whole pass."""
     model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})

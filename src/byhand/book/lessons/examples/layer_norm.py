@@ -1,13 +1,13 @@
 """LayerNorm of four columns, which show its derivative, and of two, which hide it."""
 
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.layer_norm import layer_norm
 
 
+@listed(150, "LayerNorm and what its derivative removes", "层归一化，以及它的导数去掉了什么")
 def lesson(array: Maker) -> Content:
     """Four columns without eps, so that the numbers are fractions; then two columns with it."""
     intro = Words(

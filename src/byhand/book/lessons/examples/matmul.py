@@ -1,8 +1,7 @@
 """A 2 x 3 matrix times a 3 x 2 one, forward and back; then three rows through one weight: its gradients add up."""
 
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.linear import linear
@@ -12,6 +11,11 @@ A, B, D_Y = [[1, 2, 3], [4, 5, 6]], [[1, -1], [2, 1], [0, 3]], [[1, 2], [-1, 1]]
 ROWS, W, BIAS, D_Z = [[1, 2], [3, -1], [2, 1]], [[2, 1], [1, 3]], [1, -1], [[1, 2], [-1, 1], [2, -1]]
 
 
+@listed(
+    170,
+    "Matrix product: forward and backward, then one weight for many rows",
+    "矩阵乘法：正向与反向，以及多行共用一个权重",
+)
 def lesson(array: Maker) -> Content:
     """The product alone, then as a linear layer with a bias."""
     intro = Words(

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 
 from byhand.book.finding.equations import of_equations
-from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.lesson import Content, Number, Step
+from byhand.book.lessons.lesson import Content, Maker, Number, Step, listed
 from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
@@ -18,6 +17,7 @@ PLACES_IN_STREAM = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))
 PLACES_IN_SCORES = ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 2, 1))
 
 
+@listed(80, "Where an element lies in row-major memory", "元素在行主序内存中的位置")
 def lesson(array: Maker) -> Content:
     """Strides first, then offsets of elements, then an index from an offset."""
     where = str(of_equations()["reshape"].forward)

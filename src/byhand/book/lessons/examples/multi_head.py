@@ -1,10 +1,9 @@
 """The same input and weights through one head of width 4 and through two heads of width 2."""
 
 from byhand.book.lessons.changes import Given
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.post_norm import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, Step, difference
+from byhand.book.lessons.lesson import Content, Maker, Step, difference, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.causal_self_attention import causal_self_attention
@@ -16,6 +15,7 @@ GIVEN: Given = {"H": [[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]} | {
 }
 
 
+@listed(90, "The same input through one head and through two", "同一输入经过一个头与两个头")
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Run both, then compare their weights."""
     runs: dict[int, Trace] = {}

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Array, Content, Number, Step, factor, form, grid, number_text
+from byhand.book.lessons.lesson import Array, Content, Maker, Number, Step, factor, form, grid, listed, number_text
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Said, Words
@@ -38,6 +37,7 @@ ONE_WAY = ("counted only one of the two ways", "只算了两条路中的一条")
 OTHER = ("took the number that was nudged instead of the other factor", "取了被微扰的数，而不是另一个因子")
 
 
+@listed(10, "Nudges: what a gradient is, from one number to a graph", "微扰一个数：梯度是什么，从一个数到一张图")
 def lesson(array: Maker) -> Content:
     """Single rules first, then the graph forward and back, the check, an update, and one weight of a product."""
     n = {name: array(numbers)[()] for name, numbers in START.items()}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import single, walked
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, registry

@@ -22,9 +22,8 @@ import numpy as np
 from byhand.book.finding.source import pointer
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.changes import Choices, Given
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
-from byhand.book.lessons.lesson import Array, Content, Number, Step, number_text, rows_of
+from byhand.book.lessons.lesson import Array, Content, Maker, Number, Step, listed, number_text, rows_of
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -84,6 +83,11 @@ def config_of(start: Given) -> ModelConfig:
     return replace(CONFIG, causal=bool(int(start["causal"])))
 
 
+@listed(
+    20,
+    "A GPT on paper: four words to loss, every gradient, one update",
+    "纸上的 GPT：从四个词到损失、全部梯度与一次更新",
+)
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Forward, backward, update, and the loss after it."""
     intro = Words(

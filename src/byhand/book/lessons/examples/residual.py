@@ -3,9 +3,8 @@
 from functools import partial
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import single, walked
-from byhand.book.lessons.lesson import Content, grid
+from byhand.book.lessons.lesson import Content, Maker, grid, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.linear import linear
@@ -16,6 +15,7 @@ X, W, D_Y = [[2, -1]], [["1/2", 1], [-1, "3/2"]], [[1, 2]]
 SLOPE = [["1/10"]]  # of each layer of the deep examples
 
 
+@listed(230, "Residual connection: why the gradient survives depth", "残差连接：梯度为何能穿过很深的网络")
 def lesson(array: Maker) -> Content:
     """One layer with the stream; then the backward pass of two layers, without the stream and with it."""
     intro = Words(

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from byhand.book.finding.equations import of_equations
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Content, Step, difference
+from byhand.book.lessons.lesson import Content, Maker, Step, difference, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -20,6 +19,7 @@ D_Y = [[[[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]]
 SETTINGS = {"base": 4.0, "width": 4}  # pair 0 rotates by 1 radian per position, pair 1 by 1/2
 
 
+@listed(220, "Rotary positions: one token at three positions", "旋转位置编码：同一词元在三个位置")
 def lesson(array: Maker) -> Content:
     """Rotate forward and back in halves, compute scores; then rotate in neighbours, and compute them again."""
     intro = Words(

@@ -4,9 +4,8 @@ import numpy as np
 
 from byhand.book.finding.source import pointer
 from byhand.book.lessons.changes import Given
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, Number, Step, number_text
+from byhand.book.lessons.lesson import Content, Maker, Number, Step, listed, number_text
 from byhand.book.numbers.closed_form import value
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
@@ -23,6 +22,7 @@ LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
 GIVEN: Given = {"z": LOGITS, "tau": TAU, "k": K, "u": UNIFORM}
 
 
+@listed(110, "Temperature and top-k on four logits", "四个 logits 上的温度与 top-k")
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Probabilities at temperature 1 and 2, after top-k, and the token that a uniform number picks."""
     z, (tau, k, u) = Tensor(array(start["z"]), name="z"), (value(start[name]) for name in ("tau", "k", "u"))

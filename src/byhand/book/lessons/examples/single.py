@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, NamedArrays, Step, grid
+from byhand.book.lessons.lesson import Content, Maker, NamedArrays, Step, grid
 from byhand.book.words.language import Words
 from byhand.engine import Equation, Tensor
 from byhand.tracing.trace import Trace

@@ -1,8 +1,7 @@
 """Softmax of logarithms, so that the weights are fractions; the same scores shifted; its derivative twice."""
 
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.equations.softmax import softmax
 
@@ -10,6 +9,7 @@ SCORES = [0, "log(2)", "log(5)"]
 SHIFTED = [1000, 1001, 999]
 
 
+@listed(190, "Softmax and what its derivative removes", "Softmax，以及它的导数去掉了什么")
 def lesson(array: Maker) -> Content:
     """Weights 1/8, 1/4, 5/8 and back; scores near 1000; and a cotangent that is the same everywhere."""
     intro = Words(

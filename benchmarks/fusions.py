@@ -1,20 +1,27 @@
 """The gain of each fusion of the loops runtime: a step without it and a step with all, by turns.
 
+    python benchmarks/fusions.py --shape nano
+
 Without its rule, each equation of a fused group runs in its own kernel, or, if it has none, as its NumPy halves, on
 one thread at a time.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 from dataclasses import dataclass, replace
 from typing import Any
 
 from byhand.bench.contest import by_turns
-from byhand.bench.shapes import Shape
+from byhand.bench.shapes import Shape, shape_of
 from byhand.engine.equation import registry
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
+from byhand.runtimes.loops.lower.fusion import rules_of, without
+from byhand.runtimes.loops.program.calls import Call
+from byhand.runtimes.loops.run.replay import ready_for
+from byhand.runtimes.loops.run.training import LoopsSession
 
 UPDATE = "AdamW + sum over shares + clipping"
 ROUNDS = 5
@@ -38,8 +45,6 @@ class Gain:
 
 def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
     """Return the gain of each fusion that this shape has; it takes about this many seconds."""
-    from byhand.runtimes.loops.lower.fusion import rules_of, without
-
     usual = shape.model().activation
     bases = {
         r.name: r.ends if registry[r.ends].role in ("activation", "gate") else usual
@@ -79,8 +84,6 @@ class TimedPlan:
     def __init__(
         self, shape: Shape, threads: int, blas: str, activation: Any = None, rules: tuple[Any, ...] | None = None
     ) -> None:
-        from byhand.runtimes.loops.run.training import LoopsSession
-
         config = shape.model() if activation is None else replace(shape.model(), activation=activation)
         model = TinyGPT(config, seed=1)
         optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
@@ -113,9 +116,6 @@ class TimedPlan:
 
         The clipping pass copies the gradient onto itself, since the update's kernel clips too: only traffic counts.
         """
-        from byhand.runtimes.loops.program.calls import Call
-        from byhand.runtimes.loops.run.replay import ready_for
-
         for share in self.plan.shares:
             calls: list[Call] = []
             for call in share.calls:
@@ -131,3 +131,21 @@ class TimedPlan:
             share.calls = calls
             share.tables = [share.encoder.table(calls, k > 0) for k in range(len(share.tables))]
         ready_for(self.plan.tables)
+
+
+def main() -> None:
+    """Measure, and print a line for each fusion."""
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--shape", default="nano", help="tiny, nano, small, or B,T,C[/F],L,H[/K],V")
+    flags.add_argument("--threads", type=int, default=0, help="0: all cores")
+    flags.add_argument("--blas", default="auto", choices=("auto", "tiles", "scipy"), help="matrix products")
+    flags.add_argument("--seconds", type=float, default=20.0, help="about how long to measure")
+    given = flags.parse_args()
+    print(f"{'fusion':<36}{'instead':<14}{'ms':>9}{'without':>9}{'times':>7}{'MB':>8}{'without':>9}")
+    for g in measure(shape_of(given.shape), given.threads, given.blas, given.seconds):
+        sizes = f"{g.mb:>8.1f}{g.mb_without:>9.1f}"
+        print(f"{g.rule:<36}{g.instead:<14}{g.ms:>9.2f}{g.ms_without:>9.2f}{g.ratio:>7.2f}{sizes}")
+
+
+if __name__ == "__main__":
+    main()

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")
+
+from sharing import _groups
+
 from byhand.errors import ConfigError
 from byhand.flops import step_flops
 from byhand.model import parameter_shapes
 from byhand.runtimes.xla.placing import sent
-from byhand.runtimes.xla.sharing import _groups
 from runtimes.xla.models import COUNTED as MODEL
 from runtimes.xla.models import share
 
