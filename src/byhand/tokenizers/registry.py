@@ -1,4 +1,4 @@
-"""The registered tokenizers; tokenizer.json written, and read back from untrusted files."""
+"""The registered tokenizers; writing tokenizer.json, and reading it from untrusted files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.conventions import Conventions
 from byhand.tokenizers.tokenizer import Tokenizer
 
-MOST = 1 << 26  # bytes of a tokenizer's file; GPT-2's have 2 million, today's largest 20 million
-DEPTH = 4  # of its tables and lists
+MOST = 1 << 26  # bytes of a tokenizer's file; GPT-2's has 2 million, today's largest 20 million
+DEPTH = 4  # nesting of its tables and lists
 
 _kinds: dict[str, type[Tokenizer]] = {}
 
@@ -23,7 +23,7 @@ def register(tokenizer: type[Tokenizer]) -> type[Tokenizer]:
 
 
 def stored(tokenizer: Tokenizer) -> bytes:
-    """Return the tokenizer.json that `restored` reads; DataError if it could not."""
+    """Return the tokenizer.json for `restored`; DataError if it could not be read back."""
     if _class_of(tokenizer.kind) is not type(tokenizer):
         raise DataError(f"a {tokenizer.kind} tokenizer cannot be stored: it is not registered. Use `register`.")
     if len(tokenizer.content) > MOST:
@@ -56,7 +56,7 @@ def restored(content: bytes) -> Tokenizer:
     if conventions is not None:
         tokenizer = tokenizer.using(Conventions.of_json(conventions))
     if tokenizer.content != content:
-        raise DataError("it is not as it was written")
+        raise DataError("it differs from what byhand writes")
     return tokenizer
 
 
