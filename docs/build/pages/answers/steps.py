@@ -70,8 +70,8 @@ def call_in(given: str, called: str) -> tuple[str, str]:
     found = [node for node in inside if isinstance(node, ast.Call) and ast.unparse(node.func) == called]
     if len(found) != 1:
         raise ByhandError(
-            f"the page shows the call of {called} in {definition} of {source.shown(path)}, which has "
-            f"{len(found)} calls of that name. Correct the page."
+            f"the page shows the call of {called} in {definition} of {source.shown(path)}, which has {len(found)} calls of that name. "
+            "Correct the page."
         )
     return shown_call(found[0]), f"{source.shown(path)}:{found[0].lineno}"
 

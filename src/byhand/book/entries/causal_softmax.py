@@ -83,14 +83,12 @@ entry = Entry(
     why=Words(
         "The model learns to predict the next token and must not see it, so later keys get weight 0. "
         "Subtracting the maximum m changes no weight and keeps exp from growing too large.",
-        "模型要学会预测下一个词元，因此不能看到它：后面的键权重为 0。减去最大值 m 不改变权重，"
-        "只是避免 exp 的结果大到计算机存不下。",
+        "模型要学会预测下一个词元，因此不能看到它：后面的键权重为 0。减去最大值 m 不改变权重，只是避免 exp 的结果大到计算机存不下。",
     ),
     why_back=Words(
-        "The weights of a row always sum to 1, so one can gain only what the others lose. That is why the weighted "
-        "mean of ∂P is subtracted. A masked score changes no weight.",
-        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数"
-        "不改变任何权重。",
+        "The weights of a row always sum to 1, so one can gain only what the others lose. "
+        "That is why the weighted mean of ∂P is subtracted. A masked score changes no weight.",
+        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数不改变任何权重。",
     ),
     on_paper=(
         r"P_{t,s} = \begin{cases} \frac{e^{S_{t,s} - m_t}}{\sum_{j \le t} e^{S_{t,j} - m_t}} & s \le t \\ "

@@ -26,8 +26,8 @@ class ByStem(dict[str, T]):
 
     def __missing__(self, stem: str) -> T:
         raise ByhandError(
-            f"the equation {stem} has no entry in the book. Write src/byhand/book/entries/{stem}.py, "
-            "or import the entry with the equation."
+            f"the equation {stem} has no entry in the book. "
+            f"Write src/byhand/book/entries/{stem}.py, or import the entry with the equation."
         )
 
 

@@ -38,8 +38,8 @@ entry = Entry(
     goal=swiglu.goal,
     why=swiglu.why,
     why_back=Words(
-        "The product rule: each factor's derivative is ∂y times the other factor, and the gate's also passes through "
-        "the slope of GELU.",
+        "The product rule: "
+        "each factor's derivative is ∂y times the other factor, and the gate's also passes through the slope of GELU.",
         "乘积法则：每个因子的导数是 ∂y 乘以另一个因子；门的那一份还要乘以 GELU 的斜率。",
     ),
     saved=("", "", r"\tanh v"),

@@ -21,10 +21,9 @@ entry = Entry(
         "只保留概率不低于最大概率的 p 倍的词元。",
     ),
     why=Words(
-        "The threshold follows the model: high where one token stands out, low where many are alike. A ratio of "
-        "probabilities is a difference of logits, so no softmax is needed.",
-        "门槛随模型而变：有一个词元突出时门槛高，许多词元相近时门槛低。"
-        "概率之比取对数就是 logits 之差，所以不必计算 softmax。",
+        "The threshold follows the model: high where one token stands out, low where many are alike. "
+        "A ratio of probabilities is a difference of logits, so no softmax is needed.",
+        "门槛随模型而变：有一个词元突出时门槛高，许多词元相近时门槛低。概率之比取对数就是 logits 之差，所以不必计算 softmax。",
     ),
     why_back=OF_DROPPED,
     place=("sampling", 4),

@@ -22,8 +22,8 @@ entry = Entry(
     ),
     why=gelu.why,
     why_back=Words(
-        "The slope is 1 for positive numbers and 0 for negative ones: a number that was set to 0 passes no "
-        "derivative back.",
+        "The slope is 1 for positive numbers and 0 for negative ones: "
+        "a number that was set to 0 passes no derivative back.",
         "正数处斜率为 1，负数处为 0：被置 0 的数不传回导数。",
     ),
     place=("activation", 2),

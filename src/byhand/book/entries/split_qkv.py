@@ -29,8 +29,8 @@ entry = Entry(
         "把投影结果切成查询、键与值，再各自切成多个头。",
     ),
     why=Words(
-        "No number changes, only its index: the columns of each head stand together. With one head all stays as it "
-        "is.",
+        "No number changes, only its index: the columns of each head stand together. "
+        "With one head all stays as it is.",
         "数值不变，只是下标变了：同一个头的各列排在一起；只有一个头时，排列也不变。",
     ),
     why_back=merge_heads.why_back,

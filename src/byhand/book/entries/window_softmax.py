@@ -53,15 +53,14 @@ entry = Entry(
         "把每行分数变成和为 1 的权重，只分给最近的 W 个词元（含自己）。",
     ),
     why=Words(
-        "Work and cache then grow with W instead of with the length of the text. Information from further back "
-        "still arrives: each block passes it on by up to W − 1 positions.",
+        "Work and cache then grow with W instead of with the length of the text. "
+        "Information from further back still arrives: each block passes it on by up to W − 1 positions.",
         "这样计算量与缓存只随 W 增长，而不随文本长度增长。更早的信息仍能传到：每个块最多再传 W − 1 个位置。",
     ),
     why_back=Words(
-        "The weights of a row always sum to 1, so one can gain only what the others lose: the weighted mean "
-        "of ∂P is subtracted. A masked score changes no weight.",
-        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数"
-        "不改变任何权重。",
+        "The weights of a row always sum to 1, so one can gain only what the others lose: "
+        "the weighted mean of ∂P is subtracted. A masked score changes no weight.",
+        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数不改变任何权重。",
     ),
     on_paper=(
         r"P_t = \mathrm{softmax}(S_t + M_t), \quad "

@@ -15,11 +15,10 @@ def lesson(array: Maker) -> Content:
     first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, "g_1", **SETTINGS)
     second, _ = update_step("θ'", theta, array(GRADIENTS[1]), m, v, RATE, 2, "g_2", **SETTINGS)
     intro = Words(
-        "Both averages start at zero, so after one step m is a tenth and v a hundredth of what it should be; the "
-        "corrections undo exactly that. The first step therefore moves each parameter by the learning rate, and by "
-        "its decay. eps is left out to keep the numbers simple.",
-        "从零开始，m 只有应有值的十分之一，v 只有百分之一，偏差修正恰好补回来。所以第一步中每个参数移动一个学习率，"
-        "外加权重衰减。为了数字整齐，这里省去 eps。",
+        "Both averages start at zero, so after one step m is a tenth and v a hundredth of what it should be; the corrections undo exactly that. "
+        "The first step therefore moves each parameter by the learning rate, and by its decay. "
+        "eps is left out to keep the numbers simple.",
+        "从零开始，m 只有应有值的十分之一，v 只有百分之一，偏差修正恰好补回来。所以第一步中每个参数移动一个学习率，外加权重衰减。为了数字整齐，这里省去 eps。",
     )
     start = (
         ("θ", grid(array(THETA))),

@@ -19,10 +19,9 @@ D_Y = [[1, -1], [0, 1], [1, 0]]
 def lesson(array: Maker) -> Content:
     """Scores, weights, mixtures, and their derivatives."""
     intro = Words(
-        "Three tokens, head width D = 4, so the scores are divided by √4 = 2; the values have two columns. The "
-        "second token gives weights 1/4 and 3/4, the third 1/4, 1/8 and 5/8; the first sees itself alone.",
-        "三个词元，头宽 D = 4，所以分数除以 √4 = 2；值有两列。第二个词元的权重是 1/4、3/4，第三个是 1/4、1/8、5/8；"
-        "第一个只看到自己。",
+        "Three tokens, head width D = 4, so the scores are divided by √4 = 2; the values have two columns. "
+        "The second token gives weights 1/4 and 3/4, the third 1/4, 1/8 and 5/8; the first sees itself alone.",
+        "三个词元，头宽 D = 4，所以分数除以 √4 = 2；值有两列。第二个词元的权重是 1/4、3/4，第三个是 1/4、1/8、5/8；第一个只看到自己。",
     )
     q, k, v = (Tensor(array([[x]]), requires_grad=True, name=n) for n, x in (("Q", Q), ("K", K), ("V", V)))
     trace = Trace.of(lambda: mix(causal_softmax(attention_scores(q, k, name="S"), name="P"), v, name="Y"))

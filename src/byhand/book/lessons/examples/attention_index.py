@@ -81,7 +81,7 @@ def lesson(array: Maker) -> Content:
     intro = Words(
         f"B, H, T, D = {', '.join(map(str, SHAPE))}. The score of query t = {t} for key s = {s} in sequence {b}, "
         f"head {h}: two contiguous runs of D numbers are multiplied, and one number is written.",
-        f"B、H、T、D = {'、'.join(map(str, SHAPE))}。第 {b} 条序列、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数："
-        "两段各 D 个连续的数相乘求和，再写入一个数。",
+        f"B、H、T、D = {'、'.join(map(str, SHAPE))}。"
+        f"第 {b} 条序列、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数：两段各 D 个连续的数相乘求和，再写入一个数。",
     )
     return intro, steps, given(trace)

@@ -16,9 +16,8 @@ def lesson(array: Maker) -> Content:
     row, target = [[2, 1, 0, -1]], Tensor(np.asarray([1]), name="y")
     rows, targets = [[0, "log(2)", "log(5)"], [0, 0, "log(2)"]], Tensor(np.asarray([2, 0]), name="y_2")
     intro = Words(
-        "The loss is minus the logarithm of the probability of the actual next token. Its gradient is that "
-        "probability minus one at the target, and the probability itself everywhere else, divided by the number of "
-        "rows.",
+        "The loss is minus the logarithm of the probability of the actual next token. "
+        "Its gradient is that probability minus one at the target, and the probability itself everywhere else, divided by the number of rows.",
         "损失是实际出现的词元的概率取负对数。梯度在目标处是概率减一，在其余各处就是概率本身，再除以行数。",
     )
     probabilities, (first, *_) = both_ways(softmax, "p", "z", row, [[0, 0, 0, 0]], array)

@@ -24,8 +24,8 @@ def lesson(array: Maker) -> Content:
         "A vocabulary of 4, width 2. The ids 2, 1, 2 pick rows of the table, and each position adds its own row, so "
         "that the two copies of token 2 become different vectors. The last step makes the same rows with a matrix "
         "product: a one-hot row times the table. Looking up gives the same without the multiplications by 0.",
-        "词表大小为 4，宽度为 2。编号 2、1、2 从表中取出对应的行，各个位置再加上自己的一行，于是两个词元 2 变成不同的"
-        "向量。最后一步用矩阵乘法得到同样的行：独热行乘以表。查表省去了所有与 0 的相乘，结果相同。",
+        "词表大小为 4，宽度为 2。编号 2、1、2 从表中取出对应的行，各个位置再加上自己的一行，于是两个词元 2 变成不同的向量。最后一步用矩阵乘法得到同样的行：独热行乘以表。"
+        "查表省去了所有与 0 的相乘，结果相同。",
     )
     tokens = Tensor(np.asarray(TOKENS), name="tokens")
     table, positions = (Tensor(array(x), requires_grad=True, name=n) for n, x in (("W_te", W_TE), ("W_pe", W_PE)))

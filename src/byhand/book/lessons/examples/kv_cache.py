@@ -46,10 +46,9 @@ def lesson(array: Maker) -> Content:
         "tokens meet, and the logits, have their arithmetic here. Embeddings, LayerNorms, the projection and the "
         "MLP work on each token alone: of these only the results are given (paper-gpt works out the same "
         "equations).",
-        "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的"
-        "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算，每个词元之前缓存先增加一个全零的位置。词元之间"
-        "有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果"
-        "（同样的公式在 paper-gpt 中有演算）。",
+        "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的键，后面的词元不会改变它们，所以两种做法结果相同。"
+        "先不用缓存，三个词元一次算完；再用缓存逐个计算，每个词元之前缓存先增加一个全零的位置。"
+        "词元之间有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果（同样的公式在 paper-gpt 中有演算）。",
     )
     first = cache_of(model.cache(), 1).blocks[0]
     start = (

@@ -35,10 +35,9 @@ def lesson(array: Maker) -> Content:
     d_output = array([["-3/10", "3/10"]])
     gradients = settled_backward(second, d_output).by_name
     intro = Words(
-        "Suppose the model predicts 0.7 and 0.3, and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
-        "used as the gradient of the output row and followed back to W_V.",
-        "假设模型给出 0.7 与 0.3，而正确的是词元 0。把 logits 的梯度 −0.3 与 0.3 直接当作输出这一行的梯度，"
-        "再传到 W_V。",
+        "Suppose the model predicts 0.7 and 0.3, and token 0 is right. "
+        "The gradient of the logits, −0.3 and 0.3, is used as the gradient of the output row and followed back to W_V.",
+        "假设模型给出 0.7 与 0.3，而正确的是词元 0。把 logits 的梯度 −0.3 与 0.3 直接当作输出这一行的梯度，再传到 W_V。",
     )
     steps = (
         *forward_steps(first, ROLES),

@@ -39,16 +39,15 @@ def lesson(array: Maker) -> Content:
                     "在一整行数中找到各个元素。",
                 ),
                 why=Words(
-                    "Each step multiplies by the next length and adds the next index, so no product of lengths has "
-                    "to be kept.",
+                    "Each step multiplies by the next length and adds the next index, so no product of lengths has to be kept.",
                     "每一步乘以下一个轴的长度，再加上下一个下标，不必另存各轴的步长。",
                 ),
             )
         )
     steps.append(_way_back(where))
     intro = Words(
-        "An array is one row of numbers; the last axis is contiguous. Arithmetic on the indices is enough to find "
-        "an element.",
+        "An array is one row of numbers; the last axis is contiguous. "
+        "Arithmetic on the indices is enough to find an element.",
         "数组在内存中是一整行数，最后一个轴是连续的。找到一个元素只需要对下标做算术。",
     )
     return intro, steps, ()

@@ -28,8 +28,7 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
     intro = Words(
         "The projections are the same; only the split into heads differs. One head makes one pattern of weights for "
         "all four columns. Two heads make one pattern for each half, and divide the scores by √2 instead of √4.",
-        "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 "
-        "√2，而不是 √4。",
+        "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 √2，而不是 √4。",
     )
     return intro, steps, given(runs[1])
 

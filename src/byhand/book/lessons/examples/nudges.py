@@ -42,8 +42,8 @@ def lesson(array: Maker) -> Content:
     """Single rules first, then the graph forward and back, the check, an update, and one weight of a product."""
     n = {name: array(numbers)[()] for name, numbers in START.items()}
     intro = Words(
-        "A gradient is change per change. Nudge a number, watch L, and divide. Every rule of the backward pass comes "
-        "from this.",
+        "A gradient is change per change. Nudge a number, watch L, and divide. "
+        "Every rule of the backward pass comes from this.",
         "梯度就是变化率：把一个数改动一点点（微扰），看 L 变多少，再相除。反向传播的每条规则都由此而来。",
     )
     steps = (*_rules(n), *_graph_steps(n, graph(array)), *_matrix_steps(array, n["nudge"]))

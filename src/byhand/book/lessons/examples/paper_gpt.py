@@ -93,8 +93,7 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
     intro = Words(
         'Three words: no is 0, pain is 1, gain is 2. The text is "no pain no gain". After no comes pain the first '
         "time and gain the second time: only a model that looks back can tell which.",
-        "三个词：不是 0，见是 1，散是 2。文本是“不见不散”。第一个“不”后面是“见”，第二个“不”后面是“散”："
-        "只有会回看前文的模型才能分清。",
+        "三个词：不是 0，见是 1，散是 2。文本是“不见不散”。第一个“不”后面是“见”，第二个“不”后面是“散”：只有会回看前文的模型才能分清。",
     )
     arrays = {n: array(w) for n, w in weights_of(start).items()}
     text, config, rate = [int(token) for token in start["text"]], config_of(start), closed_form.value(start["rate"])
@@ -151,13 +150,12 @@ def data_step(text: list[int]) -> Step:
         found,
         rows_of(arrays),
         goal=Words(
-            "Cut T + 1 tokens out of the text at a random place s (here 0): the first T are inputs, the last T are "
-            "targets. Each token is used to predict the next one.",
+            "Cut T + 1 tokens out of the text at a random place s (here 0): "
+            "the first T are inputs, the last T are targets. Each token is used to predict the next one.",
             "在文本的随机位置 s（这里是 0）截取 T + 1 个词元：前 T 个是输入，后 T 个是目标。每个词元要预测下一个。",
         ),
         why=Words(
-            "The text itself holds the answers, so nothing has to be labelled by hand; T + 1 tokens give T "
-            "predictions.",
+            "The text itself holds the answers, so nothing has to be labelled by hand; T + 1 tokens give T predictions.",
             "答案就在文本里，不需要人工标注；T + 1 个词元给出 T 次预测。",
         ),
         inputs=(Array(r"\mathrm{text}", "text", np.asarray(text)),),

@@ -44,8 +44,7 @@ def lesson(array: Maker) -> Content:
     model = model_of(CONFIG, arrays)
     trace = Trace.of(lambda: model.loss(np.asarray(TOKENS), np.asarray(TARGETS)))
     intro = Words(
-        "The normalisation follows each sublayer's sum instead of preceding the sublayer, both tokens see each "
-        "other, and ReLU sets negative hidden numbers to zero.",
+        "The normalisation follows each sublayer's sum instead of preceding the sublayer, both tokens see each other, and ReLU sets negative hidden numbers to zero.",
         "归一化放在每个子层相加之后，而不是之前；两个词元可以互相看到；ReLU 把隐藏层的负值截为零。",
     )
     steps = (*forward_steps(trace), *backward_steps(trace, array(1)))

@@ -23,8 +23,8 @@ def lesson(array: Maker) -> Content:
         "Then "
         "two layers in a row, each times w = 1/10: alone (g) they leave a hundredth of the gradient; with the "
         "stream (h), each multiplies it by 1 + 1/10 instead. Only the backward pass is shown there.",
-        "X' = X + XW：残差流 X 绕过这一层。∂X 从两路传回，两份相加。然后是连续两层，每层都乘以 w = 1/10："
-        "没有残差流时（g），梯度只剩百分之一；有残差流时（h），每层使它乘以 1 + 1/10。那里只列出反向的步骤。",
+        "X' = X + XW：残差流 X 绕过这一层。∂X 从两路传回，两份相加。"
+        "然后是连续两层，每层都乘以 w = 1/10：没有残差流时（g），梯度只剩百分之一；有残差流时（h），每层使它乘以 1 + 1/10。那里只列出反向的步骤。",
     )
     w = Tensor(array(SLOPE), name="w")
 

@@ -40,8 +40,8 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
 
     trace = Trace.of(whole)
     intro = Words(
-        "The same four logits three ways. A higher temperature makes the probabilities more equal; top-k sets all "
-        "but the largest to exactly zero.",
+        "The same four logits three ways. "
+        "A higher temperature makes the probabilities more equal; top-k sets all but the largest to exactly zero.",
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
     known = (*given(trace), ("τ", number_text(tau)), ("k", str(int(k))), ("u", number_text(u)))
@@ -81,8 +81,8 @@ def _drawn(trace: Trace, answer: Answer) -> Step:
             "按这些概率抽取一个词元。",
         ),
         why=Words(
-            "The running sums cut the line from 0 to 1 into pieces whose lengths are the probabilities. A random "
-            "number u on that line falls into each piece with its probability.",
+            "The running sums cut the line from 0 to 1 into pieces whose lengths are the probabilities. "
+            "A random number u on that line falls into each piece with its probability.",
             "累计和把 0 到 1 的线段切成与各概率等长的小段；随机数 u 落入某一段的概率正好等于对应词元的概率。",
         ),
         origin=(trace, answer),
