@@ -3,7 +3,7 @@ r"""Muon's update: orthogonalised momentum, so that a step moves every direction
 Equation    m' = beta m + (1 - beta) g,   n = beta m' + (1 - beta) g (Nesterov's look-ahead),
             theta' = theta - lr (s O(n) + wd theta),   O = orthogonalise,   s = sqrt(max(1, N / M)),
             beta = momentum, wd = weight_decay; N counts outputs, M inputs, since weights are [in, out].
-            Matrices that stand side by side in one array are orthogonalised separately
+            Matrices side by side in one array are orthogonalised separately
 Derivative  with d_n = vjp of O at -lr s d_theta':  d_theta = (1 - lr wd) d_theta',   d_m' += beta d_n,
             d_g = (1 - beta) (d_m' + d_n),   d_m = beta d_m',   d_lr = -sum of d_theta' (s O(n) + wd theta)
 Shapes      theta, g, m (..., M, packed N); lr a scalar -> theta', m'
