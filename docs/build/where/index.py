@@ -19,9 +19,11 @@ from byhand.book.finding.flow import groups
 from byhand.book.finding.words import Language, stem
 from byhand.book.words.language import Words
 from byhand.book.words.tables import table
+from byhand.engine.equation import registry
 from where.kernels import kernels_of
 from where.others import DATA, asked, data, others, places, split
 from where.phrases import formulas_of, phrases_of, rows_of, words_of
+from where.syntax import uses
 
 KINDS = {
     "place": Words("Wiring, recording, training, storing", "组装、记录、训练与存储"),
@@ -51,7 +53,8 @@ def findings() -> dict[str, Finding]:
 
 @lru_cache(maxsize=4)
 def _findings(found: tuple[Finding, ...]) -> dict[str, Finding]:
-    equations = (replace(finding, kernels_at=kernels_of(finding.name)) for finding in found)
+    roles = {name: getattr(registry[name], "role", "") for name in ENTRIES}
+    equations = (replace(f, kernels_at=kernels_of(f.name), uses=uses(f.name, roles[f.name])) for f in found)
     return ByStem({finding.name: finding for finding in (*equations, *places())})
 
 

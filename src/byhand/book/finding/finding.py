@@ -45,8 +45,8 @@ class Finding:
     see                     names of other answers
     formula                 the formula as a terminal shows it, and `derivative_formula` that of the derivative
     settings                keywords such as `eps=1e-05`, each with its LaTeX if it has any
-    kernels_at              definitions of the kernels that compute the equation, by runtime; the index alone has them
-    uses                    every application; JSON has the first as `wired_at`
+    kernels_at              definitions of the kernels that compute the equation, by runtime
+    uses                    every application; JSON has the first as `wired_at`; both are in the index alone
     """
 
     name: str
