@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import byhand
-from byhand.book.finding.source import tree
+from where.syntax import tree
 
 ROOT = Path(byhand.__file__).parent
 WALKS = {"walk_packages", "iter_modules"}

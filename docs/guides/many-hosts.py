@@ -16,6 +16,7 @@ from pages.answers.numbers import vjp
 from pages.blocks.markdown import located
 from pictures.devices import EIGHT, axes_shown
 from pictures.devices import SMALL as small
+from where import syntax
 
 gpt2_even = replace(GPT2, vocab_size=50304)  # a vocabulary that devices can divide
 batch_rows, state_bytes = 8, 12  # a number, its moments: float32
@@ -56,4 +57,4 @@ def half_of_vocabulary(config: ModelConfig) -> tuple[list[int], list[int]]:
 
 def literal_of(place: str) -> Any:
     """Return the value that is assigned at a place, of the tests too, which are not imported."""
-    return ast.literal_eval(source.statement(*located(place)).value)
+    return ast.literal_eval(syntax.statement(*located(place)).value)

@@ -4,13 +4,14 @@ import ast
 
 from byhand.book.finding import source
 from pages.blocks.markdown import located
+from where import syntax
 
 
 def first_lines(definitions: tuple[str, ...]) -> list[str]:
     """Return `path:line` of the first line of each definition that runs once, for a debugger to stop at."""
     found = []
     for path, name in map(located, definitions):
-        first = next(statement for statement in source.statement(path, name).body if _runs_once(statement))
+        first = next(statement for statement in syntax.statement(path, name).body if _runs_once(statement))
         found.append(f"{source.shown(path)}:{first.lineno}")
     return found
 

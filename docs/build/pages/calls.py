@@ -19,6 +19,7 @@ from byhand.engine import Equation, Tensor
 from byhand.errors import ByhandError
 from byhand.tracing.passes import Pass
 from byhand.tracing.tracer import Application, Tracer
+from where import syntax
 
 Running = tuple[FrameType, int]  # a frame, and the instruction that it stands at
 
@@ -84,7 +85,7 @@ def _from_outside(trace: Pass, applications: list[Application], inside: set[int]
 def _call_at(frame: FrameType, instruction: int) -> ast.Call | None:
     """Return the call that a frame stands at."""
     span = _span(frame.f_code, instruction)
-    nodes = ast.walk(source.tree(Path(frame.f_code.co_filename)))
+    nodes = ast.walk(syntax.tree(Path(frame.f_code.co_filename)))
     found = (n for n in nodes if isinstance(n, ast.Call))
     return next((n for n in found if (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == span), None)
 

@@ -7,21 +7,25 @@ holds definitions and no lines, so an edit makes it stale only where a name, a f
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import fields, replace
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 from byhand.book.entries.contract import ENTRIES, ByStem, Entry
 from byhand.book.finding import search
 from byhand.book.finding.equations import of_equations
-from byhand.book.finding.finding import Finding
+from byhand.book.finding.finding import NOTHING, Finding
 from byhand.book.finding.flow import groups
+from byhand.book.finding.source import PACKAGE
 from byhand.book.finding.words import Language, stem
 from byhand.book.words.language import Words
 from byhand.book.words.tables import table
+from byhand.engine.equation import registry
 from where.kernels import kernels_of
 from where.others import DATA, asked, data, others, places, split
 from where.phrases import formulas_of, phrases_of, rows_of, words_of
+from where.syntax import uses
 
 KINDS = {
     "place": Words("Wiring, recording, training, storing", "组装、记录、训练与存储"),
@@ -51,12 +55,13 @@ def findings() -> dict[str, Finding]:
 
 @lru_cache(maxsize=4)
 def _findings(found: tuple[Finding, ...]) -> dict[str, Finding]:
-    equations = (replace(finding, kernels_at=kernels_of(finding.name)) for finding in found)
+    roles = {name: getattr(registry[name], "role", "") for name in ENTRIES}
+    equations = (replace(f, kernels_at=kernels_of(f.name), uses=uses(f.name, roles[f.name])) for f in found)
     return ByStem({finding.name: finding for finding in (*equations, *places())})
 
 
 def content() -> dict[str, Any]:
-    """Return what the index holds, as plain values."""
+    """Return what the index holds."""
     known = all_findings()
     kinds = [(words, [f.name for f in known.values() if f.kind == kind]) for kind, words in KINDS.items()]
     rows = [row.split() for row in data("synonyms")["rows"].strip().split("\n")]
@@ -69,13 +74,29 @@ def content() -> dict[str, Any]:
     formulas += [(name, row.get("formulas", ())) for name, row in data("places").items()]
     formulas += data("formulas").items()
     return {
-        "answers": [finding.stored() for finding in known.values()],
+        "answers": [_kept(finding) for finding in known.values()],
         "groups": [[words.en, words.zh, members] for words, members in [*groups(), *kinds]],
         "language": words,
         "words": words_of(told),
         "phrases": rows_of(told, known, language),
         "formulas": [[numbers[name], *row] for name, *row in formulas_of(findings().values(), formulas)],
     }
+
+
+def _kept(finding: Finding) -> dict[str, Any]:
+    """Return every field of an answer that is not its default."""
+    values = ((f.name, getattr(finding, f.name)) for f in fields(finding))
+    return {name: value for name, value in values if value and value != NOTHING}
+
+
+def _plain(value: Words | Path) -> list[str] | str:
+    """Return words, or a file relative to the package, as JSON has them."""
+    if isinstance(value, Words):
+        return [value.en, value.zh]
+    return (value.relative_to(PACKAGE) if value.is_relative_to(PACKAGE) else value).as_posix()
+
+
+_written = partial(json.dumps, ensure_ascii=False, default=_plain)
 
 
 def fresh() -> search.Index:
@@ -85,7 +106,7 @@ def fresh() -> search.Index:
 
 @lru_cache(maxsize=2)
 def _fresh(entries: tuple[Entry, ...]) -> search.Index:
-    return search.Index(content())
+    return search.Index(json.loads(text()))
 
 
 search.fresh = fresh
@@ -96,7 +117,7 @@ def text() -> str:
     parts = []
     for name, rows in content().items():
         lists = isinstance(rows, list) and not isinstance(rows[0], str)
-        lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows] if lists else []
-        written = "[\n" + ",\n".join(lines) + "\n]" if lines else json.dumps(rows, ensure_ascii=False)
+        lines = [_written(row, separators=(",", ":")) for row in rows] if lists else []
+        written = "[\n" + ",\n".join(lines) + "\n]" if lines else _written(rows)
         parts.append(f'"{name}": {written}')
     return "{\n" + ",\n".join(parts) + "\n}\n"

@@ -28,7 +28,7 @@ from byhand.errors import ByhandError
 from cli.process import function_calls
 from model_cases import each_choice, lacking_kernels
 from pages.filling import COMMAND
-from where import others
+from where import others, syntax
 from where.commands import flags
 from where.index import all_findings, findings, text
 from where.kernels import kernels_of
@@ -86,7 +86,7 @@ def test_pointers_open_what_they_name(answer):
 def test_every_definition_is_found_as_its_syntax_tree_has_it():
     for answer in ANSWERS:
         for path, name in filter(None, (answer.code, answer.derived, *answer.kernels_at.values())):
-            assert source.definition(path, name) == f"{source.shown(path)}:{source.statement(path, name).lineno}"
+            assert source.definition(path, name) == f"{source.shown(path)}:{syntax.statement(path, name).lineno}"
 
 
 def test_every_setting_command_guide_lesson_and_topic_is_an_answer():
@@ -125,7 +125,7 @@ def test_uses_are_found_in_the_source(tmp_path):
         '    return _operator("mul")(h, x)\n',
         encoding="utf-8",
     )
-    found = source._applied(file)
+    found = syntax.applied(file)
     assert found == {"linear": {4: ("pre", "mlp")}, "activation": {4: ("act", "mlp")}, "mul": {6: ("", "")}}
 
 

@@ -22,7 +22,7 @@ from pages import filling as pages
 from pages import templates
 from pages.answers import steps
 from pages.blocks.markdown import located
-from where import index
+from where import index, syntax
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = pages.pages()
@@ -140,7 +140,7 @@ def test_links_lead_somewhere(page):
         file = (page.parent / path).resolve() if path else page
         assert file.exists(), f"{target} is not there"
         if anchor and file.suffix == ".py":
-            assert source.statement(file, anchor), f"{target}: no such definition"
+            assert syntax.statement(file, anchor), f"{target}: no such definition"
             assert shown == f"{file.relative_to(ROOT).as_posix()}:{anchor}"
         elif anchor:
             assert anchor in slugs(file), f"{target}: no such heading"

@@ -8,9 +8,10 @@ import pytest
 
 import byhand.book.entries  # noqa: F401 - fills the table
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.source import PACKAGE, repository, tree
+from byhand.book.finding.source import PACKAGE, repository
 from byhand.book.words.glossary import CONCEPTS
 from where.index import all_findings
+from where.syntax import tree
 
 ROOT = repository() or Path()
 # What not to write -> what to write instead

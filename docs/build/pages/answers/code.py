@@ -13,6 +13,7 @@ from pages.blocks.markdown import ROOT, located
 from pages.data import read
 from pages.path import STOPS as stops
 from pictures import PICTURES as pictures
+from where import syntax
 from where.index import all_findings
 from where.others import places as known_places
 
@@ -42,7 +43,7 @@ def definition_of(given: str) -> TitledCode:
 def source_of(given: str) -> str:
     """Return the source of a definition."""
     path, name = located(given)
-    node = source.statement(path, name)
+    node = syntax.statement(path, name)
     return dedent("\n".join(path.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]))
 
 

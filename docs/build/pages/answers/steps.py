@@ -16,6 +16,7 @@ from byhand.tracing.trace import Trace
 from pages.blocks.markdown import located
 from pages.calls import CallTracer, shown_call
 from pages.data import read
+from where import syntax
 
 MEND = "Correct docs/build/pages/data/steps.toml, or the model."
 
@@ -66,7 +67,7 @@ def lines_of(parts: tuple[str, ...]) -> Iterator[Computed]:
 def call_in(given: str, called: str) -> tuple[str, str]:
     """Return the only call of this name in a definition, as it is written, and its place."""
     path, definition = located(given)
-    inside = ast.walk(source.statement(path, definition))
+    inside = ast.walk(syntax.statement(path, definition))
     found = [node for node in inside if isinstance(node, ast.Call) and ast.unparse(node.func) == called]
     if len(found) != 1:
         raise ByhandError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from byhand.book.finding import source
 from byhand.book.words.language import PAGE, Words
 from byhand.errors import ByhandError
-from where import index
+from where import index, syntax
 
 Rows = Iterable[Iterable[object]]
 ROOT = source.repository() or Path()
@@ -67,7 +67,7 @@ def link(page: Path, place: str | None) -> str:
     if place is None:
         return ""
     path, _, line = place.rpartition(":")
-    name = source.enclosing(ROOT / path, int(line))
+    name = syntax.enclosing(ROOT / path, int(line))
     return f"[{path}{name and ':'}{name}]({relative(page, ROOT / path)}{name and '#'}{name})"
 
 

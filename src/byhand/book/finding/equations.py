@@ -67,7 +67,6 @@ def _equation(equation: Equation | Composite, entry: Entry, term: Words | None) 
             for p in inspect.signature(forward).parameters.values()
             if p.kind is p.KEYWORD_ONLY
         },
-        uses=source.uses(name, "" if composite else equation.role),
         source=parts["Source"],
     )
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from byhand.book.finding import source
 from byhand.book.finding.source import Code, Use
@@ -18,8 +17,7 @@ Kind = Literal["equation", "place", "setting", "command", "guide", "lesson", "te
 NOTHING = Words("", "")
 
 
-@dataclass(frozen=True)
-class SymbolRow:
+class SymbolRow(NamedTuple):
     """One input, or all results together: names in code and in LaTeX, shape, meaning."""
 
     name: str
@@ -45,8 +43,8 @@ class Finding:
     see                     names of other answers
     formula                 the formula as a terminal shows it, and `derivative_formula` that of the derivative
     settings                keywords such as `eps=1e-05`, each with its LaTeX if it has any
-    kernels_at              definitions of the kernels that compute the equation, by runtime; the index alone has them
-    uses                    every application; JSON has the first as `wired_at`
+    kernels_at              definitions of the kernels that compute the equation, by runtime
+    uses                    every application; JSON has the first as `wired_at`; both are in the index alone
     """
 
     name: str
@@ -142,27 +140,6 @@ class Finding:
             "uses": [use.where for use in self.uses],
             "relative_to": "repository" if source.repository() else "installed package",
         }
-
-    def stored(self) -> dict[str, Any]:
-        """Return what the index keeps: every field that is not its default, as plain values."""
-        return {f.name: value for f in fields(self) if (value := _plain(getattr(self, f.name)))}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; records as lists of their fields, files relative to the package."""
-    match value:
-        case Words():
-            return [value.en, value.zh] if value.en or value.zh else None
-        case SymbolRow():
-            return [_plain(getattr(value, f.name)) for f in fields(value)]
-        case Path():
-            return (value.relative_to(source.PACKAGE) if value.is_relative_to(source.PACKAGE) else value).as_posix()
-        case tuple():
-            return [_plain(item) for item in value]
-        case Mapping():
-            return {key: _plain(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 def _code(value: list[str]) -> Code:
