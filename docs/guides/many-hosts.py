@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from byhand.architectures import GPT2
-from byhand.book.finding import source
 from byhand.book.pictures.devices import EIGHT, axes_shown
 from byhand.book.pictures.devices import SMALL as small
 from byhand.config import ModelConfig
