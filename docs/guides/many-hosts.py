@@ -6,12 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from byhand.architectures import GPT2
-<<<<<<< HEAD
-from byhand.book.finding import source
-=======
-from byhand.book.pictures.devices import EIGHT, axes_shown
-from byhand.book.pictures.devices import SMALL as small
->>>>>>> site
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
