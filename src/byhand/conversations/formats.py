@@ -153,14 +153,14 @@ class Templated:
         """Return the text, signs hidden where messages wrote part of a token, and the places of the cuts."""
         said = self._values(messages)
         text, at = self._template.places(said, cuts, prompt)
-        own = self._written(self._values(messages, self.marks.veil), prompt)
-        if unveiled(own) == text:
-            return self.marks.barred(text, own), at
-        # The template edits what it knows, so that stays as it is; else only signs are hidden, or nothing where no
-        # message has a token, if the template writes the same tokens.
-        known = self._written(self._values(messages, partial(self.marks.veil, words=True)), prompt)
-        if unveiled(known) == text:
-            return self.marks.barred(text, known), at
+        # A template may edit what it knows, so that stays in a second and third try; else only signs are hidden, or
+        # nothing where no message has a token, if the template writes the same tokens.
+        own = ""
+        for words in range(3):
+            veiled = self._written(self._values(messages, partial(self.marks.veil, words=words)), prompt)
+            own = own if words else veiled
+            if unveiled(veiled) == text:
+                return self.marks.barred(text, veiled), at
         inert = self._written(self._values(messages, self.marks.hide), prompt)
         if inert.translate(self.marks.shown) != bare(text):
             inert = "" if any(self.marks.found(each) for one in said for each in one.values()) else text

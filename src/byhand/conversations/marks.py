@@ -125,29 +125,30 @@ class Marks:
         return found, {text for text in found if text not in self._named or text in self._written}
 
     @cached_property
-    def _words(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
-        """What finds the special tokens; and besides the words that a template may look for: its literals."""
+    def _words(self) -> list[re.Pattern[str] | None]:
+        """What finds the special tokens; besides a template's literals without parts of tokens; with their signs."""
         words = {one or other for code in CODE.findall(self._named) for one, other in LITERAL.findall(code)}
-        words = {text.encode("ascii", "backslashreplace").decode("unicode_escape") for text in words}
-        words = {text for text in words if text.strip() and not self.found(text) and not self._joins(text)}
-        return finder(self.tokenizer.special), finder({*self.tokenizer.special, *words})
+        words = {text.encode("ascii", "backslashreplace").decode("unicode_escape", "replace") for text in words}
+        words = {text for text in words if text.strip() and not self.found(text)}
+        some = (set[str](), *({text for text in words if not self._joins(text, signs)} for signs in (True, False)))
+        return [finder({*self.tokenizer.special, *kept}) for kept in some]
 
-    def _joins(self, word: str) -> bool:
-        """Return whether a word has letters of a token: user would stay where a message forges <|user|>."""
+    def _joins(self, word: str, signs: bool) -> bool:
+        """Return whether a word has letters of a token: user would stay where a message forges <|user|>. Or signs."""
         tokens, longest = "\0".join(["", *self.steering, ""]), max(map(len, self.steering), default=0)
         ends = [part for i in range(1, longest + 1) for part in (f"{word[:i]}\0", f"\0{word[-i:]}")]
-        return any(part in tokens and any(map(str.isalnum, part)) for part in (word, *ends))
+        return any(part in tokens and (signs or any(map(str.isalnum, part))) for part in (word, *ends))
 
     def hide(self, text: str, answer: bool) -> str:
         """Return what a message says with its signs of special tokens hidden."""
         hidden = text.translate(self._hidden)
         return hidden if hidden == text else self._with(hidden, text, answer)
 
-    def veil(self, text: str, answer: bool, words: bool = False) -> str:
-        """Return what a message says veiled, but for what stays; with `words` also for the template's literals."""
+    def veil(self, text: str, answer: bool, words: int = 0) -> str:
+        """Return what a message says veiled, but for what stays: `words` says which literals of the template do."""
         return self._with(text.translate(_VEIL), text, answer, words)
 
-    def _with(self, changed: str, text: str, answer: bool, words: bool = False) -> str:
+    def _with(self, changed: str, text: str, answer: bool, words: int = 0) -> str:
         parts, at, find = list[str](), 0, self._words[words]
         for match in find.finditer(text) if find else ():
             if match[0] not in self._tokens[answer]:

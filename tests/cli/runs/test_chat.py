@@ -197,7 +197,7 @@ def test_a_message_that_fills_the_context_is_refused_and_the_conversation_goes_o
     most = 48 - len(Chat(model.tokenizer).prompt([Message("user", "")]))  # of a byte each, and no room for an answer
     lines = b"ab gh?\n" + b"z" * most + b"\nab gh?\n"
     done = inside.byhand("chat", "tuned", "--temperature", 0, "--runtime", "numpy", cwd=place, stdin=lines)
-    why = "the last message needs 48 tokens with the chat template, but the context is 48 tokens"
+    why = "the last message needs 48 tokens in the chat format, but the context is 48 tokens"
     assert f"error: {why} and must hold an answer too. Shorten the message." in done.stderr.decode().splitlines()
     assert (done.returncode, len(done.stdout.splitlines())) == (2, 2)
     few = {"runtime": "numpy", "max_new_tokens": 1}

@@ -98,7 +98,7 @@ class Talk:
         if (size := len(ids)) + min(1, free) > self.context:
             system = " or the system prompt" * (rest[0].role == "system")
             raise DataError(
-                f"the last message needs {size:,} tokens with the chat template, but the context is {self.context:,} "
+                f"the last message needs {size:,} tokens in the chat format, but the context is {self.context:,} "
                 f"tokens and must hold an answer too. Shorten the message{system}."
             )
         if len(rest) < len(messages) and not self._said:
