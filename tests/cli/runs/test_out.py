@@ -50,7 +50,7 @@ def test_a_folder_with_a_file_of_its_owner_is_refused_and_stays_as_it_was(tmp_pa
     file.write_bytes(OWN[name])
     before = contents(tmp_path)
     line = error_line(train(tmp_path, text, "--out", "mine"))
-    assert f"mine holds {name.split('/')[0]!r} and is no run of byhand" in line
+    assert f"mine holds {name.split('/')[0]!r} and is not a run of byhand" in line
     assert contents(tmp_path) == before
     error_line(byhand("train", "--resume", "mine", cwd=tmp_path))
     assert contents(tmp_path) == before
@@ -162,7 +162,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again_with_the_same_com
     assert not list(run.glob(".writing-*"))
 
 
-OTHERS = {"corpus.bin": "is there already, with another text", "metrics.jsonl": "has lines that byhand did not write"}
+OTHERS = {"corpus.bin": "exists already, with another text", "metrics.jsonl": "has lines that byhand did not write"}
 
 
 @pytest.mark.parametrize("name", [*OTHERS, ".writing-latest", ".writing-corpus.bin", ".writing-metrics.jsonl"])
@@ -194,7 +194,7 @@ def test_a_cut_marker_beside_other_files_is_no_run(tmp_path, text):
     (tmp_path / "mine" / MARKER).write_bytes(b"")
     (tmp_path / "mine" / "corpus.bin").write_bytes(b"mine")
     before = contents(tmp_path)
-    assert "is no run of byhand" in error_line(train(tmp_path, text, "--out", "mine"))
+    assert "is not a run of byhand" in error_line(train(tmp_path, text, "--out", "mine"))
     assert contents(tmp_path) == before
 
 

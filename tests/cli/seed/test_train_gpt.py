@@ -198,7 +198,7 @@ def test_bpe_tokens_that_the_model_lacks(train_gpt, saved, bpe, tmp_path):
         (["--data", "TEXT", "--save-opt", "2"], "--save-opt"),
         (["--data", "TEXT", "--stepz", "2"], "--stepz"),
         (["--data", "TEXT", "--tokenizer", "bpe"], "--bpe-vocab"),
-        (["--data", "TEXT", "--bpe-merges", "x"], "no use for --bpe-merges"),
+        (["--data", "TEXT", "--bpe-merges", "x"], "does not use --bpe-merges"),
         (["--load", "nowhere"], "cannot read nowhere.json"),
         (["--load", "SAVED", "--sanity-offset", "0"], "no text to check"),
         (["--load", "SAVED", "--temp", "-1"], "--temp is -1"),
