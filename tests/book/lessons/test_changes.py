@@ -1,4 +1,4 @@
-"""Changes of an example's given numbers: what they change, and what is refused in one line."""
+"""Changes of an example's given numbers: their effects, and one-line refusals."""
 
 import math
 

@@ -148,7 +148,7 @@ def test_the_oldest_questions_are_left_out_once_said_and_the_system_stays(place)
 
 
 def test_a_question_reads_only_what_is_new_until_the_context_is_full(place):
-    """Then half of the context is read again, and the questions behind it read only what is new."""
+    """Then half of the context is read again, and later questions read only new tokens."""
     imported(place / "long", 200)
     _, said = asked(place, "long", *["how do you do?"] * 20, flags=("--max-new-tokens", 8, "--stats"))
     found = [tuple(map(int, each)) for each in re.findall(r"read (\d+) tokens? of the prompt, reused (\d+)", said)]
