@@ -121,7 +121,7 @@ def _value(written: str, given: Given) -> Any:
         if not isinstance(nested, list):
             raise ValueError
     except (SyntaxError, ValueError):
-        raise ByhandError(f"{written[:80]!r} is not an array. Write rows of numbers like [[1, 0], [1/2, 2]].") from None
+        raise ByhandError(f"{written[:80]!r} is not an array. Write rows, as in [[1, 0], [1/2, 2]].") from None
     return closed_form.each(_number, nested)
 
 

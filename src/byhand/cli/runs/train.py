@@ -55,16 +55,16 @@ class Options:
     config: Path | None = None
     """A TOML file with any of these settings."""
     minutes: float | None = None
-    """Time for the whole command. A short probe picks shape, recipe and steps: without --preset, a small modern model
-    (rotary positions, RMSNorm, SwiGLU) trained with Muon. Settings from flags, --config or --preset are kept. If the
-    machine becomes slower or faster, the number of steps and the schedule adapt. 1 if neither this, nor --preset, nor
-    any setting of model, optimizer or length is given. With --resume: additional minutes."""
+    """Time for the whole command, which picks shape, recipe and steps by a short probe: without --preset, a small
+    modern model (rotary positions, RMSNorm, SwiGLU) trained with Muon. Settings from flags, --config or --preset are
+    kept. If the machine becomes slower or faster, the number of steps and the schedule adapt. 1 if neither this, nor
+    --preset, nor any setting of model, optimizer or length is given. With --resume: additional minutes."""
     out: Path | None = None
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None
-    """Resume this run with its settings; --data may say where its text is now. --runtime, --threads, --dtype, --mesh
-    and --recompute may change, and --steps or --minutes, even of a complete run: the learning rate then follows the
-    schedule of the new length. The run keeps what was given last."""
+    """Resume this run. It keeps its settings; --data may say where its text is now. --runtime, --threads, --dtype,
+    --mesh and --recompute may change, and --steps or --minutes, even of a complete run: the learning rate then
+    follows the schedule of the new length. The run keeps what was given last."""
     init_from: Path | None = None
     """Start a new run from this run's model and tokenizer, and tune it on --data; --lr defaults to 0.0001,
     with --lora to 0.001."""
