@@ -1,4 +1,4 @@
-"""What weights of fewer bits cost in loss: the figures of the page about small weights.
+"""The cost in loss of weights of fewer bits: the figures of the page about small weights.
 
     byhand train --data python-stdlib --preset tiny --out runs/tiny
     byhand train --data python-stdlib --preset nano --out runs/nano

@@ -61,7 +61,7 @@ def every_setting() -> tuple[ModelConfig, ...]:
     )
 
 
-SIZES: dict[str, tuple[Any, ...]] = {  # settings of a drawn model that are no choice among names
+SIZES: dict[str, tuple[Any, ...]] = {  # settings of a drawn model that are not choices among names
     "n_heads": (1, 2, 4), "n_kv_heads": (None, 1, 2, 4), "d_head": (None, 4, 6), "d_ff": (None, 7),
     "rope_base": (10000.0, 100.0), "rope_fraction": (1.0, 0.5), "attention_window": (None, 1, 3, 20),
     "logit_softcap": (0.0, 2.0), "rope_original_len": (8192, 20), "norm_eps": (1e-5, 1e-6), "seq_len": (5, 8, 9),

@@ -29,7 +29,7 @@ PLACES = {
     "unknown user": {},
     "missing": {"HOME": "/proc/no/such/folder"},
     "a file": {"HOME": "/dev/null"},
-    "not writable": {"HOME": "/proc"},  # by nobody, root included
+    "not writable": {"HOME": "/proc"},  # by no user, root included
 }
 if hasattr(os, "geteuid") and os.geteuid() != 0:  # as root these tests would write there
     PLACES |= {"the root folder": {"HOME": "/"}, "empty": {"HOME": ""}}

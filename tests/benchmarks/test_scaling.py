@@ -10,7 +10,7 @@ import scaling
 
 
 def count(once=0.0, each=0.0, looped=0.0, held=0.0):
-    """A device that computes a second for a micro-batch, and sends for so many seconds."""
+    """A device that computes for one second per micro-batch, and sends for these seconds."""
     h100 = scaling.H100
     moved = ((s * h100.within / 2, s * h100.between / 2) for s in (once, each, looped))
     return scaling.Count(held, scaling.COMPUTING * h100.peak, *moved)

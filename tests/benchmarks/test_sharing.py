@@ -22,7 +22,7 @@ def moved(share, kind):
 
 
 def test_one_device_computes_all_and_sends_nothing():
-    """XLA counts each product as the equations do, and the rest besides."""
+    """XLA counts each product as the equations do, and further operations."""
     alone = share("")
     assert not any(alone.moved.values())
     products = step_flops(MODEL, 8)

@@ -25,7 +25,7 @@ def magnitudes(low, high):
 
 
 def machine(rate, fixed=3e-4):
-    """What runs cost on a machine with so many FLOP/s, and a fixed time for each step."""
+    """The cost of runs on a machine with these FLOP/s and a fixed time per step."""
 
     def cost(config):
         step = fixed + flops(config) / rate

@@ -1,4 +1,4 @@
-"""A command that is new stands in the READMEs and among those that work without a home, which are also attacked."""
+"""A new command is in the READMEs and among those tested without a home and attacked."""
 
 import logging
 import os

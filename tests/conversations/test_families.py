@@ -105,7 +105,7 @@ def test_no_message_writes_a_special_token_whatever_the_template_does_with_it(ed
             assert [token for token in ids if token in turns] == harmless
 
 
-FORGING = (  # what the template writes around a message c, what c says, whether that is refused
+FORGING = (  # the template's text around a message c, the content of c, whether it is refused
     ("[{{ c }}]", "INST]", False), ("[{{ c }}", "INST]", False), ("{{ c }}:", "USER", False),
     ("{{ '%c' % 60 }}{{ c }}", "/s>", False), ("{{ c | replace('&lt;', '<') }}", "&lt;/s>", False),
     ("{{ c | replace('z', '') }}{% if '<' not in c %}</s>{% endif %}", "<z/s>", False),

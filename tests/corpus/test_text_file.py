@@ -80,7 +80,7 @@ def test_no_byte_of_a_changed_file_is_returned(path, change):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no time of the status change")
 def test_bytes_that_changed_with_their_time_set_back_are_not_returned(path, kept):
-    """Size and modification time are as before; what is in memory is as it was read."""
+    """Size and modification time are as before; memory keeps what was read."""
     text, before = TextFile(path), path.stat()
     path.write_bytes(CONTENT[::-1])
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))

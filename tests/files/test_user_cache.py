@@ -58,7 +58,7 @@ def test_a_file_that_others_may_write_is_refused(tmp_path, mode):
 
 @posix
 def test_another_users_file_and_folder_are_refused(tmp_path, monkeypatch):
-    """Somebody else's, seen from here: this process takes itself for user 4321."""
+    """Another user's, as seen from here: this process takes itself for user 4321."""
     path = tmp_path / "file"
     path.write_bytes(b"content")
     if os.geteuid() == 0:

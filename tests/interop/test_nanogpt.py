@@ -341,7 +341,7 @@ def test_a_damaged_pickle_is_refused_or_read(part, place):
 
 
 def test_a_file_that_reaches_past_the_end_of_its_zip_is_refused(tmp_path):
-    """The directory says that the pickle is longer than what is behind its header."""
+    """The directory says that the pickle is longer than the data after its header."""
     path = tmp_path / "ckpt.pt"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("ckpt/data.pkl", pickled({"model": {}, "model_args": SIZES}))

@@ -231,7 +231,7 @@ def test_logits_that_are_not_finite_end_the_text(changed, way, sampling, slots):
 
 @pytest.mark.parametrize("runtime", NAMES)
 def test_what_may_not_be_drawn_may_be_anything(changed, runtime):
-    """-inf bans an id, and one that is not allowed is never looked at."""
+    """-inf bans an id, and an id that is not allowed is never read."""
     gpt, way = of(), {"runtime": runtime}
     changed(gpt, "lm_head.b", [3, 4], (np.nan, -np.inf))
     drawn = {*texts(decoder(gpt, way), [[1]], 200, Sampling(5.0), np.arange(37) != 3).ravel().tolist()}

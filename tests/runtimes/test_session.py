@@ -31,7 +31,7 @@ def expected(batches):
 
 
 def hold_two(way, *steps):
-    """Hold steps of these micro-batches against float64: what the first left in memory would show in the second."""
+    """Compare steps of these micro-batches with float64: remains of the first in memory would show in the second."""
     session = new_session(CONFIG, GRADIENTS, **way)
     hold(session, *(made(CONFIG, *shapes, seed=seed) for seed, shapes in enumerate(steps)))
 

@@ -109,7 +109,7 @@ def test_a_tokenizer_json_comes_back(prefix, late):
     values = cases.tokenizer_json(prefix, late)
     found = of_hugging_face(values)
     again = json.loads(as_hugging_face(found))
-    if prefix != "each":  # nothing is put before what is looked for, so that it is the same sooner or later
+    if prefix != "each":  # no prefix is added to a matched token, so early and late matching agree
         values["added_tokens"] = cases.tokenizer_json(prefix)["added_tokens"]
     assert {k: again[k] for k in ("normalizer", "pre_tokenizer", "decoder", "added_tokens")} == {
         k: values[k] for k in ("normalizer", "pre_tokenizer", "decoder", "added_tokens")

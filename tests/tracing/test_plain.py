@@ -1,4 +1,4 @@
-"""A pass as JSON: every number by name, and the arithmetic of any element, from which its value can be worked."""
+"""A pass as JSON: every number by name, and the arithmetic of any element, from which its value can be computed."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def worked(tree, read, defined):
 
 
 def reader(trace, said):
-    """Return a function that reads the number of a `source` in what was said of the pass."""
+    """Return a function that reads the number of a `source` in the pass's JSON."""
 
     def read(source):
         if "saved_by" in source:

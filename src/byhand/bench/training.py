@@ -42,7 +42,7 @@ def our_step(
 def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str, Callable[[], float]]:
     """Return the peers' steps by name; `torch` stands for eager and compile, of which the faster counts.
 
-    `numpy` is our own reference, `float32` our own loops in that type, `scipy` where SciPy's BLAS multiplies.
+    `numpy` is our own reference, `float32` our own loops in that type, `scipy` ours with SciPy's BLAS.
     """
     require_known(peers, PEERS)
     makers: dict[str, Callable[[], Callable[[], float]]] = {

@@ -11,7 +11,7 @@ from byhand.architectures import MODERN
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 
 MODEL = replace(MODERN, activation="swiglu")
-"""The model's choices, as a family has them that other programs load: Qwen3's."""
+"""The model's choices: those of Qwen3, a family that other programs load."""
 OPTIM = OptimConfig(optimizer="muon", schedule="linear", cooldown=0.6, min_lr=0.0)
 
 
@@ -64,7 +64,7 @@ def smallest(base: TrainConfig, longest: int) -> TrainConfig:
 def finished(candidate: TrainConfig, given: Collection[str], most: int, **settings: int) -> TrainConfig:
     """Return the candidate with its steps and intervals, and the warm-up and weight decay that belong to them.
 
-    most  steps after which it would know the text by heart: the nearer a run comes to them, the more it has to forget
+    most  steps after which it would have memorised the text: weight decay grows as a run approaches them
     """
     made = replace(candidate, **settings)
     chosen: dict[str, Any] = {"warmup_steps": max(1, round(WARMUP * made.steps))}

@@ -3,8 +3,8 @@
     BYHAND_CACHE if it is set, else
     %LOCALAPPDATA%/byhand (Windows), ~/Library/Caches/byhand (macOS), $XDG_CACHE_HOME/byhand or ~/.cache/byhand
 
-Without a home, or if the folder belongs to another user, nothing is cached. Code and tokens that another user may
-have written are not read.
+Without a home, or if the folder belongs to another user, nothing is cached. Code and tokens that another user could
+have written are never read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DAY = 24 * 60 * 60  # seconds
 
 
 def cache_folder() -> Path | None:
-    """Return the folder's path, made or not; None where the user has no home."""
+    """Return the folder's path, whether or not it exists; None if the user has no home."""
     if named := os.environ.get("BYHAND_CACHE"):
         return Path(named).absolute()
     try:
@@ -41,7 +41,7 @@ def cache_folder() -> Path | None:
 
 
 def read_own(path: Path, most: int) -> bytes:
-    """Return the bytes of a file that only this user (or root) can have written.
+    """Return the bytes of a file that only this user (or root) could have written.
 
     Raises OSError, as `read_regular` does, and PermissionError if the file is another user's or writable by others.
     """
@@ -51,15 +51,15 @@ def read_own(path: Path, most: int) -> bytes:
 
 
 def require_own(facts: os.stat_result, path: Path) -> None:
-    """Raise PermissionError if someone other than this user (or root) can have written a file of this status."""
+    """Raise PermissionError if someone other than this user (or root) could have written a file of this status."""
     if not _is_own(facts):
         raise PermissionError(1, "it belongs to another user, or others may write to it", str(path))
 
 
 def write_own(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Write a file whole or not at all, into a folder that is made for this user alone.
+    """Write a file whole or not at all, into a folder made for this user alone.
 
-    Raises OSError: no space, no permission, or a folder that is another user's.
+    Raises OSError: no space, no permission, or another user's folder.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = os.lstat(path.parent)
@@ -69,7 +69,7 @@ def write_own(path: Path, content: bytes | Iterable[bytes]) -> None:
 
 
 def remove_older(folder: Path, names: str, days: int) -> None:
-    """Remove the user's folders whose names match and that are so many days old; links stay."""
+    """Remove the user's folders whose names match and that are at least `days` old; links stay."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             facts = entry.stat(follow_symlinks=False)
@@ -79,7 +79,7 @@ def remove_older(folder: Path, names: str, days: int) -> None:
 
 
 def _is_own(facts: os.stat_result) -> bool:
-    """Return whether only this user or root may write. Windows keeps profiles apart by other means."""
+    """Return whether only this user or root may write. Windows separates profiles by other means."""
     if os.name == "nt":
         return True
     return facts.st_uid in (os.geteuid(), 0) and not facts.st_mode & 0o022

@@ -49,10 +49,10 @@ class Stop(Protocol):
 
 
 class Pace(Protocol):
-    """What decides, while a run trains, how many steps it is to have."""
+    """Decides during training how many steps a run makes."""
 
     def steps(self, step: int, steps: int) -> int:
-        """Return how many, after `step` of `steps`."""
+        """Return the new number of steps, after `step` of `steps`."""
         ...
 
     def aside(self, what: str) -> AbstractContextManager[None]:
@@ -66,10 +66,10 @@ class Run:
 
     text   None if the run is complete
     place  the folder's lock, which only the first of several hosts holds
-    start  the checkpoint that it goes on from
-    tokenizer  of a run that begins; a checkpoint has its own
-    planned    steps that it was to make, before `config` gave it others; 0: as many
-    chats      the tokens of its conversations, if they are made already
+    start  the checkpoint that it starts from
+    tokenizer  of a new run; a checkpoint has its own
+    planned    the number of steps before `config` changed it; 0: unchanged
+    chats      the tokens of its conversations, if they are encoded already
     """
 
     folder: Path
@@ -87,19 +87,19 @@ class Run:
         record = identity(self.text, self.folder)
         made = Trainer(self.config, *self.parts(record), self.start, {"text": record, **self.history})
         if self.start:
-            self.start.forget()  # the trainer's are the only ones
+            self.start.forget()  # only the trainer keeps the arrays
         return made
 
     @property
     def tokens(self) -> Tokenizer:
-        """The tokenizer: the checkpoint's if it goes on from one."""
+        """The tokenizer: the checkpoint's if it starts from one."""
         return self.start.tokenizer if self.start else self.tokenizer
 
     @property
     def history(self) -> dict[str, Any]:
-        """State that goes from checkpoint to checkpoint.
+        """State passed from checkpoint to checkpoint.
 
-        The best one, how many steps there were to be before, and how conversations are written.
+        The best one, the earlier numbers of steps, and the format of conversations.
         """
         chat: dict[str, Any] = {}
         if self.config.data.chat:
@@ -201,8 +201,8 @@ def begin(
 ) -> Iterator[Run]:
     """Begin a run in a new or empty folder, and hold it.
 
-    start   has the weights that it begins with
-    opened  the text and its tokens, if they are open already
+    start   has the initial weights
+    opened  the text and its tokens, if already open
     """
     if out:
         run_folder.require_free(out)  # refuse before anything is read or written
@@ -222,7 +222,7 @@ def begin(
 
 
 def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None = None) -> tuple[Text, Corpus]:
-    """Return the text that --data names, or one of `texts`, and its tokens, all of which the model knows."""
+    """Return the text that --data names, or one of `texts`, and its tokens, all in the model's vocabulary."""
     data = config.data
     reading = Reading(data.text_field, data.encoding, data.exclude, data.strict)
     val = Validation(data.val_fraction, data.val_sources)
@@ -248,9 +248,9 @@ def tokens_of(text: Text, config: TrainConfig, tokenizer: Tokenizer) -> Corpus:
 
 @contextmanager
 def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[Run]:
-    """Take up a run from its newest whole checkpoint, and hold it.
+    """Resume a run from its newest whole checkpoint, and hold it.
 
-    values  settings of this machine that were given, and `data` if the text is elsewhere now
+    values  the settings given for this machine, and `data` if the text has moved
     """
     run_folder.require_readable(folder)
     if run_folder.is_checkpoint(folder):
@@ -290,7 +290,7 @@ def changed(start: Checkpoint, values: Mapping[str, Any], folder: Path, hosts: i
 
 
 def on_this_machine(config: TrainConfig, given: Mapping[str, Any], hosts: int = 1) -> TrainConfig:
-    """Return the settings with those given; a named runtime that cannot use the run's mesh goes on without it."""
+    """Return the settings with those given; a named runtime that cannot use the run's mesh drops it."""
     config = replace(config, **given)
     if "runtime" in given and not {"mesh", "recompute"} & set(given):
         try:

@@ -38,7 +38,7 @@ def made(monkeypatch):
 def wide():
     model = bh.TinyGPT(WIDE, seed=1)
     explainer = Explainer(model, [[7, 50_256, 7, 11]], [[50_256, 7, 11, 3]], None, 1.0)
-    explainer.gradients  # noqa: B018 - the pass itself is no part of an answer
+    explainer.gradients  # noqa: B018 - the pass itself is not part of an answer
     return explainer
 
 

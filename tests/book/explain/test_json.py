@@ -150,7 +150,7 @@ def test_notes_have_codes_and_both_languages(name, index, grad, code, facts):
 
 
 def test_a_loss_over_a_vocabulary_stays_small():
-    """Each row's largest logit stands in every exponent: written out each time, it would fill gigabytes."""
+    """Each row's largest logit occurs in every exponent: written out each time, it would fill gigabytes."""
     config = bh.ModelConfig(vocab_size=256, seq_len=4, d_model=8, n_layers=1, n_heads=2)
     plain = Explainer(bh.TinyGPT(config, seed=1), [[1, 2, 3]], [[2, 3, 4]]).explain("loss", ()).as_json()
     assert len(json.dumps(plain["terms"])) < 1_500_000

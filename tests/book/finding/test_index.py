@@ -69,7 +69,7 @@ def test_pointers_open_what_they_name(answer):
         assert line_at(answer.derivative).startswith(("def vjp(", "def walk_back("))
         assert line_at(answer.worked).startswith("entry = ")
         assert answer.uses or answer.name == "reshape", "an equation that nothing applies"
-        role = getattr(registry[answer.name], "role", "")  # what the config chooses is applied by its role
+        role = getattr(registry[answer.name], "role", "")  # the config's choices are applied by role
         assert all(
             re.search(rf"\b({answer.name}|{role or answer.name}\()", line_at(use.where)) for use in answer.uses
         )
@@ -114,7 +114,7 @@ def test_what_the_model_has_is_not_named_as_lacking():
 
 
 def test_uses_are_found_in_the_source(tmp_path):
-    """By name, as an operator and by role, with the scope around them; what is called alike is not meant."""
+    """By name, as an operator and by role, with the scope around them; other things of the same name do not count."""
     file = tmp_path / "layer.py"
     file.write_text(
         "from byhand.equations import linear, mix as blend\n"

@@ -1,4 +1,4 @@
-"""What learners type is answered right the first time, in both languages; searching is forgiving and bounded."""
+"""The first answer to what learners type is right, in both languages; searching is forgiving and bounded."""
 
 import json
 import time

@@ -45,7 +45,7 @@ def called(lines):
 
 
 def where(lines):
-    """The definitions that the calls stand in."""
+    """The definitions that contain the calls."""
     return [link(PAGE, line.where).partition("](")[0] for line in lines]
 
 

@@ -288,7 +288,7 @@ def test_a_row_of_a_table_that_is_not_as_others_is_named(tmp_path, row):
     path = tmp_path / "x.toml"
     path.write_text(f"good = {{ zh = 'x', code = [], both = ['x', 'y'] }}\nbad = {row}", encoding="utf-8")
     with pytest.raises(
-        ByhandError, match=r"x\.toml: the row 'bad' is not written as others are\. Restore the file\.$"
+        ByhandError, match=r"x\.toml: the row 'bad' differs in form from the others\. Restore the file\.$"
     ):
         table(path, {"zh": str, "code": [str], "both": PAIR})
 

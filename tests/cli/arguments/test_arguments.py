@@ -195,7 +195,7 @@ def test_benches_and_plans_refuse_before_they_begin(arguments, words, refusal):
         (["work", "--quiz"], "without an example, such as gelu"),
         (["work", "--from", "1"], "without an example, such as gelu"),
         (["work", "gelu", "--all"], "without --quiz"),
-        (["work", "gelu", "--quiz", "--resume", "--from", "1"], "with --resume, which goes on as the quiz was left"),
+        (["work", "gelu", "--quiz", "--resume", "--from", "1"], "with --resume, which continues the last quiz"),
         (["train", "--patience", "9", "--data", "missing"], "without --hosts"),
         (["plan", "--weights", "float32"], "with --of train"),
         (["plan", "--of", "decode", "--optimizer", "adamw"], "with --of decode"),

@@ -94,7 +94,7 @@ def test_a_link_is_not_followed(tmp_path):
     [
         (["work", "gelu", "--plot", "a.png"], "pictures are SVG"),
         (["work", "gelu", "--plot", "no/such/x.svg"], "cannot write no/such/x.svg"),
-        (["work", "gelu", "--plot=a\0.svg"], "is there already|cannot write"),
+        (["work", "gelu", "--plot=a\0.svg"], "exists already|cannot write"),
         (["work", "--plot"], "--plot changes nothing without an example"),
         (["explain", "RUN", "--plot"], "--plot changes nothing without a target"),
         (["explain", "RUN", TARGET, "--plot", "a.pdf"], "pictures are SVG"),

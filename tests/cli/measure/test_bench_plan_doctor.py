@@ -198,7 +198,7 @@ def test_a_plan_without_numba_advises_no_flag_that_it_lacks(monkeypatch, capsys,
 
 
 def test_doctor_names_a_numba_that_cannot_be_imported():
-    """Numba itself raises ImportError beside a NumPy that it does not support."""
+    """Numba itself raises ImportError with a NumPy that it does not support."""
     program = (
         "import sys; sys.modules['numba.extending'] = None\n"
         "from byhand.cli.main import main\n"

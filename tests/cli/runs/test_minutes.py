@@ -43,7 +43,7 @@ RUNTIME = ("--runtime", "loops", "--threads", "1") if LOOPS else ("--runtime", "
 
 
 class Machine:
-    """A machine whose clock counts operations, so that what is planned does not depend on the one that tests."""
+    """A machine whose clock counts operations, so that plans do not depend on the testing machine."""
 
     def __init__(self, monkeypatch, capsys):
         self.now, self._capsys = 1000.0, capsys
@@ -69,7 +69,7 @@ class Machine:
         monkeypatch.setattr(Trainer, name, counted)
 
     def train(self, *arguments):
-        """Run the command in this process; return what it said on standard output and on standard error."""
+        """Run the command in this process; return its standard output and standard error."""
         code = main(["train", *map(str, arguments), *(() if "--resume" in arguments else RUNTIME)])
         out, err = self._capsys.readouterr()
         assert code == 0, err
@@ -173,7 +173,7 @@ def once(after, times):
 
 @pytest.mark.parametrize("at", [3, 9, 16])
 def test_an_interruption_is_no_pace(tmp_path, machine, at):
-    """As a Ctrl-Z, or one evaluation beside another program: the rest of the run has the pace of before."""
+    """Like a Ctrl-Z, or an evaluation slowed by another program: the rest of the run keeps its pace."""
     text, begun, machine.load = (
         write_text(tmp_path / "text.txt", 400_000),
         machine.now,
@@ -249,7 +249,7 @@ def test_a_preset_gives_all_but_the_length(tmp_path, text, machine):
 def test_a_short_text_ends_the_run_before_the_time_does(tmp_path, machine):
     write_text(tmp_path / "short.txt", 600)
     out, err = machine.train("--minutes", 5, "--data", "short.txt", "--out", "run")
-    assert "more would only learn so short a text by heart" in said(EXPECTED, err)["why"]
+    assert "more would only memorise so short a text" in said(EXPECTED, err)["why"]
     assert float(said(OUTCOME, out)["of"]) < 60
     assert settings(tmp_path / "run")["model"]["seq_len"] == 32  # two windows of 64 do not fit 60 bytes
 

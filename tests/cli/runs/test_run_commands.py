@@ -152,7 +152,7 @@ READERS = [
     ["export", "RUN", "--to", "hf", "--out", "x"], ["train", "--resume", "RUN"], ["train", "--init-from", "RUN"],
 ]  # fmt: skip
 BAD += [
-    ([a.replace("RUN", "RUN/latest") for a in reader], "latest is a file, and no run. Give the folder that `byhand")
+    ([a.replace("RUN", "RUN/latest") for a in reader], "latest is a file, not a run. Give the folder that `byhand")
     for reader in READERS
 ]
 

@@ -27,7 +27,7 @@ TEXT = bytes(range(1, 128)) * 16
 
 
 def train(folder, name, cache, environment=None, threads=0):
-    """Train a few steps in a process of its own; return the SHA-256 of the weights and what was said."""
+    """Train a few steps in a process of its own; return the SHA-256 of the weights and the output."""
     text, run = folder / "text", folder / name
     text.write_bytes(TEXT)
     command = [sys.executable, "-m", "byhand", "train", "--data", str(text), "--out", str(run), "--preset", "tiny"]
@@ -92,7 +92,7 @@ def first_starts(tmp_path_factory):
     ],
 )
 def test_a_first_start_computes_the_bits_of_every_later_one(first_starts, name, threads):
-    """In a cache without most kernels and in a full one; also with everything told to keep to AVX2."""
+    """With most kernels missing from the cache and with a full one; also limited to AVX2."""
     folder, first, said = first_starts(name, threads)
     assert "compiling 8 kernels" in said
     made = [path.name for path in objects(folder / "cache")]
@@ -212,7 +212,7 @@ def test_a_compiling_process_that_dies_is_one_line(monkeypatch, cache):
 
 
 def test_an_interrupt_ends_the_compiling_processes(monkeypatch, cache):
-    """It comes while the main thread waits for a kernel: nothing goes on compiling behind its back."""
+    """It comes while the main thread waits for a kernel: nothing keeps compiling in the background."""
     started = []
     monkeypatch.setattr(building.Compiler, "_converse", lambda self: started.append(self.process))
     monkeypatch.setattr(building, "EVERY", 0.01)

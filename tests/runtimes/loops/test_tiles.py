@@ -18,7 +18,7 @@ from byhand.runtimes.loops.machine.processor import amx_granted
 from byhand.runtimes.loops.run.replay import run_kernel
 from runtimes.loops import processors
 
-GAP = 37  # numbers between arrays, NaN: what reads beside an array is found out
+GAP = 37  # NaN between arrays exposes reads outside an array
 
 
 class Memory:
@@ -53,7 +53,7 @@ KINDS = [
 
 
 def check_product(kernel, rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
-    """Rows are longer than they need be, and what lies between them must stay as it is."""
+    """Rows are longer than necessary, and the gaps must not change."""
     kind = TILES[kernel]
     format = FLOAT32 if kind.words == kind.numbers else FORMATS["bfloat16"]
     a, b = (
@@ -122,7 +122,7 @@ def test_large_products(kernel, shape, ta, tb, adds):
 
 
 def reference_attention(qkv, d_out, heads, times, causal, window):
-    """Return out, weights and d_qkv in float64, and which weights are no zeros."""
+    """Return out, weights and d_qkv in float64, and which weights are not 0."""
     batch, steps, _ = qkv.shape
     kv_heads = heads // times
     parts = qkv.astype(float).reshape(batch, steps, heads + 2 * kv_heads, -1).swapaxes(1, 2)

@@ -44,7 +44,7 @@ entry = Entry(
     why=Words(
         "A dot product is large when two vectors point in similar directions. Take D products of random "
         "numbers, positive as often as negative: their sum is typically √D times as large as one of them (take this "
-        "on trust). Dividing by √D takes that back, so softmax does not give nearly everything to one key.",
+        "on trust). Dividing by √D undoes that, so softmax does not give nearly all weight to one key.",
         "两个向量的方向越接近，点积越大。点积是 D 个乘积之和；若这些乘积随机，正负各半，和的大小约为单个乘积的 √D 倍（这一点请先接受）。"
         "除以 √D 就抵消了这个倍数，softmax 才不会把几乎全部权重给一个键。",
     ),

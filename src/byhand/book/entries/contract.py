@@ -65,8 +65,8 @@ class Entry:
     concepts           further terms of the glossary
     remark             (term, index) -> a note about a value
     why_zero           (inputs, slot, index, **static) -> why the gradient of an element of an input is zero
-    first_sources      (inputs, index of a value) -> whether an index, or each of many, is that of its source that
-                       stands first; the others follow, both by falling value
+    first_sources      (inputs, index of a value) -> whether an index, or each of many, is that of a source to show
+                       first; the others follow, both in descending order of value
     """
 
     stem: str

@@ -59,7 +59,7 @@ entry = Entry(
         ("h", r"\partial y"),
         (r"\hat{x}", "y"),
     ),
-    place=("stream", 1),  # behind layer_norm
+    place=("stream", 1),  # after layer_norm
     asked=(
         "nn.RMSNorm, F.rms_norm, LlamaRMSNorm, Qwen2RMSNorm, Qwen3RMSNorm, T5LayerNorm, variance_epsilon, "
         "root mean square layer normalization, LayerNorm without the mean, RMSNorm vs LayerNorm, q_norm, k_norm, "

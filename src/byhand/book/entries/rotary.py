@@ -45,7 +45,7 @@ def _other_sine(term: Term, at: Asked) -> Term | None:
 
 
 def _worked(later: int, at: Asked, **changed: str) -> Term | None:
-    """Return the element's arithmetic at a later position, or with other settings."""
+    """Return the element's arithmetic at another position, or with other settings."""
     if at.index[-1] >= at.static["width"]:
         return None
     return terms(at.index, (at.inputs[0], start_of(at.inputs, 1, at.index) + later), None, **(at.static | changed))

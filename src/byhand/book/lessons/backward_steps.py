@@ -42,7 +42,7 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
 
 
 def _slope(gradients: Gradients, name: str, d: Any, number: int = 0) -> Array:
-    """Return a gradient of a tensor as an array; with a number, the share that this use of it passed back."""
+    """Return a tensor's gradient as an array; with a number, the share that this use passed back."""
     letter = f"{PARTIAL}{letter_in(gradients.trace, name)}"
     if number:
         part = share(letter, number)
@@ -75,7 +75,7 @@ class _ApplicationBack:
         return _slope(self.gradients, name, passed_back(self.back, tensor), number)
 
     def _shares(self, latex: str) -> str:
-        """Name each derivative that is only one use's share as a share."""
+        """Mark each derivative that is only one use's share as a share."""
         for slot, array in self.made.items():
             number = re.match(r"\\partial_(\d)", array.letter)
             letter = self.inputs[slot].letter
@@ -118,7 +118,7 @@ class _ApplicationBack:
         return Words(" ".join(x.en for x in said), "".join(x.zh for x in said)) if said else self.entry.why_back
 
     def _read(self) -> tuple[Array, ...]:
-        """Return the arrays of the forward pass and the settings whose letters stand in the derivative's formula."""
+        """Return the arrays of the forward pass and the settings whose letters occur in the derivative's formula."""
         passed = (array.letter for array in (*self.inputs, *self.results))
         of = "|".join(rf"{x}|\({x}\)" for x in sorted(map(re.escape, passed), key=len, reverse=True))
         bare = re.sub(rf"\\partial(_\d)? *({of})(?![A-Za-z'])", "", self.latex)

@@ -64,9 +64,9 @@ def arrays_of(trace: Pass, tensors: Iterable[Tensor]) -> tuple[Array, ...]:
 
 
 def inputs_of(trace: Pass, use: Application | Node) -> tuple[Array, ...]:
-    """Return what an application reads as arrays of a step.
+    """Return an application's inputs as arrays of a step.
 
-    One that nobody named, or only as the code does (`gain`), has the equation's letter.
+    An unnamed one, or one named only in the code (`gain`), gets the equation's letter.
     """
     return tuple(
         array
@@ -83,7 +83,7 @@ def letter_in(trace: Pass, name: str) -> str:
 
 
 def _said(tensor: Tensor, name: str) -> str:
-    """Return an input's name; a single integer without a name of its own, such as a position, is its number."""
+    """Return an input's name; for a single unnamed integer, such as a position, the integer."""
     number = not tensor.name and tensor.node is None and tensor.data.dtype.kind == "i" and tensor.data.size == 1
     return str(tensor.data.item()) if number else name
 
@@ -117,8 +117,8 @@ def _step(
 ) -> Step:
     """Return an application as a step.
 
-    here      what it is for in this place
-    settings  other letters of the equation's settings, by the equation's
+    here      its purpose in this place
+    settings  letters that replace those of the equation's settings
     """
     equation = application.equation
     finding, entry = of_equations()[equation.name], ENTRIES[equation.name]
@@ -146,7 +146,7 @@ def _step(
 
 
 def _settings(application: Application, trace: Trace, formula: StepFormula, latex: str) -> tuple[Array, ...]:
-    """Return the settings and sizes whose letters stand in the formula."""
+    """Return the settings and sizes whose letters occur in the formula."""
     letters = ENTRIES[application.equation.name].settings
     found = {letters.get(name, name): x for name, x in application.static.items() if isinstance(x, float | int)}
     if not application.equation.moves:
@@ -174,7 +174,7 @@ def _kept(application: Application, formula: StepFormula) -> tuple[Array, ...]:
 def _numbers(
     application: Application, trace: Trace, inputs: Sequence[Array], result: Array, formula: StepFormula
 ) -> Iterator[Number]:
-    """Yield every element of the first result, before it the labelled parts that it needs and no earlier one did."""
+    """Yield every element of the first result, each after the labelled parts that it is the first to need."""
     stem, tensor = application.equation.name, application.results[0]
     entry, labels = ENTRIES[stem], [array.label for array in inputs]
     working = Working(tensor.shape, application.arrays, labels, formula)

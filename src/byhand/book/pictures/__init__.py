@@ -1,5 +1,5 @@
-"""Pictures, drawn by code from the project's own graph and numbers: each is declared as a scene, by `picture.scene`.
+"""Pictures, drawn from the project's own graph and numbers: each is declared as a scene, by `picture.scene`.
 
-`of_lessons` lists those of the lessons, `of_explanations` draws one number; those of pages alone stand in
+`of_lessons` lists those of the lessons, `of_explanations` draws one number; pictures only for pages are in
 `docs/build/pictures`.
 """

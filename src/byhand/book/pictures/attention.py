@@ -47,7 +47,7 @@ def settled(x: Any) -> np.ndarray:
 
 
 def heat_map(found: np.ndarray, of: Sequence[Said], title: Said, mask: bool = True, **others: Any) -> Cells:
-    """Return a map with its queries and keys; of weights, those that the mask makes 0 are crossed out."""
+    """Return a heat map with its queries and keys; weights that the mask makes 0 are crossed out."""
     hidden = [(int(t), int(s)) for t, s in np.argwhere(found == 0)] if mask else ()
     rows = [Words(f"query {say(n, 'en')}", f"查询 {say(n, 'zh')}") for n in of]
     names = [Words(f"key {n}", f"键 {n}") if isinstance(n, str) else n for n in of]
@@ -132,7 +132,7 @@ def scale_by_root_d() -> Column:
 
 
 def _cloud(d: int) -> Across:
-    """Return the dots of one width, with the spread that they should have and have."""
+    """Return the dots of one width, with their expected and actual spread."""
     measured = decimal(spread(d), 3)
     words = f"√D = {decimal(d**0.5)}", Words(f"spread {measured}", f"标准差 {measured}")
     name = Column([Caption(f"D = {d}", bold=True), *(Caption(w, size=TINY) for w in words)], gap=-2, join=COMMA)

@@ -99,7 +99,7 @@ def _graph(title: Words, config: ModelConfig) -> Column:
 
 
 def _beside(stream: Figure, name: str = "") -> Across:
-    """Return what stands on the stream, with its name at the left."""
+    """Return a figure on the stream, with its name at the left."""
     label = Caption(name, bold=True, size=SIZE, at="end")
     return Across([label, stream, Space()], widths=(TRUNK / 2 - 18, 20, None), says=name)
 

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 from byhand.book.words.language import Said, say
 
 GREY = "#797979"  # equal contrast on white and on a dark page
-COLOURS = ("#1f6fb2", "#b3471b", "#2e7d3e", "#7b4fb0")  # blue, rust, green, violet: white on each can be read
+COLOURS = ("#1f6fb2", "#b3471b", "#2e7d3e", "#7b4fb0")  # blue, rust, green, violet: white is readable on each
 BLUE, RUST, GREEN, VIOLET = COLOURS  # in pictures of structure: values, gradients, parameters, tokens
 WHITE = "#ffffff"
 PALE, DEEP, DEEP_NEGATIVE = "#e6eef7", "#0f4f8f", "#9a3412"  # of the number 0, and of the largest
@@ -30,7 +30,7 @@ Point = tuple[float, float]
 
 
 def text_width(words: str, size: float = SIZE) -> float:
-    """Return the most pixels that a line of text takes."""
+    """Return the maximum width of a line of text in pixels."""
     return sum(WIDE if ord(letter) > 0x2E7F else NARROW for letter in words) * size
 
 
@@ -42,7 +42,7 @@ def tint(part: float) -> str:
 
 
 def ink(fill: str) -> str:
-    """Return the colour of letters that is read best on another colour."""
+    """Return the letter colour that is most readable on another colour."""
     light = _luminance(fill)
     return WHITE if 1.05 / (light + 0.05) > (light + 0.05) / (_luminance(INK) + 0.05) else INK
 
@@ -74,7 +74,7 @@ class Canvas:
         self, x: float, y: float, words: Said, *, colour: str = GREY, at: str = "start", size: float = SIZE,
         bold: bool = False, mono: bool = False,
     ) -> None:  # fmt: skip
-        """Write one line whose letters stand on y; x is its `start`, `middle` or `end`. Empty words draw nothing."""
+        """Write one line with its baseline at y; x is its `start`, `middle` or `end`. Empty words draw nothing."""
         if line := say(words, self.lang):
             self.add(
                 "text", escape(line), x=x, y=y, fill=colour, text_anchor=at if at != "start" else None,
@@ -100,7 +100,7 @@ class Canvas:
         )
 
     def arrow(self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
-        """Draw lines that end in an arrow's head."""
+        """Draw lines that end in an arrowhead."""
         (ax, ay), (bx, by) = points[-2:]
         length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
         ux, uy = (bx - ax) / length, (by - ay) / length

@@ -29,7 +29,7 @@ from byhand.tracing.trace import Trace
 
 LIMIT, POINTS = 4.0, 161  # from -4 to 4 in steps of 0.05
 XS = np.round(np.linspace(-LIMIT, LIMIT, POINTS), 9)
-AT = np.arange(-2.0, 3.0)  # places whose numbers are said
+AT = np.arange(-2.0, 3.0)  # x at which the alternative text gives values
 
 
 def values(equation: Equation, xs: np.ndarray) -> np.ndarray:

@@ -42,9 +42,9 @@ def svg(
 ) -> str:
     """Return the picture of an explanation.
 
-    array   the whole array that the number belongs to; a window of it round the number is drawn
-    shown   how many bars; the others are one more
-    hidden  which places of the array's last two axes a mask hides
+    array   the whole array of the number; only a window around the number is drawn
+    shown   number of bars; one more sums the others
+    hidden  tells which places of the array's last two axes a mask hides
     """
     title = partial(explanation.target)
     lines: list[Figure] = [_line(f"{title} = {decimal(explanation.value)}", bold=True)]

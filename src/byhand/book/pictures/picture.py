@@ -1,4 +1,4 @@
-"""A picture: what it shows, declared as a scene, drawn as SVG and said in words, with its subject as its title."""
+"""A picture: declared as a scene, drawn as SVG and described in words, with its subject as its title."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Declare = Callable[[], Figure]
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture by its name, with its subject, which begins its description too."""
+    """A picture: its name and its subject, which also begins its description."""
 
     name: str
     title: Words

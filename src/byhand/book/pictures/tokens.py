@@ -57,7 +57,7 @@ def merges() -> Column:
 P, LOWER_P = 0.9, 0.6  # of top-p: three tokens stay, and one
 Z = np.asarray(LOGITS, dtype=float)
 UNDER = {v: decimal(float(z)) for v, z in enumerate(Z)}
-Setting = tuple[Words, np.ndarray]  # what it is called, and its probabilities
+Setting = tuple[Words, np.ndarray]  # name, probabilities
 
 
 def by_temperature() -> list[Setting]:

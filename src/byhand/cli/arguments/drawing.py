@@ -1,4 +1,4 @@
-"""How tokens are drawn, as flags of commands and as settings of a line of prompts."""
+"""Sampling settings, as flags of commands and as fields of a line of prompts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Drawing(Sampling):
 
 
 def as_suggested(options: Options, given: Given[Options], conventions: Conventions, aloud: bool = False) -> Options:
-    """Return options that draw as a model's makers suggest where nothing else is given; `aloud` says how."""
+    """Return the options with the model's suggested sampling wherever nothing is given; `aloud` reports it."""
     found = {name: value for name, value in conventions.sampling.items() if name not in given.values}
     if given.values.get("temperature", 1) < COLDEST:  # nothing is drawn
         found = {name: value for name, value in found.items() if name == "repetition_penalty"}

@@ -26,11 +26,11 @@ MOST_STEPS, MOST_STREAMS = 10**6, 1 << 16
 
 @dataclass(frozen=True)
 class Options:
-    """Say what a run takes: memory, the time of a training step and of a token. Without a run, show a plan: every
-    kernel call of a training step's first share, or of generation's first thread, timed."""
+    """Show what a run costs: memory, the time of a training step and of a token. Without a run, list and time every
+    kernel call of a training step's first share, or of generation's first thread."""
 
     run: Positional[Path | None] = None
-    """A run folder, or one of its checkpoints. An imported model is planned as --init-from tunes it."""
+    """A run folder, or one of its checkpoints. An imported model is planned as a run of --init-from."""
     of: Literal["train", "decode", "prefill"] = "train"
     """train: a training step. decode: one token in the middle of the window. prefill: the cache of a whole window."""
     shape: str = "nano"
@@ -50,15 +50,15 @@ class Options:
     optimizer: Literal[with_role("update")] = "adamw"  # pyright: ignore[reportInvalidTypeForm]  (late)
     """How training updates parameters."""
     streams: int = 1
-    """Texts that are generated side by side."""
+    """Texts generated in parallel."""
     weights: Weights = "float32"
-    """Type of the weights that generation reads, also of a run."""
+    """Format of the weights in generation, also with a run."""
     every_call: Switch = False
-    """One line for each call, in the order in which they run, instead of one for each kind."""
+    """One line per call, in execution order, instead of one per kind."""
     json: Switch = False
     """Print one JSON object."""
     plot: Path | None = None
-    """Draw the times as bars into this PNG or SVG (needs matplotlib)."""
+    """Draw the times as a bar chart into this PNG or SVG (needs matplotlib)."""
 
 
 def main(arguments: list[str]) -> int:
@@ -128,7 +128,7 @@ def _print(table: list[Line], shape: str, plan: Listing) -> None:
 
 
 def _draw(table: list[Line], path: Path, title: str) -> None:
-    """Draw one bar for each line, the longest on top."""
+    """Draw one bar per line, the longest on top."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 0.3 * len(table) + 1.2), layout="constrained")

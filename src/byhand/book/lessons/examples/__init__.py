@@ -76,8 +76,8 @@ def _file(name: str) -> Any:
 def find(name: str) -> str:
     """Return the name of the example with this name, title, or part of a single title, in either language.
 
-    An equation that no example is named after has one of its entry's numbers. Raises ByhandError if there is none, or
-    several.
+    An equation without an example of its own has one with its entry's numbers. Raises ByhandError if there is none,
+    or several.
     """
     asked = _plain(name[:80])
     if asked in TITLES:

@@ -74,7 +74,7 @@ def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:
         where,
         numbers,
         goal=Words(
-            "Say how far apart neighbours along each axis lie.",
+            "Find the distance between neighbours along each axis.",
             "求每个轴上相邻元素相距多远。",
         ),
         why=Words(
@@ -126,7 +126,7 @@ def offset(index: Sequence[int], shape: Sequence[int]) -> Term:
 
 
 def offset_number(name: str, index: Sequence[int], shape: Sequence[int]) -> Number:
-    """Return the flat offset of an element as a number to work out."""
+    """Return the flat offset of an element as a number to compute."""
     term = offset(index, shape)
     by_columns = sum(i * math.prod(shape[:k]) for k, i in enumerate(index))
     mistakes = (

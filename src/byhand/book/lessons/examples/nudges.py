@@ -1,7 +1,7 @@
 """What a gradient is, in arithmetic: nudge one number, two, then a graph of six numbers and one weight of a matrix.
 
-The gradients are those of the engine; each is worked as a rule and as the change of L for a nudge. What steps say
-stands in nudges.toml.
+The gradients are the engine's; each is computed by a rule and as the change of L for a nudge. The texts of the steps
+are in nudges.toml.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _texts() -> dict[str, dict[str, list[str]]]:
 
 
 def _step(key: str, formula: str, numbers: Iterable[Number], inputs: tuple[Array, ...] = ()) -> Step:
-    """Return the step that the texts name so."""
+    """Return the step whose texts have this key."""
     said = {part: Words(*both) for part, both in _texts()[key].items()}
     return Step(said["title"], formula, "", tuple(numbers), goal=said["goal"], why=said["why"], inputs=inputs)
 
@@ -91,7 +91,7 @@ def _divisor(value: Any) -> str:
 
 
 def _settled(value: Any) -> Any:
-    """Take off the rounding error of a quotient of small differences."""
+    """Remove the rounding error of a quotient of small differences."""
     return round(value, 9) if isinstance(value, float) else value
 
 

@@ -1,4 +1,4 @@
-"""Charts: what stands over two scales."""
+"""Charts: marks over two scales."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ticks = Sequence[float] | Mapping[int, Said]
 class Chart(Figure):
     """Curves, bars and points over two scales; `high` pixels from the lowest to the highest number.
 
-    said_at  places whose numbers the alternative text has of each curve
+    said_at  x at which the alternative text gives each curve's values
     """
 
     xs: tuple[float, float]

@@ -1,4 +1,4 @@
-"""Boxes, arrows, lengths, room, and the key to colours and lines."""
+"""Boxes, arrows, lengths, space, and the key to colours and lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCALE = 120.0  # pixels of a scale of colours
 
 @dataclass(frozen=True)
 class Space(Figure):
-    """Room, as high and wide as given."""
+    """Empty space of a given size."""
 
     high: float = 0
     wide: float = 0
@@ -104,7 +104,7 @@ class Length(Figure):
 
 @dataclass(frozen=True)
 class Arrow(Figure):
-    """An arrow to what follows in its column, or with `right` in its row."""
+    """An arrow to the next element of its column, or with `right` of its row."""
 
     above: Said = ""
     below: Said = ""
@@ -125,7 +125,7 @@ class Arrow(Figure):
 
 @dataclass(frozen=True)
 class Sign:
-    """An entry of a key: words behind a square, a line, a dashed line, a hidden cell, or a scale of `HEAT`."""
+    """An entry of a key: words after a square, a line, a dashed line, a hidden cell, or a scale of `HEAT`."""
 
     words: Said
     colour: str = BLUE
@@ -133,7 +133,7 @@ class Sign:
     ends: tuple[float, float] = (0, 1)
 
     def icon(self) -> float:
-        """Return the width of what stands before the words."""
+        """Return the width of the symbol before the words."""
         ends = sum(text_width(decimal(end, 3), TINY) + 6 for end in self.ends)
         return {"square": 12.0, "hidden": 24.0, "scale": SCALE + ends}.get(self.kind, 20.0)
 
@@ -202,6 +202,6 @@ def dot(words: str = "", fill: str = BLUE, name: str = "", radius: float = 5) ->
 
 
 def told(name: Said, *said: str) -> Words:
-    """Return a name and what is said of it."""
+    """Return a name and its description."""
     listed = ", ".join(said)
     return Words(*(f"{say(name, lang)}{COLON.said(lang)}{listed}" for lang in ("en", "zh")))

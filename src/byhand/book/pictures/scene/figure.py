@@ -1,7 +1,7 @@
-"""What every element of a scene does: it takes its place, is drawn there, and is said in words.
+"""The interface of a scene's elements: each takes its place, is drawn there, and is described in words.
 
-An element declares what it shows, with its numbers, and never a place: what holds it gives it one. To add an element,
-write a class with those of `natural`, `height`, `draw` and `said` that `Figure` does not answer as it should.
+An element declares what it shows, with its numbers, but never a place: its container places it. To add an element,
+write a class that overrides `natural`, `height`, `draw` and `said` of `Figure` as needed.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Placed:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Something that is shown.
+    """An element of a scene.
 
     title  stands above it in bold letters, and before its numbers in words
     name   by which links find it
-    says   what the alternative text says of it, instead of all that it shows; "" for nothing
+    says   replaces its description in the alternative text; "" for none
     at     its place in a wider slot: start, middle or end
     shows  the lesson's array whose numbers it has, by name: S, ∂S
     """
@@ -56,7 +56,7 @@ class Figure:
     shows: str = ""
 
     def natural(self, lang: str) -> float | None:
-        """Return the width that it needs, or None if it takes what there is."""
+        """Return the width that it needs, or None if it fills its slot."""
         return None
 
     def height(self, width: float, lang: str) -> float:
@@ -67,7 +67,7 @@ class Figure:
         """Draw it in its place."""
 
     def said(self, lang: str) -> list[str]:
-        """Return what it shows in words."""
+        """Describe it in words."""
         return []
 
     def titled(self, own: float, lang: str) -> tuple[float, float] | None:
@@ -75,7 +75,7 @@ class Figure:
         return (0, own) if self.at == "middle" else None
 
     def parts(self, lang: str) -> list[str]:
-        """Return what the alternative text says of it, the first part after its title."""
+        """Return its parts of the alternative text, the first after its title."""
         if self.says is not None:
             return [*filter(None, [say(self.says, lang)])]
         found = [part for part in self.said(lang) if part]
@@ -84,12 +84,12 @@ class Figure:
         return found
 
     def put(self, x: float, y: float, width: float, lang: str, found: list[Placed]) -> float:
-        """Place its title, it, and what it holds; return their height."""
+        """Place its title, itself and its contents; return their height."""
         over = self._put_title(x, y, width, lang, found) if self.title else 0
         return over + self.place(x, y + over, width, lang, found)
 
     def place(self, x: float, y: float, width: float, lang: str, found: list[Placed]) -> float:
-        """Place it and what it holds; return its height."""
+        """Place it and its contents; return its height."""
         own = min(self.natural(lang) or width, width)
         found.append(Placed(self, x + self.left(own, width), y, own, self.height(own, lang)))
         return found[-1].height

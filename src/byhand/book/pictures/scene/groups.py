@@ -35,7 +35,7 @@ class Link(Figure):
     away: float = 12
 
     def between(self, by_name: Mapping[str, Placed]) -> Placed:
-        """Return it with its way: bends lie halfway between the elements, or beside both."""
+        """Return it with its path: bends lie halfway between the elements, or beside both."""
         start = by_name[self.start]
         a, b = start.side(self.leave), by_name[self.end].side(self.enter)
         leaves, enters = (side in ("left", "right") for side in (self.leave, self.enter))
@@ -81,7 +81,7 @@ class Group(Figure):
         return [say(self.join, lang).join(found)] if self.join else found
 
     def _naturals(self, lang: str) -> list[float] | None:
-        """Return the widths that the elements need, or None if one takes what there is."""
+        """Return the widths that the elements need, or None if one fills its slot."""
         own = [child.natural(lang) for child in self.children]
         return None if None in own else [width or 0 for width in own]
 
@@ -124,8 +124,8 @@ class Across(Group):
     """Elements side by side.
 
     widths  pixels of each slot, None for an equal part of the rest
-    shares  instead of widths: the parts that slots have of the whole
-    Without either, elements take the room that they need, and those without a width of their own the rest.
+    shares  instead of widths: each slot's share of the whole
+    Without either, elements take the width that they need, and those without one share the rest.
     """
 
     widths: Sequence[float | None] = ()

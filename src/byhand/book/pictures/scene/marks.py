@@ -1,4 +1,4 @@
-"""What stands on a chart: curves, bars and points. To add one, write a class with `draw` and what is `said` of it."""
+"""Marks on a chart: curves, bars and points. To add one, write a class with `draw` and `said`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byhand.book.pictures.canvas import BLUE, GREY, RUST, TINY, WHITE, Canvas, P
 from byhand.book.pictures.scene.figure import named
 from byhand.book.words.language import COMMA, Said, say
 
-BESIDE = {  # of words beside a dot: the end at which they are held, and their distance from it
+BESIDE = {  # words beside a dot: their anchor, and their distance from it
     "right": ("start", 8, 4), "left": ("end", -8, 4), "above": ("middle", 0, -9), "below": ("middle", 0, 18),
     "above right": ("start", 7, -5), "below right": ("start", 8, 14), "above left": ("end", -6, -8),
     "below left": ("end", -6, 13),
@@ -24,7 +24,7 @@ Numbers = Sequence[float] | np.ndarray
 
 @dataclass(frozen=True)
 class Grid:
-    """A rectangle in which numbers have places."""
+    """A rectangle that maps numbers to places."""
 
     xs: tuple[float, float]
     ys: tuple[float, float]
@@ -45,13 +45,13 @@ class Grid:
 
 
 class OnChart:
-    """What stands on a chart."""
+    """A mark on a chart."""
 
     def draw(self, canvas: Canvas, grid: Grid) -> None:
-        """Draw it where its numbers have their places."""
+        """Draw it at the places of its numbers."""
 
     def said(self, at: Numbers, lang: str) -> list[str]:
-        """Return what it shows in words, of a curve its numbers at these places."""
+        """Describe it in words; a curve by its values at these x."""
         return []
 
 

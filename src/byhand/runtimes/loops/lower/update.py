@@ -25,8 +25,8 @@ from byhand.update_rules import UpdateRule
 def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, tiles: bool = False) -> list[Call]:
     """Return the calls of one thread; only the gradients' sum if NumPy makes the update.
 
-    scratch  where memory begins that only this thread uses, as much as `scratch_of_matrices` says
-    tiles    register tiles multiply, not BLAS
+    scratch  start of this thread's own memory, of the size that `scratch_of_matrices` returns
+    tiles    multiply with register tiles, not BLAS
     """
     size = math.ceil(arena.size / shares / ALIGN) * ALIGN
     first, last = min(number * size, arena.size), min((number + 1) * size, arena.size)
@@ -49,12 +49,12 @@ def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, til
 
 
 def _is_of_matrices(group: Alike) -> bool:
-    """Return whether whole matrices are updated, not element by element."""
+    """Return whether the update takes whole matrices, rather than elements."""
     return group.rule.equation.name in BY_MATRIX
 
 
 def _elements(arena: Regions, group: Alike, start: int, stop: int, shares: int) -> list[Call]:
-    """Return the calls that update a range of parameters, and average it."""
+    """Return the calls that update and average a range of parameters."""
     equation, n = group.rule.equation, stop - start
     state = {kind: place + start - group.first for kind, place in group.state.items()}
     operands: dict[str, Operand] = {
@@ -66,7 +66,7 @@ def _elements(arena: Regions, group: Alike, start: int, stop: int, shares: int) 
 
 
 def _averages(arena: Regions, start: int, rows: int, width: int, stride: int, shares: int) -> list[Call]:
-    """Return the call that averages parameters, if the optimizer keeps averages."""
+    """Return the call that averages parameters if the optimizer keeps averages."""
     operands: dict[str, Operand] = {
         "theta": start, "average": arena.averages + start, "rows": rows, "width": width, "stride": stride,
         "slot": CONTROLS + 1, "shares": shares,
@@ -76,13 +76,13 @@ def _averages(arena: Regions, start: int, rows: int, width: int, stride: int, sh
 
 
 def by_kernels(arena: Regions) -> bool:
-    """Return whether every update has a kernel; else NumPy makes the update of all parameters."""
+    """Return whether every update has a kernel; otherwise NumPy updates all parameters."""
     named = (KERNELS.get(group.rule.equation.name) for group in arena.groups)
     return all(kernel is not None and kernel.settings is not None for kernel in named)
 
 
 class UpdateSettings:
-    """What the update's kernels read of the controls: each group's rate, decay and the settings of its equation.
+    """The controls that the update's kernels read: each group's rate, decay and the settings of its equation.
 
     starts  where the numbers of each group begin, and the end
     """
@@ -98,7 +98,7 @@ class UpdateSettings:
         self.starts = list(accumulate(counts, initial=end(arena.shares)))
 
     def write(self, numbers: np.ndarray, lr: float, t: int) -> None:
-        """Write what step t reads, at a learning rate, to the end of the controls."""
+        """Write the values of step t, at a learning rate, to the end of the controls."""
         written: list[float] = []
         for scale, decay, read in self._groups:
             written += lr * scale, decay, *read(t)
@@ -111,7 +111,7 @@ def _settings(arena: Regions, group: Alike) -> int:
 
 @dataclass(frozen=True)
 class Part:
-    """A matrix that is updated whole: its parameter, where it begins in the parameters' region, and its rule."""
+    """A matrix that is updated whole: its parameter, its offset in the parameters' region, and its rule."""
 
     name: str
     group: Alike
@@ -119,17 +119,17 @@ class Part:
 
     @property
     def rule(self) -> UpdateRule:
-        """The rule of its parameter, in which it may be packed with others."""
+        """The rule of its parameter, which may pack it with other matrices."""
         return self.group.rules[self.name]
 
     @property
     def products(self) -> int:
-        """The operations of its products."""
+        """The FLOPs of its products."""
         return self.rule.products // self.rule.parameter.packed
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Its rows and columns, and how far one row is from the next."""
+        """Its rows, columns and row stride."""
         *outer, stride = self.rule.parameter.shape
         return math.prod(outer), stride // self.rule.parameter.packed, stride
 
@@ -156,7 +156,7 @@ def shared_out(matrices: list[Part], shares: int) -> list[list[Part]]:
 
 
 def scratch_of_matrices(arena: Regions, tiles: bool) -> int:
-    """Return the float32 that a thread needs beside the parameters and their state."""
+    """Return how many float32 a thread needs besides the parameters and their state."""
     if not by_kernels(arena):
         return 0
     needed = (BY_MATRIX[part.rule.equation.name].scratch(*part.shape[:2], tiles) for part in matrices_of(arena))
@@ -164,7 +164,7 @@ def scratch_of_matrices(arena: Regions, tiles: bool) -> int:
 
 
 def _whole(arena: Regions, part: Part, shares: int, scratch: int, tiles: bool) -> list[Call]:
-    """Return the calls that update a matrix, and average it."""
+    """Return the calls that update and average a matrix."""
     (rows, columns, stride), group = part.shape, part.group
     state = {kind: place + part.start - group.first for kind, place in group.state.items()}
     places: dict[str, Operand] = {"theta": part.start, "gradient": arena.gradients + part.start, **state}

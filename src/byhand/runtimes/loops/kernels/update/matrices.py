@@ -1,4 +1,4 @@
-"""Updates of whole matrices: how their kernels are called. Such a kernel's file registers itself here."""
+"""Updates of whole matrices: the calls of their kernels. Such a kernel's file registers itself here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byhand.runtimes.loops.program.calls import Call, Operand
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix that is updated whole: its parameter, its shape, and where its numbers lie.
+    """A matrix that is updated whole: its parameter, its shape, and the offsets of its arrays.
 
     places  of theta, of the gradient, and of each array of its state, by the names that the kernels give them
     common  further operands of every kernel: the shape, the stride from one row to the next (more than the columns if
