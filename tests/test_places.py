@@ -115,7 +115,7 @@ def test_every_command_works_for_a_user_whom_the_system_does_not_know(tmp_path, 
 
 def test_commands_work_for_a_user_whom_the_system_does_not_know(tmp_path, trained):
     """Those that ask for the user's own folders."""
-    kept = ("where", "explain", "doctor", "tokenizer", "plot", "sample", "train")
+    kept = ("where", "tokenizer", "plot", "sample", "train")
     works(shutil.copytree(trained, tmp_path / "here"), "unknown user", *(COMMANDS[name] for name in kept))
 
 
