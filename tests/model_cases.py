@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
+import pytest
 
 from byhand.config import ModelConfig
 from byhand.engine.equation import with_role
@@ -59,6 +60,14 @@ def every_setting() -> tuple[ModelConfig, ...]:
         )
         for position, affine, activation, causal, bias, tied, heads in choices
     )
+
+
+def swept() -> list[Any]:
+    """Return the models of `every_setting` as parameters of a test: one of nine quickly, all in the slow sweep."""
+    return [
+        pytest.param(config, id=setting_name(config), marks=pytest.mark.slow if i % 9 else [])
+        for i, config in enumerate(every_setting())
+    ]
 
 
 SIZES: dict[str, tuple[Any, ...]] = {  # settings of a drawn model that are not choices among names

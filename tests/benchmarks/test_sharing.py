@@ -49,7 +49,8 @@ def test_every_gradient_is_summed_once(mesh):
     assert 12 * N / n_fsdp <= there.held <= 1.01 * 12 * (tables / n_fsdp + vectors)
 
 
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_positions_share_the_products_and_sum_gradients_once(dtype):
     """Forward, keys and values are gathered; back, their gradients are summed where they belong."""
     there, alone = share("sequence=4", dtype=dtype), share("", dtype=dtype)

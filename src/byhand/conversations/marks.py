@@ -145,7 +145,7 @@ class Marks:
         return hidden if hidden == text else self._with(hidden, text, answer)
 
     def veil(self, text: str, answer: bool, words: int = 0) -> str:
-        """Return a message's text veiled, except tokens that stay and the template's literals that `words` selects."""
+        """Return a message's text veiled, except tokens that stay and the literals that `words` selects."""
         return self._with(text.translate(_VEIL), text, answer, words)
 
     def _with(self, changed: str, text: str, answer: bool, words: int = 0) -> str:

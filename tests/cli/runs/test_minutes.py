@@ -100,7 +100,7 @@ def test_the_difference_printed_is_that_of_the_losses_printed(expected, reached)
     assert float(found["off"]) == pytest.approx(float(found["reached"]) - float(found["loss"]), abs=1e-9)
 
 
-@pytest.mark.parametrize("minutes", [0.25, 0.5])
+@pytest.mark.parametrize("minutes", [0.25, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_it_ends_when_it_said(tmp_path, machine, minutes):
     text = write_text(tmp_path / "text.txt", 400_000)
     begun = machine.now
@@ -135,7 +135,12 @@ LOADS = {
 }
 
 
-@pytest.mark.parametrize("load", LOADS)
+QUICK = ("slower from early on", "faster late", "by turns")
+
+
+@pytest.mark.parametrize(
+    "load", [pytest.param(load, marks=[] if load in QUICK else pytest.mark.slow) for load in LOADS]
+)
 def test_it_ends_in_time_beside_other_programs_and_cools_down(tmp_path, machine, load):
     """Within 5 % of the time, never after it; the last steps have the schedule's lowest rates."""
     text, begun, machine.load = write_text(tmp_path / "text.txt", 400_000), machine.now, LOADS[load]
@@ -171,7 +176,7 @@ def once(after, times):
     return lambda s: next(loads, 1) if s > after else 1
 
 
-@pytest.mark.parametrize("at", [3, 9, 16])
+@pytest.mark.parametrize("at", [pytest.param(3, marks=pytest.mark.slow), 9, pytest.param(16, marks=pytest.mark.slow)])
 def test_an_interruption_is_no_pace(tmp_path, machine, at):
     """Like a Ctrl-Z, or an evaluation slowed by another program: the rest of the run keeps its pace."""
     text, begun, machine.load = (

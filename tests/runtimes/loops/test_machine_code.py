@@ -46,9 +46,10 @@ def objects(cache):
 
 
 COSTLY = [
-    "attention", "attention_back", "tiled_gemm", "cross_entropy", "column_sum", "embed", "normalise", "normalise_back"
+    "attention", "attention_back", "tiled_gemm", "cross_entropy", "column_sum", "embed", "normalise", "normalise_back",
+    "bias_gelu", "activation_back", "embed_back", "sum_shares", "walk",
 ]  # fmt: skip
-"""Kernels that take most of the time of a first start: other tests compile them too, once for all."""
+"""Kernels of a first start that other tests compile too, once for all: all but three."""
 
 
 def with_costly(cache, environment):
@@ -94,7 +95,7 @@ def first_starts(tmp_path_factory):
 def test_a_first_start_computes_the_bits_of_every_later_one(first_starts, name, threads):
     """With most kernels missing from the cache and with a full one; also limited to AVX2."""
     folder, first, said = first_starts(name, threads)
-    assert "compiling 8 kernels" in said
+    assert "compiling 3 kernels" in said
     made = [path.name for path in objects(folder / "cache")]
     assert "adamw.o" in made
     assert "sample.o" not in made, "a kernel was compiled that training does not need"
@@ -111,7 +112,7 @@ def test_a_kernel_compiles_to_the_same_bytes_whatever_was_compiled_before(tmp_pa
         "import hashlib\n"
         "print(*sorted(f'{name} {hashlib.sha256(code).hexdigest()}' for name, code in made.items()), sep='\\n')\n"
     )
-    names = ["relu", "accumulate", "barrier", "walk"]
+    names = ["relu", "accumulate"]
     said = []
     for ordered in (names, names[::-1]):
         environment = os.environ | {"BYHAND_COMPILING": "1", "NUMBA_OPT": "0"}
@@ -120,7 +121,7 @@ def test_a_kernel_compiles_to_the_same_bytes_whatever_was_compiled_before(tmp_pa
             subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True)
         )
     assert said[0].stdout == said[1].stdout
-    assert len(said[0].stdout.splitlines()) == 4
+    assert len(said[0].stdout.splitlines()) == 2
 
 
 @pytest.fixture(scope="module")
