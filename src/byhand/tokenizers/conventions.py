@@ -61,6 +61,10 @@ class Conventions:
         found = {name: list(value) if name in MOST else value for name, value in vars(self).items()}
         return {name: value for name, value in found.items() if value not in (None, [], {})}
 
+    def suggested(self, given: Collection[str], greedy: bool) -> dict[str, float]:
+        """Return the suggestions for settings of sampling that are not given; `greedy`: nothing is drawn by them."""
+        return {n: v for n, v in self.sampling.items() if n not in given and (not greedy or n == "repetition_penalty")}
+
     @classmethod
     def of_json(cls, values: Any) -> Conventions:
         """Return the conventions of these untrusted values; DataError if they are none."""
