@@ -13,7 +13,6 @@ pytest.importorskip("httpx")
 
 from byhand.generation import Sampling, generate
 from byhand.tokenizers.training import train
-
 from serving import house
 from serving.house import asking, events, posted
 
@@ -24,7 +23,11 @@ HELLO = [{"role": "user", "content": "Hi"}]
 
 def log_softmax(prompt):
     logits = house.model().forward_logits([list(prompt)]).data[0].astype(np.float64)
-    return logits - np.log(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1, keepdims=True)) - logits.max(-1, keepdims=True)
+    return (
+        logits
+        - np.log(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1, keepdims=True))
+        - logits.max(-1, keepdims=True)
+    )
 
 
 def test_echo_scores_a_prompt_as_a_forward_pass_does():
@@ -55,7 +58,9 @@ def test_texts_are_those_of_the_same_seeds():
     body = {"prompt": [[97, 98], [99, 100]], "n": 2, "best_of": 2, "seed": 5, "temperature": 1.3, "max_tokens": 12}
     found = posted(COMPLETIONS, body).json()
     assert [choice["index"] for choice in found["choices"]] == [0, 1, 2, 3]
-    for choice, (prompt, seed) in zip(found["choices"], [(b"ab", 5), (b"ab", 6), (b"cd", 5), (b"cd", 6)], strict=True):
+    for choice, (prompt, seed) in zip(
+        found["choices"], [(b"ab", 5), (b"ab", 6), (b"cd", 5), (b"cd", 6)], strict=True
+    ):
         ids = generate(house.model(), prompt, 12, Sampling(1.3, seed=seed), runtime="numpy")
         assert choice["text"] == bytes(ids).decode(errors="replace")
     assert found["usage"] == {"prompt_tokens": 4, "completion_tokens": 48, "total_tokens": 52}
@@ -131,7 +136,10 @@ def test_the_end_token_is_scored_and_counted_without_text():
     assert scores["top_logprobs"][-1][scores["tokens"][-1]] == scores["token_logprobs"][-1]
     body = {"messages": HELLO, "seed": 1, "logprobs": True}
     (choice,) = posted(CHAT, body, ends=ends).json()["choices"]
-    assert bytes(byte for each in choice["logprobs"]["content"] for byte in each["bytes"]).decode() == choice["message"]["content"]
+    assert (
+        bytes(byte for each in choice["logprobs"]["content"] for byte in each["bytes"]).decode()
+        == choice["message"]["content"]
+    )
     assert choice["logprobs"]["content"][-1]["bytes"] == []
 
 
@@ -177,8 +185,12 @@ def test_tokens_of_several_bytes():
         info = (await client.get("/tokenizer_info")).json()
         tokens = (await client.post("/tokenize", json={"prompt": prompt, "add_special_tokens": False})).json()
         back = (await client.post("/detokenize", json={"tokens": tokens["tokens"]})).json()
-        by_ids = await client.post(COMPLETIONS, json={"prompt": tokens["tokens"], "max_tokens": 0, "echo": True, "logprobs": 0})
-        by_text = await client.post(COMPLETIONS, json={"prompt": prompt, "max_tokens": 0, "echo": True, "logprobs": 0})
+        by_ids = await client.post(
+            COMPLETIONS, json={"prompt": tokens["tokens"], "max_tokens": 0, "echo": True, "logprobs": 0}
+        )
+        by_text = await client.post(
+            COMPLETIONS, json={"prompt": prompt, "max_tokens": 0, "echo": True, "logprobs": 0}
+        )
         return info, tokens, back, by_ids.json()["choices"], by_text.json()["choices"]
 
     info, tokens, back, by_ids, by_text = asking(ask, tokenizer=BPE)
@@ -192,7 +204,10 @@ def test_tokens_of_several_bytes():
 
 def request(rng):
     """A random request."""
-    body = {"prompt": bytes(rng.choices(range(32, 127), k=rng.randint(1, 20))).decode(), "max_tokens": rng.randint(0, 20)}
+    body = {
+        "prompt": bytes(rng.choices(range(32, 127), k=rng.randint(1, 20))).decode(),
+        "max_tokens": rng.randint(0, 20),
+    }
     body |= {"seed": rng.randint(0, 9), "temperature": rng.choice((0, 0.5, 1, 1.7)), "n": rng.choice((1, 1, 2))}
     if rng.random() < 0.3:
         body |= {"logprobs": rng.randint(0, 5), "echo": rng.random() < 0.5}
@@ -212,7 +227,9 @@ def test_each_text_under_load_is_the_one_that_it_is_alone():
 
     async def both(client):
         alone = [(await client.post(COMPLETIONS, json=body)).json() for body in bodies]
-        return alone, [r.json() for r in await asyncio.gather(*(client.post(COMPLETIONS, json=body) for body in bodies))]
+        return alone, [
+            r.json() for r in await asyncio.gather(*(client.post(COMPLETIONS, json=body) for body in bodies))
+        ]
 
     for one, other in zip(*asking(both), strict=True):
         assert one["choices"] == other["choices"]
@@ -221,7 +238,16 @@ def test_each_text_under_load_is_the_one_that_it_is_alone():
 
 def test_models_health_metrics_and_explain():
     async def ask(client):
-        paths = ("/v1/models", "/v1/models/small", "/v1/models/large", "/health", "/healthz", "/metrics", "/", "/favicon.ico")
+        paths = (
+            "/v1/models",
+            "/v1/models/small",
+            "/v1/models/large",
+            "/health",
+            "/healthz",
+            "/metrics",
+            "/",
+            "/favicon.ico",
+        )
         await client.post(COMPLETIONS, json={"prompt": "a", "model": "another", "max_tokens": 3, "stream": False})
         return [await client.get(path) for path in paths], await client.post("/v1/explain", json={"target": "loss"})
 

@@ -10,7 +10,20 @@ pytest.importorskip("fastapi")
 
 from byhand.serving.text import Text, name_of
 
-PIECES = [b"a", b"b", b"ab", b"", b"\n", b"\xe4", b"\xbd", b"\xa0", "你".encode(), "你好".encode()[:4], b"\xf0\x9f", b"\x98\x80"]
+PIECES = [
+    b"a",
+    b"b",
+    b"ab",
+    b"",
+    b"\n",
+    b"\xe4",
+    b"\xbd",
+    b"\xa0",
+    "你".encode(),
+    "你好".encode()[:4],
+    b"\xf0\x9f",
+    b"\x98\x80",
+]
 STOPS = [b"ab", b"aba", b"b\n", "你".encode(), b"abab", b"a"]
 tokens = st.lists(st.integers(0, len(PIECES) - 1), max_size=20)
 
@@ -39,7 +52,12 @@ def whole(ids, stops, echo):
     return content.decode("utf-8", "replace"), offsets, drawn, cut is not None
 
 
-@given(tokens, st.lists(st.sampled_from(STOPS), max_size=3, unique=True), tokens, st.lists(st.booleans(), min_size=20, max_size=20))
+@given(
+    tokens,
+    st.lists(st.sampled_from(STOPS), max_size=3, unique=True),
+    tokens,
+    st.lists(st.booleans(), min_size=20, max_size=20),
+)
 @example([0, 0, 1], [b"ab"], [], [True] * 20)
 @example([5, 6, 7], [], [5, 6], [True] * 20)
 @example([2, 4], [b"b\n"], [], [True] * 20)
@@ -69,7 +87,8 @@ def test_what_could_begin_a_stop_text_waits():
 
 
 @pytest.mark.parametrize(
-    ("content", "name"), [(b"a", "a"), ("你".encode(), "你"), (b"\xe4", "bytes:\\xe4"), (b"", ""), (None, "token_id:7")]
+    ("content", "name"),
+    [(b"a", "a"), ("你".encode(), "你"), (b"\xe4", "bytes:\\xe4"), (b"", ""), (None, "token_id:7")],
 )
 def test_a_token_that_is_not_whole_is_named_by_its_bytes(content, name):
     assert name_of(content, 7) == name

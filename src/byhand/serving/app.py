@@ -15,13 +15,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from byhand.errors import ByhandError
 from byhand.files.reading import parse_json
-from byhand.serving.errors import as_json, error, of_ours, refusal
+from byhand.serving.answer import Answer
+from byhand.serving.errors import as_json, of_ours, refusal
 from byhand.serving.guard import Access, Guard
 from byhand.serving.limits import Refused
 from byhand.serving.protocol import ChatCompletion, Completion, Detokenize, Explain, Tokenize
 from byhand.serving.replies import ChatReply, Reply
-from byhand.serving.service import Service, mean, usage, while_connected
-from byhand.serving.worker import Answers, Piece
+from byhand.serving.service import Service
 from byhand.tokenizers.conventions import DEFAULT, ONE
 from byhand.version import __version__
 
@@ -60,58 +60,6 @@ class Route(APIRoute):
             return await handle(Bounded(request.scope, request.receive))
 
         return bounded
-
-
-class Answer(Response):
-    """An answer that is made while its client waits for it; nothing works on for a client that is gone."""
-
-    def __init__(self, service: Service, reply: Reply, answers: Answers, prompt: int, request: Any) -> None:
-        self.service, self.reply, self.answers, self.prompt, self.request = service, reply, answers, prompt, request
-        self.status_code, self.background = 200, None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
-        work = self._stream(send) if self.request.stream else self._whole(scope, receive, send)
-        try:
-            await while_connected(receive, self.service.limits.seconds, work)
-        except Refused as found:
-            if not self.request.stream:
-                raise
-            content = as_json(error(str(found), found.status, found.code))
-            await send({"type": "http.response.body", "body": b"data: " + content + b"\n\n"})
-        finally:
-            self.answers.cancel()
-            self.service.count(list(self.answers.choices))
-
-    async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
-        choices, per = list(self.answers.choices), self.request.candidates
-        pieces: list[list[Piece]] = [[] for _ in choices]
-        async for i, piece in self.answers.follow():
-            pieces[i].append(piece)
-        if per > self.request.count:
-            groups = (pieces[i : i + per] for i in range(0, len(pieces), per))
-            pieces = [best for group in groups for best in sorted(group, key=mean, reverse=True)[: self.request.count]]
-        content = as_json(self.reply.whole(pieces, usage(self.prompt, choices)))
-        await Response(content, media_type="application/json")(scope, receive, send)
-
-    async def _stream(self, send: Send) -> None:
-        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        options = self.request.stream_options
-        counted = {"usage": None} if options and options.include_usage else {}
-
-        async def write(value: Any, more: bool = True) -> None:
-            body = b"data: " + (as_json(value) if isinstance(value, dict) else value) + b"\n\n"
-            await send({"type": "http.response.body", "body": body, "more_body": more})
-
-        for chunk in self.reply.begin(len(self.answers.choices)):
-            await write(chunk | counted)
-        async for i, piece in self.answers.follow():
-            await write(self.reply.part(i, piece) | counted)
-        if counted:
-            found = usage(self.prompt, list(self.answers.choices))
-            await write(self.reply.chunked([]) | {"usage": found})
-        await write(b"[DONE]", more=False)
 
 
 def application(service: Service, access: Access) -> ASGIApp:
@@ -236,7 +184,9 @@ def _add_facts(app: FastAPI, service: Service) -> None:
     async def _(id: str) -> Response:
         """Describe the model."""
         if id != service.served.name:
-            raise Refused(f"there is no model {id[:100]!r}. Use {service.served.name}.", 404, "model_not_found", "model")
+            raise Refused(
+                f"there is no model {id[:100]!r}. Use {service.served.name}.", 404, "model_not_found", "model"
+            )
         return _json(model())
 
     @app.get("/tokenizer_info")

@@ -39,6 +39,11 @@ def protocol(limits: Limits) -> type[H11Protocol]:
             if self.timer is not None and not self._is_idle():
                 self._unset_timer()
 
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self.timer is None and self._is_idle() and self.conn.trailing_data[0]:  # the next one has begun
+                self._expect_header()
+
         def connection_lost(self, exc: Exception | None) -> None:
             self._unset_timer()
             super().connection_lost(exc)

@@ -51,7 +51,7 @@ class Asked(BaseModel):
     max_completion_tokens: Annotated[int, Field(ge=0, lt=1 << 31)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=-1, le=1 << 20)] | None = None
+    top_k: Annotated[int, Field(ge=-1, le=1 << 20)] | None = None  # 0 and -1 cut nothing
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
     repetition_penalty: Annotated[float, Field(ge=0.01, le=100)] | None = None
     frequency_penalty: Penalty = None
@@ -113,17 +113,20 @@ class Asked(BaseModel):
         """
         given = {
             "temperature": self.temperature,
-            "top_k": self.top_k,
+            "top_k": self.top_k if self.top_k is None else max(self.top_k, 0),
             "top_p": self.top_p if self.top_p is None else max(self.top_p, SMALLEST),
             "min_p": self.min_p,
             "repetition_penalty": self.repetition_penalty,
         }
         values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         values = {**conventions.suggested(values, values.get("temperature", 1) < COLDEST), **values}
-        values["top_k"] = values["top_k"] if values.get("top_k", 0) > 0 else None
+        values["top_k"] = int(values.get("top_k", 0)) or None
         first = (seed if self.seed is None else self.seed) % SEEDS
         bias = tuple((int(token), number) for token, number in (self.logit_bias or {}).items())
-        counted = {"frequency_penalty": self.frequency_penalty or 0.0, "presence_penalty": self.presence_penalty or 0.0}
+        counted = {
+            "frequency_penalty": self.frequency_penalty or 0.0,
+            "presence_penalty": self.presence_penalty or 0.0,
+        }
         return Sampling(**values, **counted, logit_bias=bias, seed=first + index)
 
 

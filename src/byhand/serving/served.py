@@ -17,7 +17,7 @@ from byhand.generation.text import beginning
 from byhand.model_config import ModelConfig
 from byhand.serving.limits import Limits, Refused
 from byhand.serving.protocol import Asked, ChatCompletion, Completion, seed_of_none
-from byhand.serving.text import Text, stop_texts
+from byhand.serving.text import Text
 from byhand.serving.worker import Choice
 from byhand.tokenizers.tokenizer import Tokenizer
 
@@ -88,15 +88,20 @@ class Served:
 
     def choices(self, request: Completion | ChatCompletion, limits: Limits) -> tuple[list[Choice], int]:
         """Return the choices that a request makes, prompt by prompt, and how many tokens its prompts have."""
+        prompts, ends, stops = 1, self.ends, [text.encode() for text in request.stops]
         if isinstance(request, ChatCompletion):
-            prompts, ends, stops = 1, self.ends | self.chat.ends, [*self.chat.stops, *stop_texts(request.stops)]
+            ends, stops = ends | self.chat.ends, [*self.chat.stops, *stops]
         else:
-            prompts, ends, stops = len(request.prompts), self.ends, stop_texts(request.stops)
+            prompts = len(request.prompts)
         if prompts * request.candidates > limits.choices:
             raise Refused(f"the request asks for {prompts * request.candidates} texts; at most {limits.choices}.")
         special = self.tokenizer.special
         ends |= {special[text] for text in request.stops if text in special}
-        asked = [self.asked(request.messages)] if isinstance(request, ChatCompletion) else map(self.prompt, request.prompts)
+        asked = (
+            [self.asked(request.messages)]
+            if isinstance(request, ChatCompletion)
+            else map(self.prompt, request.prompts)
+        )
         found, total, scores = list[Choice](), 0, 0
         for prompt in asked:
             total += len(prompt.tokens)
@@ -108,7 +113,9 @@ class Served:
                 found.append(choice)
         return found, total
 
-    def _candidates(self, request: Asked, prompt: Prompt, ends: frozenset[int], stops: list[bytes]) -> Iterator[Choice]:
+    def _candidates(
+        self, request: Asked, prompt: Prompt, ends: frozenset[int], stops: list[bytes]
+    ) -> Iterator[Choice]:
         completion = isinstance(request, Completion)
         echo, top = bool(completion and request.echo), request.top  # pyright: ignore[reportAttributeAccessIssue]
         room = max(1, self.config.seq_len - len(prompt.tokens))

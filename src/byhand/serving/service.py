@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-from starlette.types import Receive
+from typing import Any
 
 from byhand.errors import ByhandError, brief
-from byhand.serving.limits import Limits, Refused
+from byhand.serving.limits import Limits
 from byhand.serving.metrics import Metrics
 from byhand.serving.protocol import ChatCompletion, Completion
 from byhand.serving.served import Served
-from byhand.serving.worker import Answers, Choice, Lane, Piece, Worker
+from byhand.serving.worker import Answers, Choice, Lane, Worker
 
 log = logging.getLogger(__name__)
 WATCHED = 2.0  # seconds between two looks for a newer checkpoint
-Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
@@ -63,7 +60,7 @@ class Service:
         self.metrics.prompt_tokens.inc(prompt)
         return served, answers, prompt
 
-    def count(self, choices: list[Choice]) -> None:
+    def count(self, choices: Sequence[Choice]) -> None:
         """Count what was drawn, and how fast."""
         for choice in choices:
             self.metrics.drawn_tokens.inc(choice.drawn)
@@ -91,39 +88,3 @@ class Service:
                 closing = asyncio.create_task(before.close())
                 self._tasks.add(closing)
                 closing.add_done_callback(self._tasks.discard)
-
-
-async def while_connected(receive: Receive, seconds: float, work: Awaitable[Result]) -> Result | None:
-    """Return what work returns; None if its client is gone before. Refused if it takes longer.
-
-    receive  of the request, whose body is read
-    """
-
-    async def gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    tasks = [asyncio.ensure_future(work), asyncio.ensure_future(gone())]
-    try:
-        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if tasks[0].done():
-            return tasks[0].result()  # pyright: ignore[reportReturnType]
-        if tasks[1].done():
-            return None
-        raise Refused(f"the answer took more than {seconds:g} seconds.", 504, "timeout")
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)  # then nothing works on for it
-
-
-def usage(prompt: int, choices: list[Choice]) -> dict[str, int]:
-    """Return the tokens of a request: a prompt counts once, every drawn token of every candidate."""
-    drawn = sum(choice.drawn for choice in choices)
-    return {"prompt_tokens": prompt, "completion_tokens": drawn, "total_tokens": prompt + drawn}
-
-
-def mean(pieces: list[Piece]) -> float:
-    """Return the mean ln p of what was drawn, by which candidates are compared."""
-    scores = [token.logp for piece in pieces for token in piece.tokens if token.logp is not None]
-    return sum(scores) / len(scores) if scores else 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from byhand.generation import StopText
 
@@ -77,15 +77,10 @@ class Text:
 
 
 def name_of(content: bytes | None, token: int) -> str:
-    """Return what a token is called: its text, or `bytes:\\xe4` if it is not whole UTF-8, or its id without a text."""
+    """Return what a token is called: its text, `bytes:\\xe4` if it is not whole UTF-8, or its id if it has none."""
     if content is None:
         return f"token_id:{token}"
     try:
         return content.decode()
     except UnicodeDecodeError:
         return "bytes:" + "".join(f"\\x{byte:02x}" for byte in content)
-
-
-def stop_texts(texts: Sequence[str]) -> list[bytes]:
-    """Return stop texts as bytes."""
-    return [text.encode() for text in texts]

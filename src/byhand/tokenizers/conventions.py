@@ -63,7 +63,8 @@ class Conventions:
 
     def suggested(self, given: Collection[str], greedy: bool) -> dict[str, float]:
         """Return the suggestions for settings of sampling that are not given; `greedy`: nothing is drawn by them."""
-        return {n: v for n, v in self.sampling.items() if n not in given and (not greedy or n == "repetition_penalty")}
+        found = {name: value for name, value in self.sampling.items() if name not in given}
+        return {name: found[name] for name in found if not greedy or name == "repetition_penalty"}
 
     @classmethod
     def of_json(cls, values: Any) -> Conventions:

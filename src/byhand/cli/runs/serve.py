@@ -134,9 +134,11 @@ def main(arguments: list[str]) -> int:
 
 def _key(options: Options) -> str:
     key = options.api_key or os.environ.get(KEY, "")
-    if key and not (SHORTEST_KEY <= len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() and " " not in key):
+    if key and not (
+        SHORTEST_KEY <= len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() and " " not in key
+    ):
         raise ConfigError(
-            f"the API key must have {SHORTEST_KEY} to {LONGEST_KEY} letters, digits and signs of ASCII. Use another one."
+            f"the API key must have {SHORTEST_KEY} to {LONGEST_KEY} printable characters of ASCII, without a space."
         )
     return key
 
@@ -148,9 +150,7 @@ def _listening(options: Options, has_key: bool) -> socket.socket:
             options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         if not _is_local(str(address[0])) and not has_key:
-            raise ConfigError(
-                f"--host {options.host} lets other machines in. Set a key, in {KEY} or with --api-key."
-            )
+            raise ConfigError(f"--host {options.host} lets other machines in. Set a key, in {KEY} or with --api-key.")
         found = socket.socket(family, kind)
         if os.name == "posix":
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
