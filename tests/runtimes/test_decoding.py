@@ -253,6 +253,7 @@ def test_what_was_drawn_before_the_logits_went_wrong_is_yielded(changed, runtime
         changed(gpt, table, row, np.nan)
         stream = Stream([1], 21, Sampling(2.0))
         made.admit(0, stream)
+        made.read()
         while stream.status == "waiting":
             made.step(stream.left)
         made.free(0)

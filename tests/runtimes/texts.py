@@ -13,6 +13,8 @@ def texts(decoder, prompts, count, sampling=None, allowed=None):
         decoder.admit(slot, stream)
     running = dict(enumerate(streams))
     try:
+        while decoder.reading:
+            decoder.read()
         while running:
             decoder.step(min(stream.left for stream in running.values()))
             for slot, stream in list(running.items()):

@@ -10,6 +10,7 @@ from re import Match
 from textwrap import fill
 from typing import Any, TypeVar
 
+from byhand.cli.arguments.drawing import TokenBias
 from byhand.cli.arguments.parsing import ALIASES, ELSEWHERE, Given, Options
 from byhand.cli.arguments.settings import Setting, flag, groups, settings, texts
 from byhand.cli.terminal.shown import quoted
@@ -42,7 +43,9 @@ def named(
             raise ConfigError(f"{function} has no setting {quoted(name)}. {_instead(name, known)}")
     given = {name: value for name, value in values.items() if value is not None}
     for name, value in given.items():
-        if known[name].repeated and isinstance(value, str):
+        if known[name].kind is TokenBias:
+            given[name] = TokenBias.each(value)
+        elif known[name].repeated and isinstance(value, str):
             given[name] = (value,)
         elif known[name].kind is Path and isinstance(value, str | os.PathLike):
             given[name] = known[name].value(os.fspath(value))

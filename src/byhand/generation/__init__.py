@@ -1,9 +1,9 @@
 """Generation: prompts continued token by token, by the given runtime or the fastest one that can."""
 
-from byhand.generation.engine import Engine
+from byhand.generation.engine import Engine, Full
 from byhand.generation.stop_text import StopText
 from byhand.generation.text import START, Generation, generate
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Stream
 
-__all__ = ["START", "Engine", "Generation", "Sampling", "StopText", "Stream", "generate"]
+__all__ = ["START", "Engine", "Full", "Generation", "Sampling", "StopText", "Stream", "generate"]

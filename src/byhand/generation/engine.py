@@ -30,17 +30,22 @@ LIVE = ("queued", "running")
 LONGEST_STEP = 1 << 20  # tokens; a runtime draws fewer
 
 
+class Full(DataError):
+    """No more streams may wait."""
+
+
 class Engine:
     """A model's decoder and the streams in it.
 
     slots    streams that are continued side by side; others wait
+    queue    how many may wait, at most; None: any number
     lock     held while streams change: what another thread may continue is read under it
     runtime, weights, threads, cache, moves: see `Request`
     """
 
     def __init__(
         self, model: Any, slots: int = 1, *, runtime: str = "auto", weights: Weights = "float32", threads: int = 0,
-        cache: bool = True, moves: bool = False,
+        cache: bool = True, moves: bool = False, queue: int | None = None,
     ) -> None:  # fmt: skip
         if not isinstance(slots, int) or slots < 1:
             raise ConfigError(f"slots is {slots!r}, but must be an integer of 1 or more.")
@@ -66,14 +71,15 @@ class Engine:
 
         found: tuple[Decoder, Choice] = begin(request, ready)
         self.decoder, self.choice = found
+        self.queue = queue
         self.waiting: deque[Stream] = deque()
         self.running: dict[int, Stream] = {}
         self.lock = Lock()
         self._held: dict[int, list[int]] = {}  # by free slot: the tokens whose keys and values its cache has
 
     def submit(self, stream: Stream) -> Stream:
-        """Queue a stream for a slot; DataError or ConfigError if it cannot be continued."""
-        vocab_size = self._config.vocab_size
+        """Queue a stream for a slot; DataError or ConfigError if it cannot be continued, Full if too many wait."""
+        vocab_size, seq_len = self._config.vocab_size, self._config.seq_len
         if not isinstance(stream.count, (int, np.integer)) or stream.count < 0:
             raise ConfigError(f"count is {stream.count!r}, but must be an integer of 0 or more.")
         token_array([stream.tokens], vocab_size, "the prompt's tokens")
@@ -81,9 +87,21 @@ class Engine:
             raise ShapeError(f"allowed has the shape {np.shape(stream.allowed)}, but must be ({vocab_size},).")
         if stream.allowed is not None and not np.any(stream.allowed):
             raise ConfigError("no token is allowed. Allow at least one.")
+        if unknown := [token for token, _ in stream.sampling.logit_bias if token >= vocab_size]:
+            raise DataError(
+                f"logit_bias names the token {unknown[0]}, but the ids end at {vocab_size - 1}. Leave it out."
+            )
+        if stream.prompt_scored and not self._config.causal:
+            raise ConfigError("without the causal mask, logits are not of next tokens. Leave prompt_scored out.")
+        if stream.prompt_scored and stream.prompt > seq_len:
+            raise DataError(
+                f"the prompt has {stream.prompt:,} tokens, but the model's seq_len is {seq_len:,}. Score a shorter one."
+            )
         if stream.status not in ("waiting", "finished"):
             raise DataError(f"the stream is {stream.status} already. Make another one.")
         if stream.status == "waiting":
+            if self.queue is not None and sum(s.status == "queued" for s in self.waiting) >= self.queue:
+                raise Full(f"{self.queue} texts wait already. Try again later.")
             stream.status = "queued"
             self.waiting.append(stream)
         return stream
@@ -96,31 +114,34 @@ class Engine:
             stream.status = "finished"
 
     def step(self, most: int = LONGEST_STEP) -> list[Stream]:
-        """Admit queued streams, draw up to `most` tokens of each running one, and return those that advanced.
+        """Admit queued streams, read a piece of a prompt, draw up to `most` tokens of each stream that is read.
 
-        A stream that ends leaves its slot. Its status says how it ended. An error, such as Ctrl-C, lets all that run
-        wait again, to be read anew, as nobody knows how far the decoder is with them. It ends a stream whose window
-        has slid: its cache began with tokens that are left behind.
+        Returns all that had a slot. A stream that ends leaves its slot. Its status says how it ended. An error, such
+        as Ctrl-C, lets all that run wait again, to be read anew, as nobody knows how far the decoder is with them. It
+        ends a stream whose window has slid: its cache began with tokens that are left behind.
         """
         with self.lock:
             self._free_ended()  # streams that were cancelled, and what an interrupt kept the last step from
             while self.waiting and len(self.running) < self.decoder.slots:
                 self._admit()
-            advanced = list(self.running.items())
+            held = list(self.running.values())
             try:
+                self.decoder.read()
+                self._free_ended()  # whose prompt was all that was asked for
+                advanced = [stream for i, stream in self.running.items() if i not in self.decoder.reading]
                 if advanced:
-                    self.decoder.step(min(max(1, most), *(stream.left for _, stream in advanced)))
-                for _, stream in advanced:
+                    self.decoder.step(min(max(1, most), *(stream.left for stream in advanced)))
+                for stream in advanced:
                     stream.times = [*stream.times[:2], (perf_counter(), len(stream.drawn))]
             except BaseException:
                 self._forget()
-                for _, stream in reversed(advanced):
+                for stream in reversed(held):
                     if stream.status == "running":
                         self._put_back(stream)
                 raise
             finally:
                 self._free_ended()
-            return [stream for _, stream in advanced]
+            return held
 
     def forget(self) -> None:
         """Use no cache that is there, and read the weights again before a stream begins while all slots are free."""
@@ -145,6 +166,8 @@ class Engine:
         self._held.pop(slot, None)
         stream.read, stream.reused = min(len(stream.tokens), self._config.seq_len) - kept, kept
         stream.times = [(perf_counter(), len(stream.drawn))]
+        if stream.unscored:  # an error came while it was read
+            del stream.prompt_logprobs[:], stream.prompt_tops[:]
         try:
             self.decoder.admit(slot, stream, kept)
         except BaseException:  # an interrupt too
@@ -159,14 +182,14 @@ class Engine:
     def _kept(self, slot: int, stream: Stream) -> int:
         """Return how many of a stream's first tokens a free slot holds; its last one is always read."""
         tokens, held = stream.tokens, self._held.get(slot, [])
-        if not stream.keeps or len(tokens) > self._config.cached:
+        if not stream.keeps or stream.unscored or len(tokens) > self._config.cached:
             return 0
         most = min(len(held), len(tokens) - 1)
         return next((i for i in range(most) if held[i] != tokens[i]), most)
 
     def _put_back(self, stream: Stream) -> None:
         config = self._config
-        if stream.left == 0:  # the error came with its last token
+        if stream.left == 0 and not stream.unscored:  # the error came with its last token
             stream.status = "finished"
         elif config.slides and stream.drawn and len(stream.tokens) > config.seq_len:
             stream.status = "interrupted"

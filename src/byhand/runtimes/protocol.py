@@ -145,28 +145,41 @@ class Decoder(Protocol):
     """Slots in which streams are continued side by side; `generation.engine` fills them.
 
     A runtime that gives logits extends `LogitsDecoder` (`runtimes/streams.py`), which draws one token a step. One
-    that draws inside its plan (loops, xla: a step is a run of tokens in one call) gives tokens itself.
+    that draws inside its plan (loops, xla: a step is a run of tokens in one call) gives tokens itself, but those of
+    a stream with `Stream.by_hand`: then a step is one token.
+
+    With loops and numpy a stream's tokens and log-probabilities are to the bit those that it has alone, whatever is
+    in the other slots. With xla they are to rounding: its products depend on the number of slots and on the padding.
 
     slots    how many streams it has room for
     stale    weights were not read yet, or have changed: they are read when a stream begins while all slots are free
     made_by  number of tokens of each stream, by the number of threads that drew them
+    reading  slots whose prompts are not read yet, and how many positions are
     filled   positions that were read into caches many at once: what was in a text before a token of it was drawn
     """
 
     slots: int
     stale: bool
+    reading: dict[int, int]
     made_by: Counter[int]
     filled: int
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
-        """Begin a stream in a free slot.
+        """Begin a stream in a free slot; `read` reads its prompt.
 
         kept  the slot's cache has so many of its first tokens already, fewer than all; the text fits the cache
         """
         ...
 
+    def read(self) -> None:
+        """Read a piece of a prompt, those of the streams that were admitted first, and score it (`Stream.score`).
+
+        Prompts that have no more positions together than a piece are read in one call.
+        """
+        ...
+
     def step(self, most: int) -> None:
-        """Give each stream (`Stream.take`) its next tokens: as many as suit the runtime, from 1 to `most`.
+        """Give each stream that is read its next tokens (`Stream.take`): as many as suit the runtime, 1 to `most`.
 
         No stream has fewer than `most` left.
         """

@@ -11,6 +11,8 @@ import numpy as np
 from byhand.config_checks import LARGE
 from byhand.engine import Tensor, no_grad
 from byhand.engine.context import full_name
+from byhand.equations.add import add
+from byhand.equations.count_penalty import count_penalty
 from byhand.equations.min_p import min_p
 from byhand.equations.repetition_penalty import repetition_penalty
 from byhand.equations.softmax import softmax
@@ -21,6 +23,8 @@ from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 
 COLDEST = 1e-6  # below it, division by the temperature leaves only the likeliest token in float32
 PENALTIES = 0.01, 100  # a factor within this range makes no sound logit infinite
+COUNTED = 2  # the largest count penalty, as in OpenAI's API
+Candidates = list[tuple[int, float]]  # the likeliest tokens of a position, each with its ln p
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,12 @@ class Sampling:
     repetition_penalty: float = 1.0
     """Divide the positive logits of tokens in the prompt and the text so far by this, and multiply negative ones:
     above 1, such as 1.1, against repetition."""
+    frequency_penalty: float = 0.0
+    """Subtract this from a token's logit for each time that it was drawn: -2 to 2, above 0 against repetition."""
+    presence_penalty: float = 0.0
+    """Subtract this once from the logit of every token that was drawn: -2 to 2, above 0 for new ones."""
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    """Token ids, each with a number that is added to its logit."""
 
     @property
     def greedy(self) -> bool:
@@ -50,6 +60,11 @@ class Sampling:
     def penalises(self) -> bool:
         """Whether it matters which tokens the text has."""
         return self.repetition_penalty != 1
+
+    @property
+    def counts(self) -> bool:
+        """Whether it matters how often each token was drawn."""
+        return bool(self.frequency_penalty or self.presence_penalty)
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -65,6 +80,15 @@ class Sampling:
         r, (low, high) = self.repetition_penalty, PENALTIES
         if not low <= r <= high:
             raise ConfigError(f"repetition_penalty is {r}, but must be between {low} and {high}. Use 1.1.")
+        for name in ("frequency_penalty", "presence_penalty"):
+            if not abs(value := getattr(self, name)) <= COUNTED:
+                raise ConfigError(f"{name} is {value}, but must be between -{COUNTED} and {COUNTED}. Use 0.5.")
+        for token, number in self.logit_bias:
+            if token < 0 or not abs(number) <= LARGE:
+                raise ConfigError(
+                    f"logit_bias is {number} for the token {token}, but must be between -{LARGE:g} and {LARGE:g}, "
+                    "for an id of 0 or more. Use -100."
+                )
 
 
 def probabilities(logits: Any, sampling: Sampling) -> Any:
@@ -73,12 +97,26 @@ def probabilities(logits: Any, sampling: Sampling) -> Any:
         return distribution(Tensor(logits), sampling).data
 
 
-def penalised(z: Tensor, sampling: Sampling, tokens: Sequence[int]) -> Tensor:
-    """Apply the repetition penalty, if there is one, to the logits (V,) after these tokens."""
-    if not sampling.penalises:
-        return z
-    counts = Tensor(np.bincount(np.asarray(tokens, int), minlength=len(z.data)), name=full_name("counts"))
-    return repetition_penalty(z, counts, r=sampling.repetition_penalty, name="penalised")
+def penalised(z: Tensor, sampling: Sampling, tokens: Sequence[int], drawn: Sequence[int] = ()) -> Tensor:
+    """Apply the penalties and the bias that there are to the logits (V,) after these tokens.
+
+    tokens  the text: prompt and what was drawn
+    drawn   what was drawn, for the count penalty
+    """
+    if sampling.penalises:
+        z = repetition_penalty(z, _counts(tokens, z, "counts"), r=sampling.repetition_penalty, name="penalised")
+    if sampling.counts:
+        f, p = sampling.frequency_penalty, sampling.presence_penalty
+        z = count_penalty(z, _counts(drawn, z, "drawn"), f=f, p=p, name="counted")
+    if sampling.logit_bias:
+        ids, numbers = zip(*sampling.logit_bias, strict=True)
+        bias = np.bincount(ids, numbers, len(z.data)).astype(z.dtype)
+        z = add(z, Tensor(bias, name=full_name("bias")), name="biased")
+    return z
+
+
+def _counts(tokens: Sequence[int], z: Tensor, name: str) -> Tensor:
+    return Tensor(np.bincount(np.asarray(tokens, int), minlength=len(z.data)), name=full_name(name))
 
 
 def distribution(z: Tensor, sampling: Sampling) -> Tensor:
@@ -93,11 +131,23 @@ def distribution(z: Tensor, sampling: Sampling) -> Tensor:
     return softmax(z, name="p")
 
 
-def log_probability(logits: np.ndarray, token: int, allowed: np.ndarray | None = None) -> float:
-    """Return ln p(token) in nats: the model's own among what is allowed, before any setting of `Sampling`."""
-    z = np.asarray(logits if allowed is None else logits[allowed], np.float64)
-    most = z.max()
-    return float(logits[token] - most - np.log(np.exp(z - most).sum()))
+def log_probabilities(logits: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
+    """Return ln p (V,) in nats: the model's own among what is allowed, before any setting of `Sampling`."""
+    z = np.asarray(logits, np.float64)
+    kept = z if allowed is None else z[allowed]
+    most = kept.max()
+    logp = z - most - np.log(np.exp(kept - most).sum())
+    return logp if allowed is None else np.where(allowed, logp, -np.inf)
+
+
+def likeliest(logp: np.ndarray, n: int) -> Candidates:
+    """Return the n tokens with the largest ln p, none of them banned, in order; of equals the smaller id first."""
+    n = min(n, np.count_nonzero(logp > -np.inf))
+    if not n:
+        return []
+    ids = np.flatnonzero(logp >= np.partition(logp, -n)[-n])
+    ids = ids[np.argsort(-logp[ids], kind="stable")][:n]
+    return list(zip(ids.tolist(), logp[ids].tolist(), strict=True))
 
 
 def draw(
@@ -106,11 +156,13 @@ def draw(
     rng: np.random.Generator | float,
     allowed: np.ndarray | None = None,
     tokens: Sequence[int] = (),
+    drawn: Sequence[int] = (),
 ) -> int:
     """Return one token id drawn from logits (V,) by the inverse CDF of its `probabilities`.
 
     rng     a generator, or the number in [0, 1) that it would give
     tokens  the text so far, for the repetition penalty
+    drawn   those of it that were drawn, for the count penalty
 
     Raises NonFiniteError if a logit is NaN or infinite, or if all are -inf.
     """
@@ -119,7 +171,7 @@ def draw(
             raise ConfigError("no token is allowed. Allow at least one.")
         logits = np.where(allowed, logits, -np.inf)
     with no_grad():
-        logits = penalised(Tensor(logits), sampling, tokens).data
+        logits = penalised(Tensor(logits), sampling, tokens, drawn).data
     if not np.isfinite(np.max(logits)):  # NaN wins every maximum
         raise NonFiniteError(UNSOUND_LOGITS)
     if sampling.greedy:

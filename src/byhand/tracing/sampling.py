@@ -16,25 +16,27 @@ from byhand.tracing.answers import Answer
 from byhand.tracing.elements import origin
 from byhand.tracing.trace import Trace
 
-NEXT = "next"  # scope of the names: next.penalised, .scaled, .top_k, .top_p, .min_p, .p, .token
+NEXT = "next"  # scope of the names: next.penalised, .counted, .biased, .scaled, .top_k, .top_p, .min_p, .p, .token
 TOKEN = f"{NEXT}.token"
 
 
-def sampling_trace(logits: Any, sampling: Sampling, tokens: Sequence[int] = ()) -> Trace:
+def sampling_trace(logits: Any, sampling: Sampling, tokens: Sequence[int] = (), drawn: Sequence[int] = ()) -> Trace:
     """Return the trace from the logits (V,) after these tokens to the probabilities that the next is drawn with.
 
     With temperature 0 no probability is computed: the trace ends with the logits, penalised or not.
+
+    tokens, drawn  the text so far, and what of it was drawn (`penalised`)
     """
     z = Tensor(logits, name=f"{NEXT}.logits")
-    if sampling.greedy and not sampling.penalises:
+    if sampling.greedy and not (sampling.penalises or sampling.counts or sampling.logit_bias):
         return Trace(z, (), {}, {z.name: z}, {id(z): z.name})
 
-    def drawn() -> Tensor:
-        kept = penalised(z, sampling, tokens)
+    def shaped() -> Tensor:
+        kept = penalised(z, sampling, tokens, drawn)
         return kept if sampling.greedy else distribution(kept, sampling)
 
     with scope(NEXT):
-        return Trace.of(drawn)
+        return Trace.of(shaped)
 
 
 def draw_answer(trace: Trace, sampling: Sampling) -> Answer:

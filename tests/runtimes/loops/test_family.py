@@ -218,15 +218,15 @@ def test_a_ring_holds_the_last_places_of_a_prompt(window, length):
     decoder = LoopsDecoder(gpt, threads=2)
     assert_greedy(gpt, decoder, [prompt], 40)
     places = rounded_up(min(length, 129) - 1, gpt.config.cached)
-    assert list(decoder._filling) == ([(places, False)] if length > 1 else [])
+    assert list(decoder._filling) == ([(places, False, False)] if length > 1 else [])
 
 
 def test_a_window_that_slides_never_fills_the_cache_again():
     gpt, _ = two_models(**LLAMA, seq_len=8)
     decoder = LoopsDecoder(gpt, threads=1)
     fills = []
-    fill = decoder._fill
-    decoder._fill = lambda *arguments: (fills.append(1), fill(*arguments))
+    fill = decoder.fill
+    decoder.fill = lambda *arguments: (fills.append(1), fill(*arguments))
     assert len(texts(decoder, [[1, 2]], 500)) == 500
     assert len(fills) == 1
 

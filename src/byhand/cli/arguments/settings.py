@@ -61,7 +61,11 @@ class Setting:
         self.auto = "auto" in field.metadata
         self.negatable = self.kind is bool and "switch" not in markers
         choices = f"{{{','.join(map(str, self.kind))}}}" if isinstance(self.kind, tuple) else ""
-        self.metavar = self.name.upper() if self.positional else choices or METAVARS.get(self.kind, "PATH")
+        self.metavar = (
+            self.name.upper()
+            if self.positional
+            else choices or METAVARS.get(self.kind, getattr(self.kind, "metavar", "PATH"))
+        )
         self.written = self.metavar if self.positional else f"{self.flag} {self.metavar}"
 
     def argument(self) -> dict[str, Any]:
@@ -97,7 +101,7 @@ class Setting:
             if self.kind is int and re.fullmatch(r"\s*[-+]?\d+\s*", word):
                 why = f"{shown(word, 20)} has {len(word):,} digits. Use a smaller number."
             else:
-                kind = "an integer" if self.kind is int else "a number"
+                kind = {int: "an integer", float: "a number"}.get(self.kind, self.metavar)
                 why = f"{shown(word, 60) or 'without a value'} is not {kind}."
             raise ByhandError(f"{self.flag} {why}") from None
 

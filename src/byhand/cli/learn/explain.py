@@ -40,6 +40,8 @@ OF_NEXT = (
     "next.logits",
     "next.counts",
     "next.penalised",
+    "next.bias",
+    "next.biased",
     "next.scaled",
     "next.top_k",
     "next.top_p",
@@ -47,13 +49,14 @@ OF_NEXT = (
     "next.p",
 )
 OF_A_NUMBER = {"grad", "depth", "terms", "plot", "json", *settings(Drawing)}  # flags that need a target
+COUNTED = ("frequency_penalty", "presence_penalty")
 VOCABULARY = {"wte": 0, **dict.fromkeys(("logits", "lm_head.w", "lm_head.b", *OF_NEXT), -1)}  # the axis of tokens
 UPDATES = Words(
     "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步更新后的 PARAMETER.m、.v、.theta、.update"
 )
 DRAW = Words(
-    "and how the next token is drawn: next.penalised, .scaled, .top_k, .top_p, .min_p, .p, .token",
-    "以及下一个词元怎样抽取：next.penalised、.scaled、.top_k、.top_p、.min_p、.p、.token",
+    "and how the next token is drawn: next.penalised, .biased, .scaled, .top_k, .top_p, .min_p, .p, .token",
+    "以及下一个词元怎样抽取：next.penalised、.biased、.scaled、.top_k、.top_p、.min_p、.p、.token",
 )
 POSITIONS = Words(
     "positions: {T} for a value; {shorter} for the loss, a gradient or an update, as without --targets the last "
@@ -116,6 +119,7 @@ def main(arguments: list[str]) -> int:
         given.refuse(OF_A_NUMBER, "without a target, such as blocks.0.attn.weights[0,0,2,1]")
     if not name.startswith("next."):
         given.refuse(settings(Drawing), "but next.p, next.token and what they are made of")
+    given.refuse(COUNTED, "here: they count tokens that were drawn, and the prompt's were not")
     grad = grad or options.grad
     parameter, _, part = name.rpartition(".")
     loaded = checkpoint.load(options.run, moments=part in PARTS)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from byhand.cli.arguments.drawing import Drawing
+from byhand.cli.arguments.drawing import Drawing, TokenBias
 from byhand.cli.arguments.parsing import text_bytes
-from byhand.cli.arguments.settings import Repeated, overridden, settings
+from byhand.cli.arguments.settings import Repeated, Setting, overridden, settings
 from byhand.cli.terminal.shown import quoted
 from byhand.config_checks import at_least, at_most, brief, check_types
 from byhand.errors import ByhandError, ConfigError, DataError, reason
@@ -113,7 +113,13 @@ def _prompt(line: bytes, usual: Prompt) -> Prompt:
     known = settings(Prompt)
     if unknown := [name for name in value if name not in known]:
         raise DataError(f"{quoted(unknown[0])} is not a setting. Use {', '.join(known)}.")
-    return overridden(usual, {n: _texts(n, v) if known[n].repeated else v for n, v in value.items()})
+    return overridden(usual, {name: _value(known[name], of_line) for name, of_line in value.items()})
+
+
+def _value(setting: Setting, value: Any) -> Any:
+    if setting.kind is TokenBias:
+        return TokenBias.each(value)
+    return _texts(setting.name, value) if setting.repeated else value
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:

@@ -28,11 +28,12 @@ class NumpyDecoder(LogitsDecoder):
     """Continues streams with NumPy; see `Decoder`."""
 
     def __init__(self, model: Any, request: Request) -> None:
-        super().__init__(request.streams)
+        super().__init__(request.streams, model.config)
         self._given, self._model, self._request = model, model, request
         self._caches = request.cache and model.config.causal
         self._store: KVCache | None = None  # of all slots
         self._how = InPlace()
+        self._after: dict[int, np.ndarray] = {}  # by slot: the logits after a prompt that was read
         self._first = [0] * self.slots  # token at which a stream's context begins, where the window slides
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
@@ -40,7 +41,8 @@ class NumpyDecoder(LogitsDecoder):
         if self.stale and not any(self.streams):
             self._model, self._how = with_weights(self._given, self._request)
             self.stale = False
-        super().admit(slot, stream)
+        super().admit(slot, stream, kept)
+        self._after.pop(slot, None)
         config = self._model.config
         self._first[slot] = max(0, len(stream.tokens) - config.seq_len) if config.slides and config.causal else 0
         if self._store is not None:
@@ -49,65 +51,68 @@ class NumpyDecoder(LogitsDecoder):
     def free(self, slot: int) -> int:
         """Forget a slot's stream."""
         super().free(slot)
+        self._after.pop(slot, None)
         return 0 if self._store is None else int(self._store.length[slot])
 
+    def fill(self, slot: int, context: list[int], begin: int, end: int) -> None:
+        """Read positions of a slot's context; without a cache, all of them with the last."""
+        stream = self.streams[slot]
+        assert stream is not None
+        last = end == len(context)
+        with np.errstate(all="ignore"):
+            if self._caches:
+                found = self._read(slot, context[begin:end], begin)
+            elif last:
+                found = self._whole(slot, stream)
+            else:
+                return
+            if stream.unscored:
+                stream.score(found)
+        if last:
+            self._after[slot] = found[-1]
+
     def logits(self, running: dict[int, Stream]) -> list[np.ndarray]:
-        """Return the logits after each stream: of one row if the cache holds the others, else of all."""
+        """Return the logits after each stream: of its last row if the cache holds the others, else of all.
+
+        Row by row: a product of several rounds differently, so a text would depend on its companions.
+        """
         with np.errstate(all="ignore"):  # `draw` refuses logits that are not finite
-            if not self._caches:
-                return [self._whole(slot, stream) for slot, stream in running.items()]
-            config, found = self._model.config, {}
-            store = self._store = self._store or self._model.cache(self.slots, config.cached)
-            for slot, stream in running.items():
-                length = int(store.length[slot])
-                if not length or (length == config.seq_len and not config.slides):
-                    found[slot] = self._filled(store, slot, stream.tokens[-config.seq_len :], 0)
-                elif more := stream.tokens[self._first[slot] + length : -1]:
-                    found[slot] = self._filled(store, slot, [*more, stream.tokens[-1]], length)
-            if rows := [slot for slot in running if slot not in found]:
-                found |= self._stepped(store, {slot: running[slot] for slot in rows})
-        return [found[slot] for slot in running]
+            known = self._after
+            return [known.pop(i) if i in known else self._next(i, stream) for i, stream in running.items()]
+
+    def _next(self, slot: int, stream: Stream) -> np.ndarray:
+        if not self._caches:
+            return self._whole(slot, stream)[-1]
+        config = self._model.config
+        length = int(self._store.length[slot]) if self._store else 0
+        if not length or (length == config.seq_len and not config.slides):
+            return self._read(slot, stream.tokens[-config.seq_len :], 0)[-1]
+        return self._read(slot, stream.tokens[self._first[slot] + length :], length)[-1]
 
     def _whole(self, slot: int, stream: Stream) -> np.ndarray:
-        """Return the logits of a stream's context, all of it computed."""
+        """Return the logits (T, V) of a stream's context, all of it computed."""
         config = self._model.config
         begin = self._first[slot] if config.slides and config.causal else -config.seq_len
         with interpreting(self._how):
-            return self._model.forward_logits([stream.tokens[begin:]]).data[0, -1]
+            return self._model.forward_logits([stream.tokens[begin:]]).data[0]
 
-    def _filled(self, store: KVCache, slot: int, tokens: list[int], start: int) -> np.ndarray:
-        """Prefill a slot: compute a stream's context from a position on, and store its keys and values."""
+    def _read(self, slot: int, tokens: list[int], start: int) -> np.ndarray:
+        """Return the logits (T, V) of tokens from a position on, and store their keys and values."""
+        store = self._store = self._store or self._model.cache(self.slots, self._model.config.cached)
         rows, end = slice(slot, slot + 1), start + len(tokens)
-        blocks = tuple((Tensor(k.data[rows, :, :end]), Tensor(v.data[rows, :, :end])) for k, v in store.blocks)
-        cache = KVCache(blocks, np.array([start]))
+        ring = end > store.places and len(tokens) > 1
+        places = min(end, store.places)
+        blocks = tuple((Tensor(k.data[rows, :, :places]), Tensor(v.data[rows, :, :places])) for k, v in store.blocks)
+        cache = self._model.cache(1, end) if ring else KVCache(blocks, np.array([start]))
         with interpreting(self._how):
-            logits, made = self._model.decode([tokens], cache if end <= store.places else self._model.cache(1, end))
-        if end > store.places:  # a ring keeps the last ones
+            logits, made = self._model.decode([tokens], cache)
+        if ring:  # it keeps the last ones
             for kept, new in zip(store.blocks, made.blocks, strict=True):
                 for a, b in zip(kept, new, strict=True):
                     extend(a.data[rows], b.data, np.zeros(1, int))
         store.length[slot] = end
-        self.filled += len(tokens)
-        return logits.data[0, -1]
-
-    def _stepped(self, store: KVCache, running: dict[int, Stream]) -> dict[int, np.ndarray]:
-        """Decode one row for each stream, up to the last slot in use."""
-        rows, tokens = max(running) + 1, np.zeros(self.slots, np.int64)
-        start = np.zeros(self.slots, np.int64)
-        for slot, stream in running.items():
-            tokens[slot], start[slot] = stream.tokens[-1], store.length[slot]
-        places = min(int(start.max()) + 1, store.places)
-        view = tuple((Tensor(k.data[:rows, :, :places]), Tensor(v.data[:rows, :, :places])) for k, v in store.blocks)
-        others = [slot for slot in range(rows) if slot not in running]
-        kept = [[a.data[others, :, 0].copy() for a in pair] for pair in view]  # their rows write into place 0
-        with interpreting(self._how):
-            logits, _ = self._model.decode(tokens[:rows, None], KVCache(view, start[:rows]))
-        for pair, old in zip(view, kept, strict=True):
-            for a, b in zip(pair, old, strict=True):
-                a.data[others, :, 0] = b
-        for slot in running:
-            store.length[slot] += 1
-        return {slot: logits.data[slot, -1] for slot in running}
+        self.filled += len(tokens) if len(tokens) > 1 else 0
+        return logits.data[0]
 
 
 def next_logits(model: Any, tokens: Any, count: int, weights: Weights = "float32") -> Iterator[np.ndarray]:

@@ -64,10 +64,11 @@ class XlaDecoder(Slots):
         self._model = model
         self._weights = FORMATS[request.weights]
         self._layout = Layout(model.layers, model.config, mesh_of(""))
-        self._prefill, self._insert = jax.jit(self._prefilled), jax.jit(_inserted, donate_argnums=0)
-        self._continue = jax.jit(self._continued, donate_argnums=1)
+        self._prefill = jax.jit(self._prefilled, static_argnums=3)
+        self._insert = jax.jit(_inserted, donate_argnums=0)
+        self._continue = jax.jit(self._continued, donate_argnums=1, static_argnums=6)
         self._decode = jax.jit(self._run, donate_argnums=1, static_argnums=2)
-        super().__init__(request.streams)
+        super().__init__(request.streams, model.config)
         self._idle = model.config.cached - 1  # the place in which a slot without a stream writes
         self._lengths = np.full(self.slots, self._idle, np.int32)
         self._held: dict[str, Any] = {}  # parameters on the device
@@ -80,13 +81,13 @@ class XlaDecoder(Slots):
                 self._held, self.stale = self._parameters(), False
             if self._state[1] is None or self._state[1].is_deleted():  # an interrupted call took it
                 self._state = self._empty()
-        super().admit(slot, stream)
-        self._fill(slot, stream, kept)
+        super().admit(slot, stream, kept)
 
     def free(self, slot: int) -> int:
         """Forget a slot's stream; its row writes into the last place from now on, so that is not kept."""
+        length = self.reading.get(slot, int(self._lengths[slot]))
         super().free(slot)
-        length, self._lengths[slot] = int(self._lengths[slot]), self._idle
+        self._lengths[slot] = self._idle
         return length if length > self._idle + 1 else min(length, self._idle)
 
     def step(self, most: int) -> None:
@@ -94,37 +95,47 @@ class XlaDecoder(Slots):
         running = self.running()
         window, slides = self._model.config.seq_len, self._model.config.slides
         room = most if slides else max(1, window - int(self._lengths[list(running)].max()))
-        n = min(RUN, most, room)
+        by_hand = [slot for slot, stream in running.items() if stream.by_hand]
+        n = 1 if by_hand else min(RUN, most, room)
         full = [] if slides else [slot for slot in running if self._lengths[slot] == window]
-        settings = Draws.of(self.streams, self._model.config.vocab_size)
+        for slot in by_hand:
+            running[slot].draw(np.asarray(self._state[1][slot]))
+        settings = Draws.of([running.get(slot) for slot in range(self.slots)], self._model.config.vocab_size)
+        drawn_by_plan = {slot: stream for slot, stream in running.items() if not stream.by_hand}
         u = np.zeros((RUN, self.slots), np.float32)
-        for slot, stream in running.items():
+        for slot, stream in drawn_by_plan.items():
             u[:n, slot] = 0.0 if stream.sampling.greedy else stream.uniforms(n)
         self._state, ids, scores, made = self._decode(
             self._held, self._state, settings.kind, settings.arrays, self._lengths, u, n
         )
         ids, scores, made = np.asarray(ids), np.asarray(scores), int(made)
         self.made_by[1] += made
-        for slot, stream in running.items():
+        for slot in running:
             self._lengths[slot] = min(self._lengths[slot] + made, np.iinfo(np.int32).max)
+        for slot, stream in drawn_by_plan.items():
             stream.take(ids[:made, slot].tolist(), scores[:made, slot].tolist())
         for slot in full:
             if running[slot].status not in ("finished", "failed"):
-                self._fill(slot, running[slot])
+                self.fill(slot, running[slot].tokens[-window:], 0, window)
 
-    def _fill(self, slot: int, stream: Stream, kept: int = 0) -> None:
-        """Prefill a slot with a stream's context behind `kept` positions, padded to a power of two."""
-        config = self._model.config
-        tokens = stream.tokens[-config.seq_len :][kept:]
-        room = config.cached - kept if kept else config.seq_len
+    def fill(self, slot: int, context: list[int], begin: int, end: int) -> None:
+        """Prefill a slot with positions of a context, padded to a power of two."""
+        config, stream, tokens = self._model.config, self.streams[slot], context[begin:end]
+        room = config.cached - begin if begin else config.seq_len
         padded = np.full((1, min(room, 1 << (len(tokens) - 1).bit_length())), tokens[0], np.int32)
         padded[0, : len(tokens)] = tokens  # the others are of the text's own too: another may be NaN
-        if kept:
-            self._state = self._continue(self._held, self._state, padded, slot, kept, len(tokens))
+        scores = stream is not None and stream.unscored
+        if begin:
+            self._state, all_logits = self._continue(
+                self._held, self._state, padded, slot, begin, len(tokens), scores
+            )
         else:
-            made = self._prefill(self._held, padded, len(tokens))
+            made, all_logits = self._prefill(self._held, padded, len(tokens), scores)
             self._state = self._insert(self._state, made, slot, len(tokens))
-        self._lengths[slot] = kept + len(tokens)
+        if stream is not None and scores:
+            stream.score(np.asarray(all_logits)[0, : len(tokens)])
+        if end == len(context):
+            self._lengths[slot] = end
         self.filled += len(tokens)
 
     def _parameters(self) -> dict[str, Any]:
@@ -179,21 +190,33 @@ class XlaDecoder(Slots):
         made, state, ids, scores, *_ = lax.while_loop(going, token, begun)
         return state, ids, scores, made
 
-    def _prefilled(self, parameters: Any, tokens: Any, length: Any) -> State:
-        """Return the cache of a padded prompt (1, T), and the logits after position length - 1."""
+    def _prefilled(self, parameters: Any, tokens: Any, length: Any, scores: bool) -> tuple[State, Any]:
+        """Return the cache of a padded prompt (1, T), the logits after position length - 1, and all if it scores."""
         empty = self._caches(1, tokens.shape[1])
-        return self._forward(parameters, tokens, empty, jnp.zeros(1, jnp.int32), length - 1)
+        return self._filled(parameters, tokens, empty, jnp.zeros(1, jnp.int32), length - 1, scores)
 
-    def _continued(self, parameters: Any, state: State, tokens: Any, slot: Any, start: Any, length: Any) -> State:
-        """Return the state with padded tokens (1, T) behind the first `start` positions of a slot."""
+    def _filled(
+        self, parameters: Any, tokens: Any, caches: Caches, start: Any, last: Any, scores: bool
+    ) -> tuple[State, Any]:
+        if not scores:
+            return self._forward(parameters, tokens, caches, start, last), ()
+        caches, logits = self._forward(parameters, tokens, caches, start)
+        return (caches, lax.dynamic_slice_in_dim(logits, last, 1, axis=1)[:, 0]), logits
+
+    def _continued(
+        self, parameters: Any, state: State, tokens: Any, slot: Any, start: Any, length: Any, scores: bool
+    ) -> tuple[State, Any]:
+        """Return the state with padded tokens (1, T) behind the first `start` positions of a slot, and all logits."""
         caches, logits = state
         own = jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, slot, 1, axis=1), caches)
-        own, after = self._forward(parameters, tokens, own, jnp.full(1, start, jnp.int32), length - 1)
+        (own, after), every = self._filled(parameters, tokens, own, jnp.full(1, start, jnp.int32), length - 1, scores)
         caches = jax.tree.map(lambda a, b: lax.dynamic_update_slice_in_dim(a, b, slot, axis=1), caches, own)
-        return caches, lax.dynamic_update_slice_in_dim(logits, after, slot, axis=0)
+        return (caches, lax.dynamic_update_slice_in_dim(logits, after, slot, axis=0)), every
 
-    def _forward(self, parameters: Any, tokens: Any, caches: Caches, start: Any, last: Any) -> tuple[Caches, Any]:
-        """Return the caches with tokens (B, T) from start (B,) on, and the logits (B, V) after number last."""
+    def _forward(
+        self, parameters: Any, tokens: Any, caches: Caches, start: Any, last: Any = None
+    ) -> tuple[Caches, Any]:
+        """Return the caches with tokens (B, T) from start (B,) on, and the logits after number `last`, or all."""
         layout, after = self._layout, []
         outside = layout.tree(tensors(layout, layout.outside(parameters)))
         with interpreting(Decoding(TraceSettings())):
@@ -201,6 +224,8 @@ class XlaDecoder(Slots):
             for stack, cache in zip(layout.stacks, caches, strict=True):
                 x, cache = lax.scan(partial(self._block, stack, start), x, (layout.of(stack, parameters), cache))
                 after.append(cache)
+            if last is None:
+                return after, layout.layers.finish(outside, Tensor(x)).data
             x = lax.dynamic_slice_in_dim(x, last, 1, axis=1)
             return after, layout.layers.finish(outside, Tensor(x)).data[:, 0]
 

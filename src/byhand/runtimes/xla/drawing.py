@@ -24,6 +24,7 @@ class Kind(NamedTuple):
     scored     with log-probabilities
     floors     by min-p
     penalises  repetition
+    forced     tokens that were drawn by hand
     """
 
     cuts: bool
@@ -31,6 +32,7 @@ class Kind(NamedTuple):
     scored: bool
     floors: bool
     penalises: bool
+    forced: bool
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,9 @@ class Draws:
     @classmethod
     def of(cls, streams: list[Stream | None], vocab_size: int) -> Draws:
         """Return those of the streams; a slot without one draws the likeliest, which nobody reads."""
-        each = [stream.sampling if stream else Sampling(0.0) for stream in streams]
-        running = [stream for stream in streams if stream]
+        planned = [stream if stream and not stream.by_hand else None for stream in streams]
+        each = [stream.sampling if stream else Sampling(0.0) for stream in planned]
+        running = [stream for stream in planned if stream]
         bans = any(stream.allowed is not None for stream in running)
         cuts = any(s.top_k is not None or s.top_p is not None for s in each)
         arrays = {
@@ -56,16 +59,19 @@ class Draws:
         }
         if bans:
             everything = np.ones(vocab_size, bool)
-            allowed = (everything if s is None or s.allowed is None else s.allowed for s in streams)
+            allowed = (everything if s is None or s.allowed is None else s.allowed for s in planned)
             arrays["allowed"] = np.stack([np.asarray(a, bool) for a in allowed])
         if floors := any(s.min_p for s in each):
             arrays["log_p"] = np.array([log_ratio(s.min_p or 0) for s in each], np.float32)
         if penalises := any(s.penalises for s in each):
             arrays["r"] = np.array([s.repetition_penalty for s in each], np.float32)
             arrays["occurred"] = np.zeros((len(streams), vocab_size), bool)
-            for row, stream in zip(arrays["occurred"], streams, strict=True):
+            for row, stream in zip(arrays["occurred"], planned, strict=True):
                 row[stream.tokens if stream and stream.sampling.penalises else []] = True
-        return cls(Kind(cuts, bans, any(stream.scored for stream in running), floors, penalises), arrays)
+        if forced := len(running) < sum(stream is not None for stream in streams):
+            by_hand = [stream if stream and stream.by_hand else None for stream in streams]
+            arrays["forced"] = np.array([stream.tokens[-1] if stream else -1 for stream in by_hand], np.int32)
+        return cls(Kind(cuts, bans, any(stream.scored for stream in running), floors, penalises, forced), arrays)
 
 
 def drawn(logits: Any, u: Any, kind: Kind, settings: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -76,7 +82,8 @@ def drawn(logits: Any, u: Any, kind: Kind, settings: dict[str, Any]) -> tuple[An
     """
     if kind.bans:
         logits = jnp.where(settings["allowed"], logits, -jnp.inf)
-    bad = settings["runs"] & ~jnp.isfinite(jnp.max(logits, axis=-1))
+    draws = settings["runs"] & (settings["forced"] < 0) if kind.forced else settings["runs"]
+    bad = draws & ~jnp.isfinite(jnp.max(logits, axis=-1))
     z = logits
     if kind.penalises:
         r = settings["r"][:, None]
@@ -102,4 +109,6 @@ def drawn(logits: Any, u: Any, kind: Kind, settings: dict[str, Any]) -> tuple[An
     scores = jnp.zeros(ids.shape, jnp.float32)
     if kind.scored:
         scores = jnp.take_along_axis(jax.nn.log_softmax(logits, axis=-1), ids[:, None], axis=-1)[:, 0]
+    if kind.forced:
+        ids = jnp.where(settings["forced"] < 0, ids, settings["forced"])
     return jnp.where(bad, -1, ids), scores, ~jnp.any(bad)

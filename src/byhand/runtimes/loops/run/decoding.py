@@ -53,6 +53,8 @@ class LoopsDecoder(Slots):
     moves    the model's arrays are this decoder's: it takes them away as it packs them
     """
 
+    ahead = 1  # the last position of a prompt is the first that decoding reads
+
     def __init__(
         self,
         model: Any,
@@ -66,7 +68,7 @@ class LoopsDecoder(Slots):
         config, parameters = model.config, model.parameters()
         if not config.causal or any(str(p.dtype) != "float32" for p in parameters.values()):
             raise ConfigError("the loops runtime generates with causal float32 models. Use the numpy runtime.")
-        super().__init__(slots)
+        super().__init__(slots, config)
         self.threads = team_size(threads)
         self.blas = find_blas("tiles")
         self.weights = FORMATS[weights]
@@ -97,9 +99,9 @@ class LoopsDecoder(Slots):
         self._settings = self._runner.controls[:settings].reshape(slots, controls.SETTINGS)
         self._numbers = self._runner.controls[settings:].reshape(3, LONGEST_RUN, slots)
         self.decoding = placed(decodes, self.arena)
-        self._filling: dict[tuple[int, bool], GenerationPlan] = {}
+        self._filling: dict[tuple[int, bool, bool], GenerationPlan] = {}
         if fills:
-            self._filling[fills, False] = placed(fill, self.arena, self.decoding.end)
+            self._filling[fills, False, False] = placed(fill, self.arena, self.decoding.end)
         self._load(self.decoding, *self._filling.values())
         self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
         self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
@@ -115,68 +117,77 @@ class LoopsDecoder(Slots):
                 take_over(self.model, self.decoding, self._runner, self.weights, self._moves)
                 self.stale = False
         sampling, allowed = stream.sampling, stream.allowed
+        if stream.by_hand:  # the kernel leaves logits as they are where the likeliest of all is asked for
+            sampling, allowed = Sampling(0.0), None
         self._settings[slot, controls.TEMPERATURE] = 0.0 if sampling.greedy else sampling.temperature
         self._settings[slot, controls.TOP_K] = sampling.top_k or 0
         self._settings[slot, controls.TOP_P] = 1.0 if sampling.top_p is None else sampling.top_p
         self._settings[slot, controls.MIN_P] = log_ratio(sampling.min_p or 0)
         self._settings[slot, controls.PENALTY] = sampling.repetition_penalty
-        self._settings[slot, controls.SCORED] = stream.scored
-        self._fill(slot, stream.tokens[-self.model.config.seq_len :], kept)
+        self._settings[slot, controls.SCORED] = stream.scored and not stream.by_hand
         share = self.decoding.shares[0]
         share.array(self._inputs["allowed"])[slot] = 1.0 if allowed is None else allowed
         if sampling.penalises:
             occurred = share.array(self._inputs["occurred"])[slot]
             occurred[:] = 0.0
             occurred[stream.tokens] = 1.0
-        super().admit(slot, stream)
+        super().admit(slot, stream, kept)
 
     def free(self, slot: int) -> int:
         """Forget a slot's stream: its row is computed, but reads and draws nothing."""
-        super().free(slot)
-        length, self._positions[slot] = max(0, int(self._positions[slot])), IDLE
+        length = max(super().free(slot), int(self._positions[slot]))
+        self._positions[slot] = IDLE
         return length
 
     def step(self, most: int) -> None:
-        """Draw a run of tokens in one call for each thread.
+        """Draw a run of tokens in one call for each thread; of one token if some stream draws by hand.
 
         With learned positions the context stays the last seq_len tokens: past the window each token fills the cache
         anew. Else it slides.
         """
-        window, room = self.model.config.seq_len, most
         running = self.running()
+        by_hand = [slot for slot, stream in running.items() if stream.by_hand]
+        window, room = self.model.config.seq_len, 1 if by_hand else most
         if not self.model.config.slides:
             for slot, stream in running.items():
                 if self._positions[slot] == window:
-                    self._fill(slot, stream.tokens[-window:])
-            room = min(most, window - int(self._positions.max()))
+                    self.fill(slot, stream.tokens[-window:], 0, window - 1)
+            room = min(room, window - int(self._positions.max()))
         way = self.autotuner.choose()
         n = min(self.autotuner.units(way, self._run_length), room)
-        for slot, stream in running.items():
+        drawn_by_plan = {slot: stream for slot, stream in running.items() if not stream.by_hand}
+        for slot, stream in drawn_by_plan.items():
             self._numbers[0, :n, slot] = stream.uniforms(n)
         begun = perf_counter()
         drawn = self._run(way, n)
         n, seconds = len(drawn), perf_counter() - begun
         with np.errstate(all="ignore"):  # nobody reads those of a stream that failed
             scores = self._numbers[1, :n] - np.log(self._numbers[2, :n])
-        for slot, stream in running.items():
+        for slot, stream in drawn_by_plan.items():
             stream.take(drawn[:, slot].tolist(), scores[:, slot].tolist() if stream.scored else ())
+        for slot in by_hand:
+            running[slot].draw(self._logits(self.decoding)[slot, 0])
+            self._place_token(slot, running[slot].tokens[-1])
         self.autotuner.note(way, n, seconds)
         self.made_by[1 if self._ways[way] == ALONE else self.threads] += n
         self._run_length = max(1, min(LONGEST_RUN, 2 * self._run_length, int(CALL_SECONDS * n / seconds)))
 
-    def filling(self, length: int, continues: bool = False) -> GenerationPlan:
-        """Return the plan that fills the cache with so many positions, from 0 or behind others; made once."""
-        key = length, continues
+    def filling(self, length: int, continues: bool = False, scores: bool = False) -> GenerationPlan:
+        """Return the plan that fills the cache with so many positions, from 0 or behind others; made once.
+
+        scores  it goes on to the logits of all
+        """
+        key = length, continues, scores
         if key not in self._filling:
-            made = self._emitted(length, self.decoding.builder, continues)
+            made = self._emitted(length, self.decoding.builder, continues, scores)
             self._filling[key] = placed(made, self.arena, self.decoding.end)
             self._load(self._filling[key])
         return self._filling[key]
 
-    def _emitted(self, length: int, decoder: Builder, continues: bool = False) -> Emitted:
+    def _emitted(self, length: int, decoder: Builder, continues: bool = False, scores: bool = False) -> Emitted:
         sizes = {"slot": 1} | ({"position": length, "count": 1} if continues else {})
         inputs = self._caches | {name: Buffer(name, (size,), "input", "int32") for name, size in sizes.items()}
-        return filling(self.model, inputs, length, decoder, self.threads)
+        return filling(self.model, inputs, length, decoder, self.threads, scores)
 
     def _load(self, *plans: GenerationPlan) -> None:
         """Load the kernels of plans; all that are not compiled yet compile together."""
@@ -216,6 +227,8 @@ class LoopsDecoder(Slots):
         """Give every slot a stream that has filled half of the window."""
         for slot in range(self.slots):
             self.admit(slot, Stream([0] * (self._half + 1), 1, Sampling(temperature=0)))
+        while self.reading:
+            self.read()
 
     def _replay(self, plan: GenerationPlan, alone: bool, times: int = 1) -> None:
         """Run a plan, that many times over or until the threads agree to stop; with steps in Python always alone."""
@@ -251,26 +264,38 @@ class LoopsDecoder(Slots):
         self._positions[self._positions >= 0] += made
         return share.array(self._inputs["drawn"])[:made]
 
-    def _fill(self, slot: int, context: list[int], kept: int = 0) -> None:
-        """Put all positions but the last into the cache; the last is the first that decoding reads.
+    def fill(self, slot: int, context: list[int], begin: int, end: int) -> None:
+        """Put positions into the cache; behind all but the last, decoding begins."""
+        stream = self.streams[slot]
+        scores = stream is not None and stream.unscored
+        if end > begin:
+            plan = self._given(slot, context[: end + 1], begin, scores)
+            self.filled += end - begin
+            self._replay(plan, self._ways[self.autotuner.for_other_work] == ALONE)
+            if stream is not None and scores:
+                stream.score(self._logits(plan)[0, : end - begin])
+        if end == len(context) - 1:
+            self._place_token(slot, context[-1])
+            self._positions[slot] = end
+        self.decoding.write_constants()
+
+    def _place_token(self, slot: int, token: int) -> None:
+        self.decoding.shares[0].array(self._inputs["tokens"])[slot, 0] = token
+
+    def _logits(self, plan: GenerationPlan) -> np.ndarray:
+        """Return the logits (rows, T, V) that a plan ends with, where they lie."""
+        assert plan.result is not None
+        return plan.shares[0].array(plan.result)
+
+    def _given(self, slot: int, context: list[int], kept: int = 0, scores: bool = False) -> GenerationPlan:
+        """Return the plan that puts all positions but the last into the cache, with what it reads in its place.
 
         kept  so many are there already
         """
         length = len(context) - 1
-        if more := length - kept:
-            plan = self._given(slot, context, kept)
-            self.filled += more
-            self._replay(plan, self._ways[self.autotuner.for_other_work] == ALONE)
-        self.decoding.shares[0].array(self._inputs["tokens"])[slot, 0] = context[-1]
-        self._positions[slot] = length
-        self.decoding.write_constants()
-
-    def _given(self, slot: int, context: list[int], kept: int = 0) -> GenerationPlan:
-        """Return the plan that `_fill` runs, with all that it reads in its place."""
-        length = len(context) - 1
         more = length - kept
         places = rounded_up(more, self.model.config.cached)
-        plan = self.filling(places, kept > 0)
+        plan = self.filling(places, kept > 0, scores)
         share = plan.shares[0]
         padded_tokens = context[kept:-1] + context[:1] * (places - more)  # of the text's own: another may be NaN
         positions = np.minimum(np.arange(places) + kept, length) if kept else 0  # a table has no more rows

@@ -36,7 +36,7 @@ from byhand.runtimes.loops.run.share import Share
 
 @dataclass
 class Emitted:
-    """A plan's calls for each thread, not placed yet; `result` has the logits, in decoding."""
+    """A plan's calls for each thread, not placed yet; `result` has the logits, in decoding or if it scores."""
 
     builder: Builder
     calls: list[list[Call]]
@@ -53,7 +53,7 @@ class GenerationPlan(Plan):
     """A share for each thread, and `alone`, by which a single thread does the work of all of them.
 
     preparations  what packs pieces of a parameter, by its name, each with its thread and that one's table
-    result        the logits, in decoding
+    result        the logits, in decoding or if it scores
     end           where the next plan's memory may begin, from the start of the workspace
     """
 
@@ -92,11 +92,14 @@ def decoding(
     return Emitted(builder, calls, logits)
 
 
-def filling(model: Any, inputs: Mapping[str, Buffer], length: int, decoder: Builder, parts: int) -> Emitted:
+def filling(
+    model: Any, inputs: Mapping[str, Buffer], length: int, decoder: Builder, parts: int, scores: bool = False
+) -> Emitted:
     """Return the calls that fill a stream's part of the caches with a prompt: they end with the last layer's cache.
 
     inputs   with the positions, if they do not begin at 0
     decoder  of the plan of one token, whose packed weights these calls read too
+    scores   they go on to the logits of all positions
     """
     continues = "position" in inputs
     graph = _recorded(model, (1, length), model.config.cached if continues else length)
@@ -106,12 +109,13 @@ def filling(model: Any, inputs: Mapping[str, Buffer], length: int, decoder: Buil
     )  # fmt: skip
     groups = _groups(builder, "fill")
     extending = [i for i, group in enumerate(groups) if any(map(_extends, group.nodes))]
-    emit_groups(builder, groups[: 1 + max(extending, default=-1)])
+    emit_groups(builder, groups if scores else groups[: 1 + max(extending, default=-1)])
+    logits = builder.result(builder.graph.nodes[-1]) if scores else None
     calls = [
         [c for call in builder.calls for c in (part_of(call, part, parts), barrier()) if c is not None]
         for part in range(parts)
     ]
-    return Emitted(builder, calls)
+    return Emitted(builder, calls, logits)
 
 
 def cache_names(model: Any) -> list[tuple[str, str]]:
