@@ -118,12 +118,12 @@ class Asked(BaseModel):
             "min_p": self.min_p,
             "repetition_penalty": self.repetition_penalty,
         }
-        values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        values = {**conventions.suggested(values, values.get("temperature", 1) < COLDEST), **values}
+        values = dict[str, Any]((name, value) for name, value in given.items() if value is not None)
+        values |= conventions.suggested(values, greedy=values.get("temperature", 1) < COLDEST)
         values["top_k"] = int(values.get("top_k", 0)) or None
         first = (seed if self.seed is None else self.seed) % SEEDS
         bias = tuple((int(token), number) for token, number in (self.logit_bias or {}).items())
-        counted = {
+        counted: dict[str, Any] = {
             "frequency_penalty": self.frequency_penalty or 0.0,
             "presence_penalty": self.presence_penalty or 0.0,
         }
