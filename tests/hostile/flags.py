@@ -21,7 +21,7 @@ from byhand.cli.exchange import export
 from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
 from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan, plan_options
-from byhand.cli.runs import chat, info, plot, runs, sample, tokenizer
+from byhand.cli.runs import chat, info, plot, runs, sample, serve, tokenizer
 from byhand.cli.runs import eval as eval_command
 from byhand.cli.runs import train as train_command
 from byhand.cli.runs.prompts import Prompt
@@ -55,6 +55,7 @@ OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("train",): (train_command.Options, TrainConfig),
     ("sample",): (sample.Options, Prompt, Drawing),
     ("chat",): (chat.Options, Drawing),
+    ("serve",): (serve.Options,),
     ("eval",): (eval_command.Options, Reading),
     ("info",): (info.Options,),
     ("runs",): (runs.Options,),
@@ -83,6 +84,7 @@ GOOD = {
     "train": ["--preset", "tiny", "--steps", "1", "--data", "text.txt"],
     "sample": ["run", "--prompt", "a"],
     "chat": ["run"],
+    "serve": ["run", "--port", "0"],
     "eval": ["run", "--data", "text.txt"],
     "info": ["run"],
     "runs": ["."],
@@ -177,7 +179,7 @@ def nothing_lasts() -> Any:
         for module, name in (
             (run_module, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
             (tokenizer, "open_text"), (plan, "_listed"), (plan, "show_stored"),
-            (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"),
+            (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"), (serve, "Engine"), (serve, "_listening"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
             (train_gpt_program, "train"),

@@ -21,10 +21,10 @@ from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, ExplainError, NoElementError, NonFiniteError
 from byhand.files.reading import parse_integer
+from byhand.interop import exchange
 from byhand.model import declared
 from byhand.optim import Optimizer
 from byhand.quantities import counted
-from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
@@ -80,7 +80,7 @@ class Options:
     """
 
     run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
     target: Positional[str] = ""
     """What to explain; -1 is the last place of an axis. Omit it to list all names with their shapes."""
     prompt: str = "To be"
@@ -149,7 +149,7 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
     given.refuse(COUNTED, "here: they count tokens that were drawn, and the prompt's were not")
     grad = grad or options.grad
     parameter, _, part = name.rpartition(".")
-    loaded = checkpoint.load(options.run, moments=part in PARTS)
+    loaded = exchange.model(options.run, moments=part in PARTS, unread=False)
     of_a_parameter = parameter in loaded.parameters and name not in loaded.parameters
     of_the_update = of_a_parameter and part in PARTS  # and not attention's v
     needs_loss = grad or name == "loss" or of_a_parameter

@@ -22,8 +22,8 @@ from byhand.errors import ConfigError, install, reason
 from byhand.files import run_folder
 from byhand.formats.names import Weights
 from byhand.generation import Engine
+from byhand.interop import exchange
 from byhand.memory import require_room
-from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import offered
@@ -44,7 +44,7 @@ class Options:
     """
 
     run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
     host: str = "127.0.0.1"
     """Address to listen at; 0.0.0.0 lets other machines in, and needs a key."""
     port: int = 8000
@@ -172,7 +172,7 @@ def _served(options: Options) -> Served:
     """Return the model with its engine; ConfigError if it does not fit into the memory."""
     from byhand.serving.served import Served
 
-    loaded = checkpoint.load(options.run, moments=False, unread=True)
+    loaded = exchange.model(options.run)
     model = loaded.model(not options.last).merged()
     if loaded.of_average and not options.last:
         say(loaded.of_average)
