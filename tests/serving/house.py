@@ -27,9 +27,9 @@ CONTEXT = 48
 EXPLAINED = {"answer": 42}
 
 
-def model(vocab_size: int = 256, seed: int = 3) -> TinyGPT:
+def model(vocab_size: int = 256, seed: int = 3, context: int = CONTEXT) -> TinyGPT:
     """A model with random weights, large enough that some tokens are likelier than others."""
-    config = ModelConfig(vocab_size=vocab_size, seq_len=CONTEXT, d_model=16, n_layers=2, n_heads=2)
+    config = ModelConfig(vocab_size=vocab_size, seq_len=context, d_model=16, n_layers=2, n_heads=2)
     made = TinyGPT(config, seed=seed)
     for parameter in made.parameters().values():
         parameter.data = parameter.data * 4
@@ -37,11 +37,12 @@ def model(vocab_size: int = 256, seed: int = 3) -> TinyGPT:
 
 
 def service(
-    tokenizer: Tokenizer = BYTES, ends: frozenset[int] = frozenset(), limits: Limits | None = None, **how: Any
-) -> Service:
+    tokenizer: Tokenizer = BYTES, ends: frozenset[int] = frozenset(), limits: Limits | None = None,
+    context: int = CONTEXT, **how: Any,
+) -> Service:  # fmt: skip
     """A service of a small model; `how` are settings of the engine."""
     limits = limits or Limits(slots=3)
-    made = model(tokenizer.vocab_size)
+    made = model(tokenizer.vocab_size, context=context)
     engine = Engine(made, limits.slots, **{"runtime": "numpy", "queue": limits.queue} | how)
     served = Served("small", "step-00000001", made.config, tokenizer, ends, None, engine)
     return Service(served, lambda values: EXPLAINED, limits=limits)

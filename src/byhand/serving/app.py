@@ -19,6 +19,7 @@ from byhand.serving.answer import Answer
 from byhand.serving.errors import as_json, of_ours, refusal
 from byhand.serving.guard import Access, Guard
 from byhand.serving.limits import Refused
+from byhand.serving.page import FILES
 from byhand.serving.protocol import ChatCompletion, Completion, Detokenize, Explain, Tokenize
 from byhand.serving.replies import ChatReply, Reply
 from byhand.serving.service import Service
@@ -27,15 +28,6 @@ from byhand.version import __version__
 
 DEPTH = 16  # nested values of a request
 OTHER = "other"  # the path of what is not there, as it is counted
-FRONT = """byhand serves {name}.
-
-POST /v1/completions        text that continues a prompt
-POST /v1/chat/completions   the answer to a conversation
-GET  /v1/models             the model
-POST /v1/explain            how one number of it is computed
-POST /tokenize /detokenize  text to tokens and back
-GET  /tokenizer_info /metrics /health /openapi.json
-"""
 
 
 class Bounded(Request):
@@ -173,7 +165,8 @@ def _add_facts(app: FastAPI, service: Service) -> None:
     def model() -> dict[str, Any]:
         served = service.served
         about = {"id": served.name, "object": "model", "created": served.created, "owned_by": "byhand"}
-        return about | {"max_model_len": served.config.seq_len, "version": served.version}
+        about |= {"max_model_len": served.config.seq_len, "version": served.version}
+        return about | {"sampling": served.tokenizer.conventions.sampling}  # as the model's makers suggest
 
     @app.get("/v1/models")
     async def _() -> Response:
@@ -218,9 +211,11 @@ def _add_facts(app: FastAPI, service: Service) -> None:
     async def _() -> Response:
         return Response(status_code=204)
 
-    @app.get("/", include_in_schema=False)
-    async def _() -> Response:
-        return PlainTextResponse(FRONT.format(name=service.served.name))
+    for path in FILES:
+
+        @app.api_route(path, methods=["GET", "HEAD"], name=path, include_in_schema=False)
+        async def _(request: Request) -> Response:
+            return FILES[request.scope["path"]].response(request)
 
 
 def _json(value: Any) -> Response:

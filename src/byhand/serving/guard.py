@@ -20,10 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from byhand.serving.errors import refusal
 from byhand.serving.limits import Limits, Refused
+from byhand.serving.page import FILES
 
 log = logging.getLogger(__name__)
 LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
-OPEN = frozenset(("/", "/favicon.ico", "/health", "/healthz"))  # need no key: they say nothing, and start nothing
+OPEN = frozenset(("/favicon.ico", "/health", "/healthz", *FILES))  # need no key: they say nothing, and start nothing
 HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII)
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
