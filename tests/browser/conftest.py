@@ -32,7 +32,9 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def browser(site, tmp_path_factory):
+def browser(tmp_path_factory):
+    if why := missing():
+        pytest.skip(why)
     made = Browser(tmp_path_factory.mktemp("profile"))
     yield made
     made.close()

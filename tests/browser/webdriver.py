@@ -19,7 +19,8 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
 )  # fmt: skip
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-ENTER, TAB, RIGHT, DOWN = "\ue007", "\ue004", "\ue014", "\ue015"
+ENTER, TAB, ESCAPE = "\ue007", "\ue004", "\ue00c"
+LEFT, UP, RIGHT, DOWN = "\ue012", "\ue013", "\ue014", "\ue015"
 
 
 def missing() -> str:
@@ -46,9 +47,10 @@ class Browser:
         self._session = f"/session/{made['sessionId']}"
         self.devtools("Emulation.setFocusEmulationEnabled", enabled=True)
 
-    def open(self, page: Path) -> None:
-        """Open a page; its scripts have run when it is loaded."""
-        self._ask("POST", f"{self._session}/url", {"url": page.resolve().as_uri()})
+    def open(self, page: Path | str) -> None:
+        """Open a page, a file or an address; its scripts have run when it is loaded."""
+        url = page if isinstance(page, str) else page.resolve().as_uri()
+        self._ask("POST", f"{self._session}/url", {"url": url})
 
     def look(self, width: int = 1280, height: int = 800, **media: str) -> None:
         """Set the window's size, and media features such as `prefers_color_scheme="dark"`."""

@@ -20,7 +20,7 @@ from byhand.cli import main as main_module
 from byhand.cli.arguments.settings import settings
 from byhand.cli.main import as_process, main
 from byhand.cli.measure import bench, plan
-from byhand.cli.runs import chat, sample, tokenizer
+from byhand.cli.runs import chat, sample, serve, tokenizer
 from byhand.cli.runs import eval as eval_command
 from byhand.cli.runs import train as train_command
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
@@ -142,7 +142,8 @@ def nothing_lasts() -> Any:
         for module, name in (
             (run_module, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
             (tokenizer, "open_text"), (plan, "_listed"), (plan, "show_stored"),
-            (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"),
+            (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"), (serve, "Engine"),
+            (serve, "_listening"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (train_gpt_program, "start"), (train_gpt_program, "train"),
         ):  # fmt: skip

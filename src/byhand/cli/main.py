@@ -21,6 +21,7 @@ COMMANDS = {  # name: (folder of its file, line of help)
     "train": ("runs", "Train a GPT on your own text, or resume a run."),
     "sample": ("runs", "Continue a prompt with a trained model."),
     "chat": ("runs", "Talk with a trained model, line by line."),
+    "serve": ("runs", "Serve a model at OpenAI's endpoints, for other programs."),
     "eval": ("runs", "Measure a model on a text: nats and bits per byte."),
     "info": ("runs", "Show a run's shape, steps and checkpoints."),
     "runs": ("runs", "List the runs in a folder, with their last validation loss."),

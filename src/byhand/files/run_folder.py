@@ -103,10 +103,14 @@ def require_readable(folder: Path) -> None:
         raise _foreign(folder)
 
 
-def _foreign(path: Path) -> CheckpointError:
+class ForeignModelError(CheckpointError):
+    """A path holds a model of another program, and no run."""
+
+
+def _foreign(path: Path) -> ForeignModelError:
     run = os.path.join("runs", path.stem if path.suffix == ".gguf" else path.resolve().name)
     make = command("byhand", "import", path, "--out", run)
-    return CheckpointError(
+    return ForeignModelError(
         f"{path} is a model of another program. Make a run of it with `{make}`, and give {run} here."
     )
 

@@ -15,21 +15,22 @@ class StopText:
     decode  ids -> bytes, such as `Tokenizer.decode`
     stops   bytes, none of them empty
     text    the text so far, without the stop text
+    begins  where each token begins in it, one of the stop text at or behind its end
     """
 
     def __init__(self, decode: Callable[[tuple[int]], bytes], stops: Iterable[bytes]) -> None:
         self._decode, self._stops = decode, tuple(stops)
-        self._begins: list[int] = []  # offset of each token in the text
+        self.begins: list[int] = []
         self.text = bytearray()
 
     def __call__(self, token: int) -> int | None:
         """Append a token; return None, or at the end of the text the number of tokens that contribute to it."""
-        self._begins.append(len(self.text))
+        self.begins.append(len(self.text))
         for byte in self._decode((token,)):
             self.text.append(byte)
             if found := [len(stop) for stop in self._stops if self.text.endswith(stop)]:
                 del self.text[-max(found) :]
-                return bisect_left(self._begins, len(self.text))
+                return bisect_left(self.begins, len(self.text))
         return None
 
     @property

@@ -14,6 +14,8 @@ from byhand.host import token_array
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Stream
+from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
 
 START = 10  # a newline, instead of an empty prompt
 
@@ -34,6 +36,12 @@ class Generation(Iterator[int]):
 
     def __next__(self) -> int:
         return next(self._tokens)
+
+
+def beginning(tokenizer: Tokenizer, vocab_size: int) -> list[int]:
+    """Return what is read in place of a prompt without tokens: a newline."""
+    newline = [min(START, vocab_size - 1)]  # a byte model's vocabulary may end before it
+    return newline if isinstance(tokenizer, ByteTokenizer) else tokenizer.encode(b"\n") or newline
 
 
 def generate(

@@ -25,6 +25,7 @@ from byhand.interop.hugging_face import peft, tokens
 from byhand.interop.llama2_c import checkpoint as llama2_c
 from byhand.interop.llm_c import checkpoint as llm_c
 from byhand.interop.nanogpt import checkpoint as nanogpt
+from byhand.interop.packaged import named
 from byhand.interop.seed_program import checkpoint as seed_program
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
@@ -45,11 +46,24 @@ HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)  # a model'
 IMPORTED = "imported"  # key of the state: the source of the first checkpoint
 
 
+def model(given: Path, moments: bool = False, unread: bool = True) -> Checkpoint:
+    """Return what a command's MODEL means: a run's newest checkpoint, or a model of another program, or a named one.
+
+    moments, unread  of a run (`runs.checkpoint.load`)
+    """
+    path = named(given)
+    try:
+        return checkpoint.load(path, moments, unread)
+    except run_folder.ForeignModelError:
+        return opened(path.parent if path.suffix == ".safetensors" else path)
+
+
 def opened(path: Path, tokenizer: str = "") -> Checkpoint:
     """Return a run's newest checkpoint without moments, or another program's model as one (see `read`).
 
     tokenizer  for a model of another program that has none
     """
+    path = named(path)
     if not run_folder.is_of_byhand(path):
         return as_checkpoint(*imported(path, tokenizer))
     if tokenizer:

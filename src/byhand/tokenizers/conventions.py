@@ -61,6 +61,11 @@ class Conventions:
         found = {name: list(value) if name in MOST else value for name, value in vars(self).items()}
         return {name: value for name, value in found.items() if value not in (None, [], {})}
 
+    def suggested(self, given: Collection[str], greedy: bool) -> dict[str, float]:
+        """Return the suggestions for settings of sampling that are not given; `greedy`: nothing is drawn by them."""
+        found = {name: value for name, value in self.sampling.items() if name not in given}
+        return {name: found[name] for name in found if not greedy or name == "repetition_penalty"}
+
     @classmethod
     def of_json(cls, values: Any) -> Conventions:
         """Return the conventions in untrusted values; DataError if they are invalid."""

@@ -51,6 +51,11 @@ def sampled(place, run, **flags):
     return done.stdout
 
 
+def test_a_model_of_another_program_is_sampled_as_it_is(place):
+    for path in ("pairs-hf", "pairs-hf/model.safetensors", "pairs-gguf", "pairs-gguf/model.gguf"):
+        assert sampled(place, path) == sampled(place, "pairs")
+
+
 @pytest.mark.parametrize("goal", ["hf", "gguf"])
 @pytest.mark.parametrize("run", ["bytes", "pairs"])
 def test_a_run_that_went_out_and_came_back_writes_the_same_text(place, run, goal, tmp_path):
@@ -369,9 +374,9 @@ def test_a_tied_head_has_its_name(place, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["sample", "bytes-hf"], "Make a run of it with `byhand import bytes-hf --out runs/bytes-hf`, and give"),
+        (["eval", "bytes-hf", "--data", "text.txt"], "Make a run of it with `byhand import bytes-hf --out runs/byt"),
         (["info", "bytes-gguf"], "`byhand import bytes-gguf --out runs/bytes-gguf`"),
-        (["sample", "bytes-gguf/model.gguf"], "`byhand import bytes-gguf/model.gguf --out runs/model`"),
+        (["info", "bytes-gguf/model.gguf"], "`byhand import bytes-gguf/model.gguf --out runs/model`"),
         (["info", "bytes-hf/model.safetensors"], "`byhand import bytes-hf --out runs/bytes-hf`"),
         (["train", "--resume", "bytes-hf"], "bytes-hf is a model of another program."),
         (["train", "--init-from", "bytes-hf", "--data", "text.txt"], "bytes-hf is a model of another program."),

@@ -51,9 +51,7 @@ class Drawing(Sampling):
 
 def as_suggested(options: Options, given: Given[Options], conventions: Conventions, aloud: bool = False) -> Options:
     """Return the options with the model's suggested sampling wherever nothing is given; `aloud` reports it."""
-    found = {name: value for name, value in conventions.sampling.items() if name not in given.values}
-    if given.values.get("temperature", 1) < COLDEST:  # nothing is drawn
-        found = {name: value for name, value in found.items() if name == "repetition_penalty"}
+    found = conventions.suggested(given.values, greedy=given.values.get("temperature", 1) < COLDEST)
     if found and aloud:
         say(f"sampling: {in_words(found)}, as the model suggests")
     return overridden(options, found)

@@ -14,17 +14,17 @@ from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.explain.text import text
 from byhand.book.words.language import Language, Words, preferred
 from byhand.cli.arguments.drawing import Drawing
-from byhand.cli.arguments.parsing import read, text_bytes
+from byhand.cli.arguments.parsing import Given, read, text_bytes
 from byhand.cli.arguments.settings import Positional, Switch, settings
 from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, ExplainError, NoElementError, NonFiniteError
 from byhand.files.reading import parse_integer
+from byhand.interop import exchange
 from byhand.model import declared
 from byhand.optim import Optimizer
 from byhand.quantities import counted
-from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
@@ -80,7 +80,7 @@ class Options:
     """
 
     run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
     target: Positional[str] = ""
     """What to explain; -1 is the last place of an axis. Omit it to list all names with their shapes."""
     prompt: str = "To be"
@@ -110,6 +110,33 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     given = read(Options, arguments, "byhand explain")
     options = given.over()
+    loaded, explainer, explanation = explained(given)
+    if explanation is None:
+        show(_names(explainer, options.lang))
+        show(UPDATES.said(options.lang))
+        show(DRAW.said(options.lang))
+        if options.targets is None:
+            T = len(explainer.first_row)
+            show(POSITIONS.said(options.lang, T=T, shorter=T - 1))
+        return 0
+    wrote = ""
+    if options.plot is not None:
+        svg = picture(explainer, explanation, options.lang, options.terms, loaded.tokenizer, explainer.first_row)
+        wrote = write(
+            svg, options.plot, f"explain-{'d-' if explanation.gradient else ''}{explanation.name}.svg", options.lang
+        )
+    if options.json:
+        show_json(explanation.as_json(), indent=1)
+    else:
+        show(text(explanation, options.lang, options.terms, partial(token_text, loaded.tokenizer)))
+    if wrote:
+        (say if options.json else show)(wrote)
+    return 0
+
+
+def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation | None]:
+    """Return the model that was read, its pass over the prompt, and the number explained; None without a target."""
+    options = given.over()
     if options.depth < 1 or options.terms < 1:
         raise ExplainError("--depth and --terms must be at least 1.")
     if options.depth > DEEPEST:
@@ -122,7 +149,7 @@ def main(arguments: list[str]) -> int:
     given.refuse(COUNTED, "here: they count tokens that were drawn, and the prompt's were not")
     grad = grad or options.grad
     parameter, _, part = name.rpartition(".")
-    loaded = checkpoint.load(options.run, moments=part in PARTS)
+    loaded = exchange.model(options.run, moments=part in PARTS, unread=False)
     of_a_parameter = parameter in loaded.parameters and name not in loaded.parameters
     of_the_update = of_a_parameter and part in PARTS  # not attention's v
     needs_loss = grad or name == "loss" or of_a_parameter
@@ -142,12 +169,7 @@ def main(arguments: list[str]) -> int:
         if unsound:
             raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
-        show(_names(explainer, options.lang))
-        show(UPDATES.said(options.lang))
-        show(DRAW.said(options.lang))
-        if options.targets is None:
-            show(POSITIONS.said(options.lang, T=len(tokens[0]), shorter=len(tokens[0]) - 1))
-        return 0
+        return loaded, explainer, None
     try:
         explanation = explainer.explain(name, index, grad, options.depth, options.terms)
     except NoElementError as error:
@@ -158,17 +180,7 @@ def main(arguments: list[str]) -> int:
             f"{error} The loss reads {len(tokens[0])} of the prompt's {len(tokens[0]) + 1} {unit}s, as the last one "
             "is only predicted."
         ) from None
-    wrote = ""
-    if options.plot is not None:
-        svg = picture(explainer, explanation, options.lang, options.terms, loaded.tokenizer, tokens[0])
-        wrote = write(svg, options.plot, f"explain-{'d-' if grad else ''}{name}.svg", options.lang)
-    if options.json:
-        show_json(explanation.as_json(), indent=1)
-    else:
-        show(text(explanation, options.lang, options.terms, partial(token_text, loaded.tokenizer)))
-    if wrote:
-        (say if options.json else show)(wrote)
-    return 0
+    return loaded, explainer, explanation
 
 
 def parse_target(target: str) -> tuple[str, tuple[int, ...], bool]:

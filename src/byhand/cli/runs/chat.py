@@ -21,8 +21,8 @@ from byhand.conversations.messages import Message, Messages, conversation, short
 from byhand.errors import DataError
 from byhand.formats.names import Weights
 from byhand.generation import Engine
+from byhand.interop import exchange
 from byhand.memory import require_room
-from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import offered
@@ -37,7 +37,7 @@ class Options:
     """
 
     run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
     system: str = ""
     """System prompt."""
     max_new_tokens: int = 300
@@ -122,7 +122,7 @@ def main(arguments: list[str]) -> int:
     given = read(Options, arguments, "byhand chat")
     options = given.over()
     conversation([Message("system", options.system)], "--system")
-    loaded = checkpoint.load(options.run, moments=False, unread=True)
+    loaded = exchange.model(options.run)
     options = as_suggested(options, given, loaded.tokenizer.conventions, aloud=True)
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:

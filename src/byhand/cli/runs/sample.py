@@ -18,8 +18,8 @@ from byhand.config_checks import at_least, at_most
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.generation import Engine
+from byhand.interop import exchange
 from byhand.memory import require_room
-from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import offered
@@ -32,7 +32,7 @@ class Options:
     """Continue a prompt with the model of a run."""
 
     run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
     text: Prompt = field(default_factory=Prompt)
     prompts: str = ""
     """Continue each line of this file (-: standard input), JSON such as {"prompt": "To be"}, and print JSON lines. A
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
         given.refuse(("logprobs",), "without --prompts or --json")
     if not 1 <= options.streams <= MOST_STREAMS:
         raise ConfigError(f"--streams is {options.streams}, but must be between 1 and {MOST_STREAMS}. Use 8.")
-    loaded = checkpoint.load(options.run, moments=False, unread=True)
+    loaded = exchange.model(options.run)
     options = as_suggested(options, given, loaded.tokenizer.conventions, aloud=True)
     prompts = prompts_of(options.prompts, options.text) if options.prompts else prompts_given(options.text)
     count = sum(prompt.samples for prompt in prompts.values())

@@ -13,10 +13,10 @@ from byhand.cli.arguments.parsing import text_bytes
 from byhand.cli.runs.prompts import Prompt
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import on_terminal
-from byhand.generation import START, Engine, StopText, Stream
+from byhand.generation import Engine, StopText, Stream
 from byhand.generation.engine import LIVE, sound
+from byhand.generation.text import beginning
 from byhand.quantities import counted
-from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
 
@@ -39,10 +39,7 @@ class EncodedPrompt:
         cls, place: str, prompt: Prompt, content: bytes, tokenizer: Tokenizer, vocab_size: int, ends: frozenset[int]
     ) -> EncodedPrompt:
         """Encode a prompt with what its tokenizer adds; if that is nothing, a newline. `ends` end every text."""
-        tokens = tokenizer.prompt(content)
-        if not tokens:
-            newline = [min(START, vocab_size - 1)]  # a byte model's vocabulary may end before it
-            tokens = newline if isinstance(tokenizer, ByteTokenizer) else tokenizer.encode(b"\n") or newline
+        tokens = tokenizer.prompt(content) or beginning(tokenizer, vocab_size)
         return cls.of_tokens(place, prompt, tokens, tokenizer, ends, content)
 
     @classmethod

@@ -1,0 +1,226 @@
+"""The routes: OpenAI's endpoints for a model, and what clients and people ask beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from byhand.errors import ByhandError
+from byhand.files.reading import parse_json
+from byhand.serving.answer import AnswerResponse
+from byhand.serving.errors import as_json, of_ours, refusal
+from byhand.serving.guard import Access, Guard
+from byhand.serving.limits import RequestError
+from byhand.serving.page import FILES
+from byhand.serving.protocol import ChatCompletion, Completion, Detokenize, Explain, Tokenize
+from byhand.serving.replies import ChatReply, CompletionReply
+from byhand.serving.service import Service
+from byhand.tokenizers.conventions import DEFAULT, ONE
+from byhand.version import __version__
+
+DEPTH = 16  # nested values of a request
+LARGE = 1 << 16  # bytes of a body that takes a while to parse
+OTHER = "other"  # the path of what is not there, as it is counted
+
+
+class Bounded(Request):
+    """A request whose JSON is bounded in depth and numbers."""
+
+    async def json(self) -> Any:
+        """Return the value; HTTPException if there is none."""
+        try:
+            body = await self.body()
+            return await asyncio.to_thread(parse_json, body, DEPTH) if len(body) > LARGE else parse_json(body, DEPTH)
+        except ValueError as found:
+            raise HTTPException(400, f"the body is not JSON that is read here: {str(found)[:200]}.") from None
+
+
+class Route(APIRoute):
+    """A route whose requests are bounded."""
+
+    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # pyright: ignore
+        """Return the handler."""
+        handle = super().get_route_handler()
+
+        async def bounded(request: Request) -> Response:
+            return await handle(Bounded(request.scope, request.receive))
+
+        return bounded
+
+
+def application(service: Service, access: Access) -> ASGIApp:
+    """Return the application behind its guard; its lifespan is that of the service."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with service:
+            yield
+
+    app = FastAPI(
+        title="byhand", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
+    app.router.route_class = Route
+    _add_errors(app)
+    _add_texts(app, service)
+    _add_facts(app, service)
+    return Guard(Counted(app, service), access, service.limits)
+
+
+class Counted:
+    """An application whose requests are counted."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        status = 0
+
+        async def noted(message: Any) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        finally:
+            if scope["type"] == "http":
+                path = getattr(scope.get("route"), "path", OTHER)
+                self.service.metrics.requests.labels(path, str(status or "gone")).inc()
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(ByhandError)
+    async def _(request: Request, found: ByhandError) -> Response:
+        return of_ours(found)
+
+    @app.exception_handler(HTTPException)
+    async def _(request: Request, found: HTTPException) -> Response:
+        said, code = found.detail, None
+        if found.status_code in (404, 405):
+            said, code = f"there is no {request.method} {request.scope['path'][:100]}.", "not_found"
+        return refusal(said, found.status_code, code, headers=found.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def _(request: Request, found: RequestValidationError) -> Response:
+        first = found.errors()[0]
+        place = [each for each in first["loc"] if each != "body"]
+        param = str(place[0])[:100] if place else None
+        said = first["msg"].removeprefix("Value error, ")
+        if len({each["loc"][1:2] for each in found.errors()}) == 1 < len(found.errors()):
+            said = "; or ".join(dict.fromkeys(each["msg"] for each in found.errors()))
+        return refusal(f"{param}: {said}." if param else f"{said}.", 400, "invalid_request", param)
+
+    @app.exception_handler(Exception)
+    async def _(request: Request, found: Exception) -> Response:
+        return refusal("this is a defect of the server; its log has more", 500)
+
+
+def _add_texts(app: FastAPI, service: Service) -> None:
+    @app.post("/v1/completions")
+    async def _(request: Completion) -> Response:
+        """Continue prompts."""
+        served, answers, prompt = await service.answers(request)
+        return AnswerResponse(service, CompletionReply(served, request.top is not None), answers, prompt, request)
+
+    @app.post("/v1/chat/completions")
+    async def _(request: ChatCompletion) -> Response:
+        """Answer a conversation."""
+        served, answers, prompt = await service.answers(request)
+        return AnswerResponse(service, ChatReply(served, request.top is not None), answers, prompt, request)
+
+    @app.post("/v1/explain")
+    async def _(request: Explain) -> Response:
+        """Explain one number of the model, on a prompt: its equation, its terms, the numbers that it is made of."""
+        served, most = service.served, service.limits.explained
+        for text in (request.prompt, request.targets or ""):
+            if len(await service.texts.run(served.tokenizer.encode, text)) > most:
+                raise RequestError(f"prompt and targets may have {most} tokens here.", param="prompt")
+        values = request.model_dump(exclude_none=True)
+        content = await service.explaining.run(lambda: as_json(service.explain(values)))
+        return Response(content, media_type="application/json")
+
+    @app.post("/tokenize")
+    async def _(request: Tokenize) -> Response:
+        """Return the tokens of a text."""
+        tokenizer, special = service.served.tokenizer, request.add_special_tokens is not False
+        encode = tokenizer.prompt if special else tokenizer.encode
+        tokens = await service.texts.run(encode, request.prompt.encode())
+        return _json({"tokens": tokens, "count": len(tokens), "max_model_len": service.served.config.seq_len})
+
+    @app.post("/detokenize")
+    async def _(request: Detokenize) -> Response:
+        """Return the text of tokens."""
+        content = await service.texts.run(service.served.tokenizer.decode, request.tokens)
+        return _json({"prompt": content.decode(errors="replace")})
+
+
+def _add_facts(app: FastAPI, service: Service) -> None:
+    def model() -> dict[str, Any]:
+        served = service.served
+        about = {"id": served.name, "object": "model", "created": served.created, "owned_by": "byhand"}
+        about |= {"max_model_len": served.config.seq_len, "version": served.version}
+        return about | {"sampling": served.tokenizer.conventions.sampling}  # as the model's makers suggest
+
+    @app.get("/v1/models")
+    async def _() -> Response:
+        """List the model."""
+        return _json({"object": "list", "data": [model()]})
+
+    @app.get("/v1/models/{id:path}")
+    async def _(id: str) -> Response:
+        """Describe the model."""
+        if id != service.served.name:
+            raise RequestError(
+                f"there is no model {id[:100]!r}. Use {service.served.name}.", 404, "model_not_found", "model"
+            )
+        return _json(model())
+
+    @app.get("/tokenizer_info")
+    async def _() -> Response:
+        """Describe the tokenizer."""
+        tokenizer = service.served.tokenizer
+        found, texts = tokenizer.conventions, tokenizer.token_bytes
+        named = {f"{one}_token": getattr(found, one) for one in ONE}
+        spelled = {name: None if i is None else texts[i].decode(errors="replace") for name, i in named.items()}
+        if spelled["eos_token"] is None:
+            spelled["eos_token"] = tokenizer.end_text.decode(errors="replace")
+        template = found.templates.get(DEFAULT) or next(iter(found.templates.values()), None)
+        about = {"tokenizer_class": tokenizer.kind, "model_max_length": service.served.config.seq_len}
+        return _json({**about, **spelled, "chat_template": template})
+
+    @app.get("/metrics")
+    async def _() -> Response:
+        """Count, for Prometheus."""
+        return PlainTextResponse(service.metrics.write())
+
+    @app.head("/health", include_in_schema=False)
+    @app.head("/healthz", include_in_schema=False)
+    @app.get("/healthz")
+    @app.get("/health")
+    async def _() -> Response:
+        """Say that the server answers."""
+        return _json({"status": "ok"})
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    async def _() -> Response:
+        return Response(status_code=204)
+
+    for path in FILES:
+
+        @app.api_route(path, methods=["GET", "HEAD"], name=path, include_in_schema=False)
+        async def _(request: Request) -> Response:
+            return FILES[request.scope["path"]].response(request)
+
+
+def _json(value: Any) -> Response:
+    return Response(as_json(value), media_type="application/json")

@@ -1,0 +1,49 @@
+"""The chat page: its files, read once, as browsers get them."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from importlib.resources import files
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+FRONT = "index.html"
+TYPES = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+class File(NamedTuple):
+    """A file of the page."""
+
+    content: bytes
+    kind: str
+    tag: str
+
+    def response(self, request: Request) -> Response:
+        """Return it, or that the browser has it."""
+        headers = {"etag": self.tag, "cache-control": "no-cache", "content-type": self.kind}
+        known = request.headers.get("if-none-match", "")
+        if self.tag in known.replace(",", " ").replace("W/", "").split():
+            return Response(status_code=304, headers=headers)
+        return Response(self.content, headers=headers)
+
+
+def _read() -> dict[str, File]:
+    found = dict[str, File]()
+    root = files("byhand") / "web"
+    for folder, path in ((root, "/web/"), (root / "vendor", "/web/vendor/")):
+        for each in folder.iterdir():
+            if kind := TYPES.get(each.name.rpartition(".")[2]):
+                content = each.read_bytes()
+                name = "/" if each.name == FRONT else path + each.name
+                found[name] = File(content, kind, f'"{sha256(content).hexdigest()[:32]}"')
+    return found
+
+
+FILES = _read()  # path to file

@@ -1,0 +1,66 @@
+/** The server's side: what it is asked, and how it fails. */
+
+/** @typedef {import("./tokens.js").Token} Token */
+/** @typedef {{id: string, version: string, max_model_len: number, sampling: Record<string, number>}} Model */
+/** @typedef {{text: string, tokens: Token[], finish: string | null, version: string, used: number | null}} Part */
+
+/** Why there is no answer: key, full, busy, lost, or failed with the server's own words. */
+export class Failure extends Error {
+  /** @param {"key" | "full" | "busy" | "lost" | "failed"} kind @param {string} said */
+  constructor(kind, said = "") {
+    super(said);
+    this.kind = kind;
+  }
+}
+
+/** @param {{code?: string, message?: string} | undefined} error @param {number} status */
+function failure(error, status) {
+  if (status === 401) return new Failure("key");
+  if (status === 429) return new Failure("busy");
+  if (error?.code === "context_length_exceeded") return new Failure("full");
+  return new Failure("failed", error?.message ?? `${status}`);
+}
+
+const lost = () => { throw new Failure("lost"); };
+
+/** @param {string} path @param {string} key @param {RequestInit} how @returns {Promise<Response>} */
+async function request(path, key, how) {
+  const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
+  const response = await fetch(path, { ...how, headers, cache: "no-store" }).catch(lost);
+  if (!response.ok) throw failure((await response.json().catch(() => ({}))).error, response.status);
+  return response;
+}
+
+/** @param {string} key @returns {Promise<Model>} */
+export async function model(key) {
+  return (await (await request("/v1/models", key, {})).json()).data[0];
+}
+
+/**
+ * The parts of an answer as they come; a Failure if it ends early.
+ * @param {Record<string, unknown>} asked  messages and sampling
+ * @param {string} key
+ * @param {AbortSignal} signal
+ * @returns {AsyncGenerator<Part>}
+ */
+export async function* answer(asked, key, signal) {
+  const how = { stream: true, stream_options: { include_usage: true }, logprobs: true, top_logprobs: 5 };
+  const body = JSON.stringify({ ...asked, ...how });
+  const response = await request("/v1/chat/completions", key, { method: "POST", body, signal });
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch(lost);
+    if (done) throw new Failure("lost");
+    const events = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+    rest = /** @type {string} */ (events.pop());
+    for (const event of events) {
+      if (event === "data: [DONE]") return;
+      const { error, choices, usage, system_fingerprint: version } = JSON.parse(event.slice("data: ".length));
+      if (error) throw failure(error, 500);
+      const { delta, logprobs, finish_reason: finish = null } = choices[0] ?? {};
+      yield { text: delta?.content ?? "", tokens: logprobs?.content ?? [], finish, version, used: usage?.total_tokens ?? null };
+    }
+  }
+}

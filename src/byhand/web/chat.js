@@ -1,0 +1,142 @@
+/** The chat page: the bar, the conversation, the field below it, and the keys. */
+import { html, nothing, render } from "./vendor/lit-html.js";
+import { answer, heard, leave, popover, scrolled } from "./answer.js";
+import { notice } from "./notice.js";
+import { panel } from "./settings.js";
+import { Talk } from "./talk.js";
+import { kept, say, switchLanguage } from "./words.js";
+
+const app = /** @type {HTMLElement} */ (document.querySelector("#app"));
+const FIELD = ".field textarea";
+const NEAR = 160; // pixels from the end within which the view follows an answer
+const talk = new Talk(changed);
+let draft = "", isOpen = false, isDue = false;
+
+const focus = (/** @type {string} */ selector) => /** @type {HTMLElement | null} */ (app.querySelector(selector))?.focus();
+
+/** Be ready to type, but do not open the keyboard of a telephone. */
+const begin = () => matchMedia("(pointer: coarse)").matches || focus(FIELD);
+
+/** Draw once before the next frame, whatever has changed by then. */
+function changed() {
+  if (isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => {
+    isDue = false;
+    draw();
+  });
+}
+
+function draw() {
+  const log = app.querySelector(".log"), isNear = log && log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
+  document.title = talk.model ? `${talk.model.id} · byhand` : "byhand";
+  const had = document.activeElement;
+  render(page(), app);
+  if (had !== document.body && document.activeElement === document.body) begin(); // its button is gone
+  if (talk.live && isNear) log.scrollTop = log.scrollHeight;
+}
+
+/** Fill the field, whose text is the browser's and not drawn. @param {string} text */
+function write(text) {
+  draft = text;
+  const field = /** @type {HTMLTextAreaElement | null} */ (app.querySelector(FIELD));
+  if (field) field.value = text;
+  changed();
+}
+
+/** @param {string} question */
+function ask(question) {
+  if (!question.trim() || talk.live) return;
+  write("");
+  talk.ask(question.trim());
+  draw();
+  const log = app.querySelector(".log");
+  if (log) log.scrollTop = log.scrollHeight;
+}
+
+/** @param {string} question */
+function edit(question) {
+  write(question);
+  focus(FIELD);
+}
+
+const theme = (/** @type {string | null} */ found) => found && (document.documentElement.dataset.theme = found);
+function switchTheme() {
+  const isDark = getComputedStyle(document.documentElement).colorScheme === "dark"
+    || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+  kept.set("theme", theme(isDark ? "light" : "dark") ?? "");
+}
+
+function close() {
+  isOpen = false;
+  leave();
+  changed();
+  requestAnimationFrame(() => focus(".opens"));
+}
+
+function toggle() {
+  if (isOpen) return close();
+  isOpen = true;
+  leave();
+  changed();
+  requestAnimationFrame(() => focus(".settings input"));
+}
+
+/** @param {KeyboardEvent} event  in the field */
+function typed(event) {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    ask(draft);
+  } else if (event.key === "ArrowUp" && !draft && talk.turns.length) {
+    event.preventDefault();
+    edit(/** @type {import("./talk.js").Turn} */ (talk.turns.at(-1)).question);
+  }
+}
+
+/** The whole sentences of the answer that is being written, which are read aloud as they come; then all of it. */
+function spoken() {
+  const sentences = talk.latest?.text.match(/[^.!?。！？\n]*[.!?。！？\n]+|[^.!?。！？\n]+$/g) ?? [];
+  return talk.live ? sentences.slice(0, -1) : sentences;
+}
+
+const bar = () => html`<header>
+  <b>byhand</b><span class="grow name" title=${talk.model?.id ?? ""}>${talk.model?.id ?? ""}</span>
+  ${talk.turns.length ? html`<button class="button quiet" title=${say("fresh")} aria-label=${say("fresh")} @click=${() => { leave(); talk.clear(); edit(""); }}>+</button>` : nothing}
+  <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} @click=${() => { switchLanguage(); changed(); }}>${say("other")}</button>
+  <button class="button opens" aria-expanded=${isOpen} @click=${toggle}>${say("settings")}</button>
+  <button class="button quiet" title=${say("theme")} aria-label=${say("theme")} @click=${switchTheme}>◐</button></header>`;
+
+const empty = () => html`<div class="empty"><h1>${say("title")}</h1><p class="dim">${say("below")}</p>
+  <div class="tries">${say("tries").map((question) => html`<button @click=${() => ask(question)}>${question}</button>`)}</div></div>`;
+
+const field = () => html`<form class="field" @submit=${(e) => { e.preventDefault(); ask(draft); }}>
+  <textarea rows="1" placeholder=${say("ask")} aria-label=${say("ask")} @input=${(e) => { draft = e.target.value; changed(); }} @keydown=${typed}></textarea>
+  ${talk.live
+    ? html`<button type="button" class="send" title=${say("stop")} aria-label=${say("stop")} @click=${() => talk.live?.stop.abort()}>■</button>`
+    : html`<button class="send" title=${say("send")} aria-label=${say("send")} ?disabled=${!draft.trim()}>↑</button>`}</form>`;
+
+const turn = (/** @type {import("./talk.js").Turn} */ each) => html`<article>
+  <p class="question"><span class="unseen">${say("you")}: </span>${each.question}</p>${answer(each, talk, changed, edit)}</article>`;
+
+const page = () => html`<div class="chat">${bar()}
+  <main class="log" aria-label=${say("conversation")} aria-busy=${talk.live !== null} @scroll=${(e) => { scrolled(e.currentTarget); changed(); }}>
+    <div>${talk.turns.length ? talk.turns.map(turn) : empty()}</div></main>
+  <div class="below"><div>${talk.failure ? notice(talk.failure, talk, null, edit) : nothing}${field()}</div></div>
+  ${isOpen ? panel(talk.model?.id ?? "MODEL", changed, close) : nothing}</div>
+  <div class="unseen spoken" role="log" aria-live="polite">${talk.live && !spoken().length ? say("writing") : spoken().map((sentence) => html`<span>${sentence}</span>`)}</div>
+  <div class="unseen" aria-live="polite">${heard()}</div>${popover()}`;
+
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.isComposing) return;
+  if (talk.live) talk.live.stop.abort();
+  else if (leave()) changed();
+  else if (isOpen) close();
+});
+addEventListener("pointerdown", (event) => {
+  if (!(/** @type {Element} */ (event.target)).closest(".answer, .popover") && leave()) changed();
+});
+addEventListener("resize", () => leave() && changed());
+theme(kept.get("theme"));
+draw();
+talk.meet();
+begin();

@@ -1,0 +1,96 @@
+"""A newer checkpoint is served without dropping what runs; a defect of a step ends no server."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("httpx")
+
+from byhand import TrainConfig
+from byhand.cli.runs import serve
+from byhand.errors import CheckpointError
+from byhand.serving import service as services
+from cli.inside import write_run
+from serving.house import CONTEXT, client, service
+
+COMPLETIONS = "/v1/completions"
+LONG = {"prompt": "a", "max_tokens": CONTEXT - 1, "seed": 1}
+
+
+def test_a_newer_checkpoint_takes_new_requests_and_the_old_one_finishes(monkeypatch):
+    monkeypatch.setattr(services, "WATCHED", 0.01)
+    found, begun, calls = service(), asyncio.Event(), []
+    alone = asyncio.run(asked(service()))
+    newer = replace(service().served, version="step-00000002")
+
+    def read(served):
+        calls.append(served.version)
+        if len(calls) == 1:
+            raise CheckpointError("it is damaged.")  # is passed over
+        return newer if begun.is_set() and served.version == "step-00000001" else None
+
+    found.newer = read
+    step = found.served.engine.decoder.step
+
+    def slow(most):
+        begun.set()
+        while found.served is not newer and len(calls) < 500:
+            pass
+        step(most)
+
+    found.served.engine.decoder.step = slow
+
+    async def both():
+        async with client(found) as made:
+            old = asyncio.create_task(made.post(COMPLETIONS, json=LONG))
+            while found.served is not newer:
+                await asyncio.sleep(0.005)
+            new = await made.post(COMPLETIONS, json=LONG)
+            models = (await made.get("/v1/models")).json()["data"]
+            return (await old).json(), new.json(), models, found.metrics.write().decode()
+
+    old, new, models, metrics = asyncio.run(both())
+    assert [each["system_fingerprint"] for each in (old, new)] == ["step-00000001", "step-00000002"]
+    assert old["choices"] == new["choices"] == alone["choices"]  # the same weights here
+    assert models[0]["version"] == "step-00000002"
+    assert "byhand_reloads_total 1.0" in metrics
+
+
+async def asked(found):
+    async with client(found) as made:
+        return (await made.post(COMPLETIONS, json=LONG)).json()
+
+
+def test_a_run_is_watched_for_its_newest_checkpoint(tmp_path):
+    options = serve.Options(write_run(tmp_path / "run", TrainConfig(steps=10)), runtime="numpy", watch=True)
+    served = serve._served(options)
+    assert (served.name, served.version) == ("run", "step-00000004")
+    assert serve._newer(options, served) is None
+    assert serve._newer(options, replace(served, version="step-00000003")).version == "step-00000004"
+
+
+def test_a_step_that_fails_ends_its_requests_and_not_the_server():
+    found = service()
+    step = found.served.engine.decoder.step
+
+    def broken(most):
+        found.served.engine.decoder.step = step
+        raise ZeroDivisionError("a defect")
+
+    async def ask():
+        async with client(found) as made:
+            answers = []
+            for stream in (False, True):
+                found.served.engine.decoder.step = broken
+                answers.append(await made.post(COMPLETIONS, json=LONG | {"stream": stream}))
+            return [*answers, await made.post(COMPLETIONS, json=LONG)]
+
+    whole, streamed, after = asyncio.run(ask())
+    assert (whole.status_code, whole.json()["error"]["type"]) == (500, "server_error")
+    assert '"type":"server_error"' in streamed.text
+    assert "defect" not in whole.text
+    assert after.json()["usage"]["completion_tokens"] == CONTEXT - 1

@@ -1,0 +1,142 @@
+"""What needs a socket: OpenAI's own client, clients that leave, that send slowly, and a process that stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing
+from http.client import HTTPConnection
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("httpx")
+
+from byhand import ModelConfig, TrainConfig
+from byhand.serving.limits import Limits
+from cli.inside import write_run
+from cli.process import PATIENCE, environment
+from serving.house import listening, service
+
+COMPLETIONS = "/v1/completions"
+HELLO = [{"role": "user", "content": "Hi"}]
+
+
+def test_the_client_of_openai():
+    openai = pytest.importorskip("openai")
+    with listening(service()) as port:
+        client = openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="any", max_retries=0)
+        assert [model.id for model in client.models.list()] == ["small"]
+        assert client.models.retrieve("small").owned_by == "byhand"
+        text = client.completions.create(model="x", prompt="To be", max_tokens=5, seed=1, logprobs=1, echo=True)
+        assert text.choices[0].text.startswith("To be")
+        assert text.choices[0].logprobs.token_logprobs[0] is None
+        pieces = list(client.completions.create(model="x", prompt="To be", max_tokens=5, seed=1, stream=True))
+        assert "To be" + "".join(piece.choices[0].text for piece in pieces) == text.choices[0].text
+        answer = client.chat.completions.create(model="x", messages=HELLO, max_tokens=6, seed=2, logprobs=True, n=2)
+        assert [choice.index for choice in answer.choices] == [0, 1]
+        assert len(answer.choices[0].logprobs.content) == 6
+        options = {"include_usage": True}
+        chunks = list(
+            client.chat.completions.create(
+                model="x", messages=HELLO, max_tokens=6, seed=2, stream=True, stream_options=options
+            )
+        )
+        said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+        assert said == answer.choices[0].message.content
+        assert chunks[-1].usage.completion_tokens == 6
+        with pytest.raises(openai.BadRequestError, match="tools"):
+            client.chat.completions.create(
+                model="x", messages=HELLO, tools=[{"type": "function", "function": {"name": "f"}}]
+            )
+        with pytest.raises(openai.NotFoundError):
+            client.models.retrieve("y")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_client_that_leaves_ends_its_work_and_no_other(stream):
+    found = service(limits=Limits(slots=2))
+    steps, step = [], found.served.engine.decoder.step
+
+    def slow(most):
+        steps.append(len(found.served.engine.running))
+        time.sleep(0.02)
+        step(most)
+
+    found.served.engine.decoder.step = slow
+    with listening(found) as port:
+        leaving = HTTPConnection("127.0.0.1", port, timeout=60)
+        staying = HTTPConnection("127.0.0.1", port, timeout=60)
+        headers = {"content-type": "application/json"}
+        for connection, streams in ((leaving, stream), (staying, False)):
+            body = json.dumps({"prompt": "a", "max_tokens": 40, "seed": 1, "stream": streams})
+            connection.request("POST", COMPLETIONS, body, headers)
+        while 2 not in steps:
+            time.sleep(0.005)
+        leaving.close()
+        before = steps.count(2)
+        with closing(staying):
+            answer = json.loads(staying.getresponse().read())
+        assert answer["usage"]["completion_tokens"] == 40
+        assert steps.count(2) - before <= 8  # not to the end: the server hears of it within some steps of 20 ms
+        assert not found.served.engine.running
+
+
+def test_a_header_that_does_not_come_ends_the_connection():
+    with listening(service(limits=Limits(header_seconds=0.2, connections=3))) as port:
+        where = "127.0.0.1", port
+        for begun in (
+            b"",
+            b"GET /health HTTP/1.1\r\nhost: local",
+            b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\nGET /",
+        ):
+            with socket.create_connection(where, timeout=20) as slow:
+                slow.sendall(begun)
+                answer = b"".join(iter(lambda: slow.recv(4096), b""))  # until the server closes
+                assert answer.count(b"HTTP/1.1 200") == begun.count(b"\r\n\r\n")
+        for wrong in (
+            b"\x16\x03\x01\r\n\r\n",
+            b"GET / HTTP/1.1\r\nhost: a\r\nx: " + b"a" * 20_000,
+            b"GET / HTTP/9\r\n\r\n",
+        ):
+            with socket.create_connection(where, timeout=20) as other:
+                other.sendall(wrong)
+                answer = other.makefile("rb").read()
+                assert answer.startswith(b"HTTP/1.1 400")
+                assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["type"] == "invalid_request_error"
+        many = [socket.create_connection(where, timeout=20) for _ in range(3)]
+        with socket.create_connection(where, timeout=20) as more:
+            assert more.makefile("rb").read().startswith(b"HTTP/1.1 503")
+        for one in many:
+            one.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no such signals")
+def test_a_process_finishes_its_answers_and_stops(tmp_path):
+    write_run(tmp_path / "run", TrainConfig(model=ModelConfig(seq_len=512, d_model=16), steps=10))
+    command = [sys.executable, "-m", "byhand", "serve", "run", "--port", "0", "--runtime", "numpy"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
+    try:
+        said = process.stderr.readline()
+        port = int(said.partition("127.0.0.1:")[2].partition("/")[0])
+        connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        body = json.dumps({"prompt": "a", "max_tokens": 400, "stream": True, "seed": 1})
+        connection.request("POST", COMPLETIONS, body, {"content-type": "application/json"})
+        response = connection.getresponse()
+        assert response.read(6) == b"data: "
+        os.kill(process.pid, signal.SIGINT)
+        rest = response.read()
+        assert rest.endswith(b"data: [DONE]\n\n")
+        assert b'"finish_reason":"length"' in rest
+        connection.close()
+        assert process.wait(PATIENCE) == 0
+        assert "stopping" in process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
