@@ -49,18 +49,20 @@ function walk(event, version, changed) {
  */
 export function answer(turn, talk, changed, edit) {
   const version = turn.versions[turn.shown], isLive = talk.live?.version === version;
-  const found = (/** @type {Event} */ event) => /** @type {HTMLElement} */ (event.target).closest("[data-first]");
+  /** @type {(event: Event) => HTMLElement | null} */
+  const found = (event) => /** @type {HTMLElement} */ (event.target).closest("[data-first]");
+  const own = (/** @type {Event} */ event) => /** @type {HTMLElement} */ (event.currentTarget);
   const hover = (/** @type {MouseEvent} */ event) => {
     const span = found(event);
     if (!span || at?.pinned) return;
-    at = { version, k: Number(span.dataset.first), element: event.currentTarget, pinned: false };
+    at = { version, k: Number(span.dataset.first), element: own(event), pinned: false };
     changed();
   };
   const pin = (/** @type {MouseEvent} */ event) => {
     const span = found(event), k = Number(span?.dataset.first);
     if (!span || !getSelection()?.isCollapsed) return;
     if (at?.pinned && at.version === version && at.k === k) at = null;
-    else at = { version, k, element: event.currentTarget, pinned: true };
+    else at = { version, k, element: own(event), pinned: true };
     changed();
   };
   const out = () => {
@@ -73,7 +75,7 @@ export function answer(turn, talk, changed, edit) {
     return html`<span class=${`${isAt ? "at" : ""}${piece.ends ? " end" : ""}`} data-first=${piece.first}
       .style=${`--u:${Math.min(DARKEST, surprise * 4).toFixed(0)}`}>${piece.text}</span>`;
   };
-  return html`<div class="answer ${settings.shaded ? "shaded" : ""}" tabindex="0" role="group" aria-label=${say("answer")}
+  return html`<div class="answer ${settings.shaded ? "shaded" : ""}" ?hidden=${version.failure && !version.tokens.length} tabindex="0" role="group" aria-label=${say("answer")}
       @keydown=${(e) => walk(e, version, changed)} @mouseover=${hover} @mouseleave=${out} @click=${pin}
     >${version.pieces.list.map(span)}${isLive ? html`<i class="caret"></i>` : nothing}</div>
     ${version.reloaded ? html`<p class="small dim">${say("reloaded", version.by)}</p>` : nothing}

@@ -21,12 +21,12 @@ function failure(error, status) {
   return new Failure("failed", error?.message ?? `${status}`);
 }
 
+const lost = () => { throw new Failure("lost"); };
+
 /** @param {string} path @param {string} key @param {RequestInit} how @returns {Promise<Response>} */
 async function request(path, key, how) {
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
-  const response = await fetch(path, { ...how, headers, cache: "no-store" }).catch((found) => {
-    throw found.name === "AbortError" ? found : new Failure("lost");
-  });
+  const response = await fetch(path, { ...how, headers, cache: "no-store" }).catch(lost);
   if (!response.ok) throw failure((await response.json().catch(() => ({}))).error, response.status);
   return response;
 }
@@ -51,9 +51,7 @@ export async function* answer(asked, key, signal) {
   const decoder = new TextDecoder();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read().catch((found) => {
-      throw found.name === "AbortError" ? found : new Failure("lost");
-    });
+    const { done, value } = await reader.read().catch(lost);
     if (done) throw new Failure("lost");
     const events = (rest + decoder.decode(value, { stream: true })).split("\n\n");
     rest = /** @type {string} */ (events.pop());

@@ -7,9 +7,15 @@ import { Talk } from "./talk.js";
 import { kept, say, switchLanguage } from "./words.js";
 
 const app = /** @type {HTMLElement} */ (document.querySelector("#app"));
+const FIELD = ".field textarea";
 const NEAR = 160; // pixels from the end within which the view follows an answer
 const talk = new Talk(changed);
 let draft = "", isOpen = false, isDue = false;
+
+const focus = (/** @type {string} */ selector) => /** @type {HTMLElement | null} */ (app.querySelector(selector))?.focus();
+
+/** Be ready to type, but do not open the keyboard of a telephone. */
+const begin = () => matchMedia("(pointer: coarse)").matches || focus(FIELD);
 
 /** Draw once before the next frame, whatever has changed by then. */
 function changed() {
@@ -24,14 +30,16 @@ function changed() {
 function draw() {
   const log = app.querySelector(".log"), isNear = log && log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
   document.title = talk.model ? `${talk.model.id} · byhand` : "byhand";
+  const had = document.activeElement;
   render(page(), app);
+  if (had !== document.body && document.activeElement === document.body) begin(); // its button is gone
   if (talk.live && isNear) log.scrollTop = log.scrollHeight;
 }
 
 /** Fill the field, whose text is the browser's and not drawn. @param {string} text */
 function write(text) {
   draft = text;
-  const field = app.querySelector(".field textarea");
+  const field = /** @type {HTMLTextAreaElement | null} */ (app.querySelector(FIELD));
   if (field) field.value = text;
   changed();
 }
@@ -49,7 +57,7 @@ function ask(question) {
 /** @param {string} question */
 function edit(question) {
   write(question);
-  app.querySelector(".field textarea")?.focus();
+  focus(FIELD);
 }
 
 const theme = (/** @type {string | null} */ found) => found && (document.documentElement.dataset.theme = found);
@@ -61,15 +69,17 @@ function switchTheme() {
 
 function close() {
   isOpen = false;
+  leave();
   changed();
-  requestAnimationFrame(() => app.querySelector(".opens")?.focus());
+  requestAnimationFrame(() => focus(".opens"));
 }
 
 function toggle() {
   if (isOpen) return close();
   isOpen = true;
+  leave();
   changed();
-  requestAnimationFrame(() => app.querySelector(".settings input")?.focus());
+  requestAnimationFrame(() => focus(".settings input"));
 }
 
 /** @param {KeyboardEvent} event  in the field */
@@ -85,9 +95,7 @@ function typed(event) {
 
 /** The whole sentences of the answer that is being written, which are read aloud as they come; then all of it. */
 function spoken() {
-  const version = talk.turns.at(-1)?.versions.at(-1);
-  if (!version) return [];
-  const sentences = version.text.match(/[^.!?。！？\n]*[.!?。！？\n]+|[^.!?。！？\n]+$/g) ?? [];
+  const sentences = talk.latest?.text.match(/[^.!?。！？\n]*[.!?。！？\n]+|[^.!?。！？\n]+$/g) ?? [];
   return talk.live ? sentences.slice(0, -1) : sentences;
 }
 
@@ -131,4 +139,4 @@ addEventListener("resize", () => leave() && changed());
 theme(kept.get("theme"));
 draw();
 talk.meet();
-if (!matchMedia("(pointer: coarse)").matches) app.querySelector(".field textarea")?.focus();
+begin();

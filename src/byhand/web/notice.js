@@ -14,13 +14,15 @@ export function notice(failure, talk, turn, edit) {
   if (failure.kind === "key") {
     const use = (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
-      talk.unlock(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("key"));
+      talk.unlock(String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("key")));
     };
     return html`<form class="notice" role="alert" @submit=${use}><span>${say("key")}</span>
       <input class="box" type="password" name="key" autocomplete="off" required aria-label=${say("keyName")}>
       <button class="button">${say("unlock")}</button></form>`;
   }
-  let [said, does, act] = [say(failure.kind, failure.message), say("retry"), () => (turn ? talk.write(turn) : talk.meet())];
+  let said = say(failure.kind, failure.message), does = say("retry");
+  /** @type {() => unknown} */
+  let act = () => (turn ? talk.write(turn) : talk.meet());
   if (failure.kind === "full" && turn) {
     const isAlone = talk.isAlone(turn);
     if (isAlone) said = say("long");

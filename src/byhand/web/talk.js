@@ -12,11 +12,15 @@ import { Pieces } from "./tokens.js";
  * @typedef {{question: string, versions: Version[], shown: number}} Turn
  */
 
+const failureOf = (/** @type {unknown} */ found) => (found instanceof Failure ? found : new Failure("failed", String(found)));
+
 export class Talk {
   /** @type {Turn[]} */
   turns = [];
   /** @type {{turn: Turn, version: Version, stop: AbortController} | null} */
   live = null;
+  /** @type {Version | null} the one that was begun last */
+  latest = null;
   /** @type {import("./api.js").Model | null} */
   model = null;
   /** @type {Failure | null} of the page itself */
@@ -39,7 +43,7 @@ export class Talk {
       if (!this.#checkpoint) this.#checkpoint = found.version;
       [this.model, this.failure] = [found, null];
     } catch (found) {
-      this.failure = found;
+      this.failure = failureOf(found);
     }
     this.changed();
   }
@@ -73,7 +77,7 @@ export class Talk {
   /** Begin anew. */
   clear() {
     this.live?.stop.abort();
-    [this.turns, this.#forgotten] = [[], 0];
+    [this.turns, this.#forgotten, this.latest] = [[], 0, null];
     this.changed();
   }
 
@@ -96,12 +100,13 @@ export class Talk {
     turn.shown = turn.versions.push(version) - 1;
     const stop = new AbortController(), before = this.turns.indexOf(turn) + turn.shown;
     this.live = { turn, version, stop };
+    this.latest = version;
     this.changed();
     try {
       for await (const part of answer({ messages: this.#messages(turn), ...asked(before) }, this.key, stop.signal)) this.#take(version, part);
     } catch (found) {
-      if (found.name === "AbortError") version.finish = "stopped";
-      else version.failure = found instanceof Failure ? found : new Failure("failed", String(found));
+      if (stop.signal.aborted) version.finish = "stopped";
+      else version.failure = failureOf(found);
     }
     version.seconds = (performance.now() - version.began) / 1000;
     version.pieces.end(version.text);

@@ -32,7 +32,7 @@ const WORDS = {
     all: "全部", system: "系统消息", shade: "按概率着色：越深越意外", same: "在终端里这样写",
     answer: "回答；用左右方向键逐个查看词元", you: "你", writing: "正在写",
     tokens: (n) => `${n} 个词元`, speed: (n) => `每秒 ${n} 个`, bits: (n) => `平均 ${n} 比特`,
-    surprise: (n) => `${n} 比特`, part: (i, n) => `第 ${i} 个字节，共 ${n} 个`, ends: "结束回答",
+    surprise: (n) => `${n} 比特`, part: (i, n) => `字节 ${i}/${n}`, ends: "结束回答",
     stopped: "已停止", length: "已达最长回答", context: "上下文已满",
     retry: "重试", busy: "服务器正忙：等待的回答太多。",
     lost: "与服务器的连接断开了。", failed: (why) => `服务器回应：${why}`,
