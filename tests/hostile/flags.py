@@ -179,7 +179,8 @@ def nothing_lasts() -> Any:
         for module, name in (
             (run_module, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
             (tokenizer, "open_text"), (plan, "_listed"), (plan, "show_stored"),
-            (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"), (serve, "Engine"), (serve, "_listening"),
+            (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"), (serve, "Engine"),
+            (serve, "_listening"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
             (train_gpt_program, "train"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("fastapi")
 
-from byhand.serving.text import Text, name_of
+from byhand.serving.text import GrowingText, name_of
 
 PIECES = [
     b"a",
@@ -62,7 +62,7 @@ def whole(ids, stops, echo):
 @example([5, 6, 7], [], [5, 6], [True] * 20)
 @example([2, 4], [b"b\n"], [], [True] * 20)
 def test_pieces_join_to_the_text_of_all_bytes(ids, stops, echo, asks):
-    found = Text(lambda token: PIECES[token[0]], stops, [PIECES[i] for i in echo])
+    found = GrowingText(lambda token: PIECES[token[0]], stops, [PIECES[i] for i in echo])
     text, offsets = "", []
     for i, asked in zip(ids, asks, strict=False):
         kept = found(i)
@@ -78,7 +78,7 @@ def test_pieces_join_to_the_text_of_all_bytes(ids, stops, echo, asks):
 
 
 def test_what_could_begin_a_stop_text_waits():
-    found = Text(lambda token: PIECES[token[0]], [b"ab"])
+    found = GrowingText(lambda token: PIECES[token[0]], [b"ab"])
     found(1), found(0)
     assert found.more(False) == ("b", [0])
     found(0)

@@ -23,8 +23,12 @@ SETTINGS = [
     Sampling(0),
     Sampling(0.8, min_p=0.2, repetition_penalty=1.3, seed=7),
     Sampling(0, repetition_penalty=3.0),
+    Sampling(0.8, repetition_penalty=1.3, frequency_penalty=0.7, presence_penalty=-0.4, logit_bias=((3, 2.0),)),
+    Sampling(0, frequency_penalty=2.0),
+    Sampling(0, logit_bias=((3, 9.0), (3, 1.0), (4, -100.0))),
 ]
 TOKENS = [*range(40), 7, 7]  # fmt: skip
+DRAWN = TOKENS[5:]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -32,9 +36,10 @@ TOKENS = [*range(40), 7, 7]  # fmt: skip
 def test_the_token_is_the_one_that_is_drawn(sampling, dtype):
     for seed in range(20):
         logits = np.random.default_rng(seed).normal(0, 2, 50).astype(dtype)
-        trace = sampling_trace(logits, sampling, TOKENS)
+        trace = sampling_trace(logits, sampling, TOKENS, DRAWN)
         answer = draw_answer(trace, sampling)
-        assert answer.value == draw(logits, sampling, np.random.default_rng(sampling.seed), tokens=TOKENS)
+        rng = np.random.default_rng(sampling.seed)
+        assert answer.value == draw(logits, sampling, rng, tokens=TOKENS, drawn=DRAWN)
         tree = answer.as_json()["terms"]
         assert operate(tree["op"], [part["value"] for part in tree["parts"]]) == answer.value
         if not sampling.greedy:
@@ -42,7 +47,7 @@ def test_the_token_is_the_one_that_is_drawn(sampling, dtype):
             assert facts["sum_before"] <= facts["u"] * (1 + 1e-6)
             assert facts["sum"] - facts["sum_before"] == pytest.approx(trace.result.data[int(answer.value)])
             assert facts["sum"] > facts["u"] * (1 - 1e-6)
-            kept = penalised(bh.Tensor(logits), sampling, TOKENS).data
+            kept = penalised(bh.Tensor(logits), sampling, TOKENS, DRAWN).data
             assert trace.result.data.tobytes() == probabilities(kept, sampling).tobytes()
             assert [part["source"]["index"] for part in tree["parts"][1:]] == [[v] for v in range(50)]
 
@@ -79,6 +84,15 @@ def test_the_penalty_is_answered_with_what_the_prompt_has():
         assert answer.value == pytest.approx(float(logits[v]) * factor)
         assert answer.equations == ("repetition_penalty",)
     assert questions.answer("next.token", ()).value == int(np.argmax(questions.array("next.penalised")))
+
+
+def test_a_bias_is_answered_with_the_number_that_was_given():
+    model = bh.TinyGPT(CONFIG, arrays=parameters(CONFIG))
+    questions = Questions(model, [[1, 2]], None, sampling=Sampling(logit_bias=((3, 1.5),)))
+    logits = questions.trace.tensor("logits").data[0, -1]
+    answer = questions.answer("next.biased", (3,))
+    assert answer.value == pytest.approx(float(logits[3]) + 1.5)
+    assert (answer.equations, questions.array("next.bias").tolist()) == (("add",), [0, 0, 0, 1.5, 0, 0, 0, 0, 0])
 
 
 def test_logits_that_are_not_finite_draw_nothing():

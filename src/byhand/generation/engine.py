@@ -95,7 +95,7 @@ class Engine:
             raise ConfigError("without the causal mask, logits are not of next tokens. Leave prompt_scored out.")
         if stream.prompt_scored and stream.prompt > seq_len:
             raise DataError(
-                f"the prompt has {stream.prompt:,} tokens, but the model's seq_len is {seq_len:,}. Score a shorter one."
+                f"the prompt has {stream.prompt:,} tokens, but seq_len is {seq_len:,}. Score a shorter one."
             )
         if stream.status not in ("waiting", "finished"):
             raise DataError(f"the stream is {stream.status} already. Make another one.")

@@ -142,7 +142,7 @@ def log_probabilities(logits: np.ndarray, allowed: np.ndarray | None = None) -> 
 
 def likeliest(logp: np.ndarray, n: int) -> Candidates:
     """Return the n tokens with the largest ln p, none of them banned, in order; of equals the smaller id first."""
-    n = min(n, np.count_nonzero(logp > -np.inf))
+    n = min(n, int(np.count_nonzero(logp > -np.inf)))
     if not n:
         return []
     ids = np.flatnonzero(logp >= np.partition(logp, -n)[-n])

@@ -204,7 +204,7 @@ class Slots:
                 self.reading[slot] = end
                 if end == count:
                     del self.reading[slot]
-                    if not stream.left:
+                    if not stream.left and stream.status != "failed":
                         stream.status = "finished"
 
     def fill(self, slot: int, context: list[int], begin: int, end: int) -> None:

@@ -10,18 +10,18 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from byhand.serving.errors import as_json, error
-from byhand.serving.limits import Refused
-from byhand.serving.replies import Reply
+from byhand.serving.limits import RequestError
+from byhand.serving.replies import CompletionReply
 from byhand.serving.service import Service
-from byhand.serving.worker import Answers, Choice, Piece
+from byhand.serving.worker import Answers, Growth, ServedChoice
 
 Result = TypeVar("Result")
 
 
-class Answer(Response):
+class AnswerResponse(Response):
     """An answer that is made while its client waits for it; nothing works on for a client that is gone."""
 
-    def __init__(self, service: Service, reply: Reply, answers: Answers, prompt: int, request: Any) -> None:
+    def __init__(self, service: Service, reply: CompletionReply, answers: Answers, prompt: int, request: Any) -> None:
         self.service, self.reply, self.answers, self.prompt, self.request = service, reply, answers, prompt, request
         self.status_code, self.background = 200, None
 
@@ -30,7 +30,7 @@ class Answer(Response):
         work = self._stream(send) if self.request.stream else self._whole(scope, receive, send)
         try:
             await while_connected(receive, self.service.limits.seconds, work)
-        except Refused as found:
+        except RequestError as found:
             if not self.request.stream:
                 raise
             content = as_json(error(str(found), found.status, found.code))
@@ -41,7 +41,7 @@ class Answer(Response):
 
     async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
         choices, per = self.answers.choices, self.request.candidates
-        pieces: list[list[Piece]] = [[] for _ in choices]
+        pieces: list[list[Growth]] = [[] for _ in choices]
         async for i, piece in self.answers.follow():
             pieces[i].append(piece)
         if per > self.request.count:
@@ -73,7 +73,7 @@ class Answer(Response):
 
 
 async def while_connected(receive: Receive, seconds: float, work: Awaitable[Result]) -> Result | None:
-    """Return what work returns; None if its client is gone before. Refused if it takes longer.
+    """Return what work returns; None if its client is gone before. RequestError if it takes longer.
 
     receive  of the request, whose body is read
     """
@@ -89,20 +89,20 @@ async def while_connected(receive: Receive, seconds: float, work: Awaitable[Resu
             return tasks[0].result()  # pyright: ignore[reportReturnType]
         if tasks[1].done():
             return None
-        raise Refused(f"the answer took more than {seconds:g} seconds.", 504, "timeout")
+        raise RequestError(f"the answer took more than {seconds:g} seconds.", 504, "timeout")
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)  # then nothing works on for it
 
 
-def usage(prompt: int, choices: Sequence[Choice]) -> dict[str, int]:
+def usage(prompt: int, choices: Sequence[ServedChoice]) -> dict[str, int]:
     """Return the tokens of a request: a prompt counts once, every drawn token of every candidate."""
     drawn = sum(choice.drawn for choice in choices)
     return {"prompt_tokens": prompt, "completion_tokens": drawn, "total_tokens": prompt + drawn}
 
 
-def mean(pieces: Sequence[Piece]) -> float:
+def mean(pieces: Sequence[Growth]) -> float:
     """Return the mean ln p of what was drawn, by which candidates are compared."""
     scores = [token.logp for piece in pieces for token in piece.tokens if token.logp is not None]
     return sum(scores) / len(scores) if scores else 0.0

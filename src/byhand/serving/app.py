@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,18 +16,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from byhand.errors import ByhandError
 from byhand.files.reading import parse_json
-from byhand.serving.answer import Answer
+from byhand.serving.answer import AnswerResponse
 from byhand.serving.errors import as_json, of_ours, refusal
 from byhand.serving.guard import Access, Guard
-from byhand.serving.limits import Refused
+from byhand.serving.limits import RequestError
 from byhand.serving.page import FILES
 from byhand.serving.protocol import ChatCompletion, Completion, Detokenize, Explain, Tokenize
-from byhand.serving.replies import ChatReply, Reply
+from byhand.serving.replies import ChatReply, CompletionReply
 from byhand.serving.service import Service
 from byhand.tokenizers.conventions import DEFAULT, ONE
 from byhand.version import __version__
 
 DEPTH = 16  # nested values of a request
+LARGE = 1 << 16  # bytes of a body that takes a while to parse
 OTHER = "other"  # the path of what is not there, as it is counted
 
 
@@ -36,7 +38,8 @@ class Bounded(Request):
     async def json(self) -> Any:
         """Return the value; HTTPException if there is none."""
         try:
-            return parse_json(await self.body(), DEPTH)
+            body = await self.body()
+            return await asyncio.to_thread(parse_json, body, DEPTH) if len(body) > LARGE else parse_json(body, DEPTH)
         except ValueError as found:
             raise HTTPException(400, f"the body is not JSON that is read here: {str(found)[:200]}.") from None
 
@@ -127,13 +130,13 @@ def _add_texts(app: FastAPI, service: Service) -> None:
     async def _(request: Completion) -> Response:
         """Continue prompts."""
         served, answers, prompt = await service.answers(request)
-        return Answer(service, Reply(served, request.top is not None), answers, prompt, request)
+        return AnswerResponse(service, CompletionReply(served, request.top is not None), answers, prompt, request)
 
     @app.post("/v1/chat/completions")
     async def _(request: ChatCompletion) -> Response:
         """Answer a conversation."""
         served, answers, prompt = await service.answers(request)
-        return Answer(service, ChatReply(served, request.top is not None), answers, prompt, request)
+        return AnswerResponse(service, ChatReply(served, request.top is not None), answers, prompt, request)
 
     @app.post("/v1/explain")
     async def _(request: Explain) -> Response:
@@ -141,7 +144,7 @@ def _add_texts(app: FastAPI, service: Service) -> None:
         served, most = service.served, service.limits.explained
         for text in (request.prompt, request.targets or ""):
             if len(await service.texts.run(served.tokenizer.encode, text)) > most:
-                raise Refused(f"prompt and targets may have {most} tokens here.", param="prompt")
+                raise RequestError(f"prompt and targets may have {most} tokens here.", param="prompt")
         values = request.model_dump(exclude_none=True)
         content = await service.explaining.run(lambda: as_json(service.explain(values)))
         return Response(content, media_type="application/json")
@@ -177,7 +180,7 @@ def _add_facts(app: FastAPI, service: Service) -> None:
     async def _(id: str) -> Response:
         """Describe the model."""
         if id != service.served.name:
-            raise Refused(
+            raise RequestError(
                 f"there is no model {id[:100]!r}. Use {service.served.name}.", 404, "model_not_found", "model"
             )
         return _json(model())
@@ -200,12 +203,13 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         """Count, for Prometheus."""
         return PlainTextResponse(service.metrics.write())
 
-    for path in ("/health", "/healthz"):
-
-        @app.api_route(path, methods=["GET", "HEAD"], name=path)
-        async def _() -> Response:
-            """Say that the server answers."""
-            return _json({"status": "ok"})
+    @app.head("/health", include_in_schema=False)
+    @app.head("/healthz", include_in_schema=False)
+    @app.get("/healthz")
+    @app.get("/health")
+    async def _() -> Response:
+        """Say that the server answers."""
+        return _json({"status": "ok"})
 
     @app.get("/favicon.ico", include_in_schema=False)
     async def _() -> Response:

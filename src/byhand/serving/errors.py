@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from byhand.errors import ByhandError
 from byhand.generation import Full
-from byhand.serving.limits import Refused
+from byhand.serving.limits import RequestError
 
 RETRY_AFTER = 2  # seconds after which a full server may be asked again
 TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
@@ -42,6 +42,6 @@ def of_ours(found: ByhandError) -> Response:
     """Return the response for an error of a person."""
     if isinstance(found, Full):
         return refusal(str(found), 429, "queue_full", headers={"retry-after": str(RETRY_AFTER)})
-    if isinstance(found, Refused):
+    if isinstance(found, RequestError):
         return refusal(str(found), found.status, found.code, found.param)
     return refusal(str(found))

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from byhand.serving.errors import refusal
-from byhand.serving.limits import Limits, Refused
+from byhand.serving.limits import Limits, RequestError
 from byhand.serving.page import FILES
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Guard:
             else:
                 self._require_key(scope)
                 receive = await self._read(scope, receive)
-        except Refused as error:
+        except RequestError as error:
             headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if error.status == 401 else {})
             refused = refusal(str(error), error.status, error.code, headers=headers)
         try:
@@ -100,7 +100,7 @@ class Guard:
         found = HOST.fullmatch(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
         if not found or not self._is_ours(found[1].strip("[]").lower().rstrip("."), scope):
             named = hosts[0].decode("latin-1")[:80] if hosts else ""
-            raise Refused(f"{named!r} is not a name of this server. Allow it with --allow-host.", 403, "host")
+            raise RequestError(f"{named!r} is not a name of this server. Allow it with --allow-host.", 403, "host")
         for name, value in scope["headers"]:
             if name == b"origin":
                 origin = value.decode("latin-1")
@@ -108,7 +108,7 @@ class Guard:
                     return [(b"access-control-allow-origin", value), (b"vary", b"Origin")]
                 if origin.lower() not in (f"http://{found[0].lower()}", f"https://{found[0].lower()}"):
                     said = f"pages of {origin[:80]!r} may not ask. Allow them with --allow-origin."
-                    raise Refused(said, 403, "origin")
+                    raise RequestError(said, 403, "origin")
         return []
 
     def _is_ours(self, name: str, scope: Scope) -> bool:
@@ -129,7 +129,7 @@ class Guard:
         asked = [given.get(b"x-api-key", b""), bearer.strip() if kind.lower() == b"bearer" else b""]
         matches = [hmac.compare_digest(each, key) for each in asked]  # both, whatever the first one gives
         if not any(matches):
-            raise Refused("the API key is missing or wrong.", 401, "invalid_api_key")
+            raise RequestError("the API key is missing or wrong.", 401, "invalid_api_key")
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
         """Read the body within its bounds; return what gives it once, and then waits for the client to leave."""
@@ -148,9 +148,9 @@ class Guard:
                         content.clear()
                         more = more and size <= self.limits.drained
         except TimeoutError:
-            raise Refused("the body did not come in time.", 408, "timeout") from None
+            raise RequestError("the body did not come in time.", 408, "timeout") from None
         if size > most:
-            raise Refused(f"the body has more than {most:,} bytes.", 413, "body_too_large")
+            raise RequestError(f"the body has more than {most:,} bytes.", 413, "body_too_large")
         whole = [{"type": "http.request", "body": b"".join(content), "more_body": False}]
 
         async def given() -> Message:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from byhand.errors import ByhandError
 
 
-class Refused(ByhandError):
+class RequestError(ByhandError):
     """A request that is not answered, with what OpenAI's clients read: the status, the code, the field at fault."""
 
     def __init__(self, message: str, status: int = 400, code: str | None = None, param: str | None = None) -> None:

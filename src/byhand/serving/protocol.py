@@ -40,7 +40,7 @@ class StreamOptions(BaseModel):
     include_usage: bool | None = None
 
 
-class Asked(BaseModel):
+class TextRequest(BaseModel):
     """What requests for a text have in common."""
 
     model_config = ConfigDict(strict=True, extra="allow")
@@ -130,7 +130,7 @@ class Asked(BaseModel):
         return Sampling(**values, **counted, logit_bias=bias, seed=first + index)
 
 
-class Completion(Asked):
+class Completion(TextRequest):
     """A request for texts that continue prompts."""
 
     refused: ClassVar = {"suffix": ()}
@@ -176,7 +176,7 @@ class Completion(Asked):
         return self.logprobs
 
 
-class ChatCompletion(Asked):
+class ChatCompletion(TextRequest):
     """A request for the answers to a conversation."""
 
     refused: ClassVar = {

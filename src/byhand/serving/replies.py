@@ -11,13 +11,13 @@ from uuid import uuid4
 
 from byhand.serving.served import Served
 from byhand.serving.text import name_of
-from byhand.serving.worker import Piece, Token
+from byhand.serving.worker import Growth, Token
 
 UNLIKELY = -9999.0  # OpenAI's for a token of probability 0, which JSON cannot write as ln 0
 
 
 @dataclass
-class Reply:
+class CompletionReply:
     """An answer's form.
 
     scored  with log-probabilities
@@ -34,7 +34,7 @@ class Reply:
         about = {"created": int(time()), "model": self.served.name, "system_fingerprint": self.served.version}
         self.head = {"id": f"{self.prefix}-{uuid4().hex}", **about}
 
-    def whole(self, choices: Sequence[Sequence[Piece]], usage: Mapping[str, int]) -> dict[str, Any]:
+    def whole(self, choices: Sequence[Sequence[Growth]], usage: Mapping[str, int]) -> dict[str, Any]:
         """Return the answer, of the pieces of each choice."""
         found = [self._choice(i, pieces) for i, pieces in enumerate(choices)]
         return {"object": self.kind, **self.head, "choices": found, "usage": usage}
@@ -43,7 +43,7 @@ class Reply:
         """Yield what a stream of so many choices begins with."""
         yield from ()
 
-    def part(self, i: int, piece: Piece) -> dict[str, Any]:
+    def part(self, i: int, piece: Growth) -> dict[str, Any]:
         """Return the chunk with a piece of choice i."""
         return self.chunked([self._choice(i, [piece])])
 
@@ -51,7 +51,7 @@ class Reply:
         """Return a chunk."""
         return {"object": self.chunk, **self.head, "choices": choices}
 
-    def _choice(self, i: int, pieces: Sequence[Piece]) -> dict[str, Any]:
+    def _choice(self, i: int, pieces: Sequence[Growth]) -> dict[str, Any]:
         text = "".join(piece.text for piece in pieces)
         tokens = [token for piece in pieces for token in piece.tokens]
         scores = self._scores(tokens) if self.scored else None
@@ -76,7 +76,7 @@ class Reply:
 
 
 @dataclass
-class ChatReply(Reply):
+class ChatReply(CompletionReply):
     """The form of an answer in a conversation."""
 
     kind: str = "chat.completion"
@@ -89,13 +89,13 @@ class ChatReply(Reply):
             delta = {"role": "assistant", "content": ""}
             yield self.chunked([{"index": i, "delta": delta, "logprobs": None, "finish_reason": None}])
 
-    def part(self, i: int, piece: Piece) -> dict[str, Any]:
+    def part(self, i: int, piece: Growth) -> dict[str, Any]:
         """Return the chunk with a piece of choice i."""
         choice = self._choice(i, [piece])
         text = choice.pop("message")["content"]
         return self.chunked([{**choice, "delta": {"content": text} if text else {}}])
 
-    def _choice(self, i: int, pieces: Sequence[Piece]) -> dict[str, Any]:
+    def _choice(self, i: int, pieces: Sequence[Growth]) -> dict[str, Any]:
         found = super()._choice(i, pieces)
         return {**found, "message": {"role": "assistant", "content": found.pop("text"), "refusal": None}}
 

@@ -15,14 +15,14 @@ from byhand.errors import DataError
 from byhand.generation import Engine, Stream
 from byhand.generation.text import beginning
 from byhand.model_config import ModelConfig
-from byhand.serving.limits import Limits, Refused
-from byhand.serving.protocol import Asked, ChatCompletion, Completion, seed_of_none
-from byhand.serving.text import Text
-from byhand.serving.worker import Choice
+from byhand.serving.limits import Limits, RequestError
+from byhand.serving.protocol import ChatCompletion, Completion, TextRequest, seed_of_none
+from byhand.serving.text import GrowingText
+from byhand.serving.worker import ServedChoice
 from byhand.tokenizers.tokenizer import Tokenizer
 
 
-class Prompt(NamedTuple):
+class PromptTokens(NamedTuple):
     """A prompt's tokens, and the bytes of each in the text that `echo` gives back: none of what was put around it."""
 
     tokens: list[int]
@@ -53,12 +53,12 @@ class Served:
         object.__setattr__(self, "chat", Chat(self.tokenizer))
         object.__setattr__(self, "_longest", max(map(len, self.tokenizer.token_bytes.values()), default=1))
 
-    def prompt(self, given: str | list[int]) -> Prompt:
-        """Return the tokens of a prompt; Refused if it is longer than the context."""
+    def prompt(self, given: str | list[int]) -> PromptTokens:
+        """Return the tokens of a prompt; RequestError if it is longer than the context."""
         tokenizer = self.tokenizer
         if not isinstance(given, str):
             if unknown := [token for token in given if token not in tokenizer.token_bytes]:
-                raise Refused(f"prompt has the token {unknown[0]}, which the vocabulary lacks.", param="prompt")
+                raise RequestError(f"prompt has the token {unknown[0]}, which the vocabulary lacks.", param="prompt")
             tokens, before, after = given, 0, 0
             self._require_room(len(tokens))
         else:
@@ -73,9 +73,9 @@ class Served:
         decode = tokenizer.decoder()
         pieces = [decode((token,)) for token in tokens]
         shown = range(before, len(tokens) - after)
-        return Prompt(tokens, [piece if i in shown else b"" for i, piece in enumerate(pieces)])
+        return PromptTokens(tokens, [piece if i in shown else b"" for i, piece in enumerate(pieces)])
 
-    def asked(self, messages: Any) -> Prompt:
+    def asked(self, messages: Any) -> PromptTokens:
         """Return the tokens after which the assistant answers; DataError if these are not messages."""
         found = conversation(messages, "messages")
         if all(not message.content for message in found):
@@ -84,9 +84,9 @@ class Served:
         if not tokens:
             raise DataError("the chat template writes no text for these messages. Ask something else.")
         self._require_room(len(tokens), "messages")
-        return Prompt(tokens, [])
+        return PromptTokens(tokens, [])
 
-    def choices(self, request: Completion | ChatCompletion, limits: Limits) -> tuple[list[Choice], int]:
+    def choices(self, request: Completion | ChatCompletion, limits: Limits) -> tuple[list[ServedChoice], int]:
         """Return the choices that a request makes, prompt by prompt, and how many tokens its prompts have."""
         prompts, ends, stops = 1, self.ends, [text.encode() for text in request.stops]
         if isinstance(request, ChatCompletion):
@@ -94,7 +94,9 @@ class Served:
         else:
             prompts = len(request.prompts)
         if prompts * request.candidates > limits.choices:
-            raise Refused(f"the request asks for {prompts * request.candidates} texts; at most {limits.choices}.")
+            raise RequestError(
+                f"the request asks for {prompts * request.candidates} texts; at most {limits.choices}."
+            )
         special = self.tokenizer.special
         ends |= {special[text] for text in request.stops if text in special}
         asked = (
@@ -102,20 +104,22 @@ class Served:
             if isinstance(request, ChatCompletion)
             else map(self.prompt, request.prompts)
         )
-        found, total, scores = list[Choice](), 0, 0
+        found, total, scores = list[ServedChoice](), 0, 0
         for prompt in asked:
             total += len(prompt.tokens)
             for choice in self._candidates(request, prompt, ends, stops):
                 stream = choice.stream
                 scores += stream.scored * (stream.count + stream.prompt * stream.prompt_scored) * (1 + stream.top)
                 if scores > limits.scores:
-                    raise Refused("the request asks for too many log-probabilities. Ask for fewer texts or tokens.")
+                    raise RequestError(
+                        "the request asks for too many log-probabilities. Ask for fewer texts or tokens."
+                    )
                 found.append(choice)
         return found, total
 
     def _candidates(
-        self, request: Asked, prompt: Prompt, ends: frozenset[int], stops: list[bytes]
-    ) -> Iterator[Choice]:
+        self, request: TextRequest, prompt: PromptTokens, ends: frozenset[int], stops: list[bytes]
+    ) -> Iterator[ServedChoice]:
         completion = isinstance(request, Completion)
         echo, top = bool(completion and request.echo), request.top  # pyright: ignore[reportAttributeAccessIssue]
         room = max(1, self.config.seq_len - len(prompt.tokens))
@@ -123,17 +127,17 @@ class Served:
         count, seed = min(usual if request.most is None else request.most, room), seed_of_none()
         scored = top is not None or request.candidates > request.count
         for i in range(request.candidates):
-            text = Text(self.tokenizer.decoder(prompt.tokens[-1]), stops, prompt.echoed if echo else ())
+            text = GrowingText(self.tokenizer.decoder(prompt.tokens[-1]), stops, prompt.echoed if echo else ())
             stream = Stream(
                 prompt.tokens, count, request.sampling(self.tokenizer.conventions, i, seed), self.allowed, ends,
                 scored=scored, until=text, top=top or 0, prompt_scored=echo and top is not None,
             )  # fmt: skip
-            yield Choice(stream, text, echo)
+            yield ServedChoice(stream, text, echo)
 
     def _require_room(self, count: int, param: str = "prompt") -> None:
-        """Raise Refused if a prompt of so many tokens is longer than the context."""
+        """Raise RequestError if a prompt of so many tokens is longer than the context."""
         if count > (most := self.config.seq_len):
-            raise Refused(
+            raise RequestError(
                 f"this model's maximum context length is {most} tokens, but the {param} needs {count} or more.",
                 400, "context_length_exceeded", param,
             )  # fmt: skip

@@ -13,7 +13,7 @@ from byhand.serving.limits import Limits
 from byhand.serving.metrics import Metrics
 from byhand.serving.protocol import ChatCompletion, Completion
 from byhand.serving.served import Served
-from byhand.serving.worker import Answers, Choice, Lane, Worker
+from byhand.serving.worker import Answers, Lane, ServedChoice, Worker
 
 log = logging.getLogger(__name__)
 WATCHED = 2.0  # seconds between two looks for a newer checkpoint
@@ -60,7 +60,7 @@ class Service:
         self.metrics.prompt_tokens.inc(prompt)
         return served, answers, prompt
 
-    def count(self, choices: Sequence[Choice]) -> None:
+    def count(self, choices: Sequence[ServedChoice]) -> None:
         """Count what was drawn, and how fast."""
         for choice in choices:
             self.metrics.drawn_tokens.inc(choice.drawn)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from byhand.generation import StopText
 
 
-class Text:
+class GrowingText:
     """A text that grows; the `Stream.until` of its stream, which calls it with each token.
 
     decode  bytes of ids, one after the other, such as `Tokenizer.decoder()`

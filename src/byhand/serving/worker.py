@@ -17,8 +17,8 @@ from byhand.errors import UNSOUND_LOGITS
 from byhand.generation import Engine, Full, Stream
 from byhand.generation.engine import LIVE
 from byhand.runtimes.sampling import Candidates
-from byhand.serving.limits import Refused
-from byhand.serving.text import Text
+from byhand.serving.limits import RequestError
+from byhand.serving.text import GrowingText
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -65,7 +65,7 @@ class Token(NamedTuple):
     ends: bool = False
 
 
-class Piece(NamedTuple):
+class Growth(NamedTuple):
     """What a choice has gained. The last one has a reason why it ended, or an error."""
 
     text: str
@@ -75,14 +75,14 @@ class Piece(NamedTuple):
 
 
 @dataclass(eq=False)
-class Choice:
+class ServedChoice:
     """One text of a request.
 
     echo   it begins with the prompt
     """
 
     stream: Stream
-    text: Text
+    text: GrowingText
     echo: bool = False
     given: int = 0
     dropped: bool = False
@@ -92,11 +92,11 @@ class Choice:
         """How many tokens the model has drawn, those of a stop text and the one that ended it too."""
         return self.text.count + (self.stream.ended is not None)
 
-    def more(self) -> Piece | None:
+    def more(self) -> Growth | None:
         """Return what is new; None if nothing is."""
         stream = self.stream
         if stream.status not in (*LIVE, "finished"):
-            return Piece("", (), error=UNSOUND_LOGITS)
+            return Growth("", (), error=UNSOUND_LOGITS)
         ended = stream.status == "finished"
         if not ended and stream.unscored:
             return None
@@ -108,7 +108,7 @@ class Choice:
         if not (text or tokens or ended):
             return None
         stopped = stream.ended is not None or self.text.stopped
-        return Piece(text, tokens, ("stop" if stopped else "length") if ended else None)
+        return Growth(text, tokens, ("stop" if stopped else "length") if ended else None)
 
     def _token(self, i: int, offset: int) -> Token:
         """Return token number i of the text."""
@@ -128,8 +128,8 @@ class Answers:
     """The choices of a request while they grow; outside of the `with` block nothing works on them."""
 
     worker: Worker
-    choices: Sequence[Choice]
-    pieces: asyncio.Queue[tuple[int, Piece]] = field(default_factory=asyncio.Queue)
+    choices: Sequence[ServedChoice]
+    pieces: asyncio.Queue[tuple[int, Growth]] = field(default_factory=asyncio.Queue)
 
     async def begin(self) -> None:
         """Submit the choices, all or none; Full if too many texts wait."""
@@ -139,13 +139,13 @@ class Answers:
             self.cancel()
             raise
 
-    async def follow(self) -> AsyncIterator[tuple[int, Piece]]:
-        """Yield each piece with the index of its choice, until all have ended; Refused at one that fails."""
+    async def follow(self) -> AsyncIterator[tuple[int, Growth]]:
+        """Yield each piece with the index of its choice, until all have ended; RequestError at one that fails."""
         live = len(self.choices)
         while live:
             index, piece = await self.pieces.get()
             if piece.error:
-                raise Refused(piece.error, 500)
+                raise RequestError(piece.error, 500)
             yield index, piece
             live -= piece.finish is not None
 
@@ -162,7 +162,7 @@ class Worker:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._thread = ThreadPoolExecutor(1, "byhand-engine")
-        self._live: dict[Choice, tuple[Answers, int]] = {}
+        self._live: dict[ServedChoice, tuple[Answers, int]] = {}
         self._work, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._task = asyncio.create_task(self._drive())
@@ -189,14 +189,14 @@ class Worker:
                     answers.pieces.put_nowait((i, piece))
             self._idle.set()
 
-    def _advance(self) -> list[tuple[Answers, int, Piece]]:
+    def _advance(self) -> list[tuple[Answers, int, Growth]]:
         """Step, and return what each choice has gained."""
         try:
             self.engine.step()
             found = {choice: choice.more() for choice in self._live if not choice.dropped}
         except Exception as error:  # a defect, or no memory: it must not end the server
             log.error("a step failed: %s: %s", type(error).__name__, error)
-            found = dict.fromkeys(self._live, Piece("", (), error=FAILED))
+            found = dict.fromkeys(self._live, Growth("", (), error=FAILED))
             for choice in self._live:
                 self.engine.cancel(choice.stream)
         batch = [(*self._live[choice], piece) for choice, piece in found.items() if piece is not None]

@@ -122,6 +122,7 @@ def test_the_list_says_the_positions_that_exist(run, capsys):
         (["logits[0,0,0]", "--depth", "two"], "depth"),
         (["tokens[0,0]", "--grad"], "given, not learned"),
         *(([f"--{flag}"], f"--{flag} changes nothing without a target, such") for flag in ("json", "plot", "grad")),
+        (["next.p[0]", "--presence-penalty", "1"], "--presence-penalty changes nothing here: they count tokens that"),
         (
             ["loss", "--seed", "3"],
             "--seed changes nothing but next.p, next.token and what they are made of. Leave it",

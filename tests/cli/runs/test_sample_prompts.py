@@ -17,6 +17,7 @@ LINES = [
     {"prompt": "图", "top_k": 3, "max_new_tokens": 4},
     {"prompt": "a\nb", "top_p": 0.5, "temperature": 1.5},
     {"prompt": "a", "min_p": 0.01, "repetition_penalty": 1.5, "stop": "\u07ff\u07ff"},
+    {"prompt": "b", "frequency_penalty": 1.5, "presence_penalty": 0.5, "logit_bias": {"65": 4}},
 ]
 USUAL = ["--max-new-tokens", 9, "--seed", 2, "--runtime", "numpy"]
 
@@ -40,14 +41,15 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["prompt"] for each in found] == [line["prompt"] for line in LINES]
     for line, each in zip(LINES, found, strict=True):
-        flags = [x for name, value in line.items() for x in (f"--{name.replace('_', '-')}", value)]
+        words = {n: "65=4" if n == "logit_bias" else value for n, value in line.items()}
+        flags = [x for name, value in words.items() for x in (f"--{name.replace('_', '-')}", value)]
         alone = byhand("sample", "run", *USUAL, *flags, "--json", "--logprobs", cwd=folder)
         expected = json.loads(alone.stdout)
         assert each["logprobs"] == pytest.approx(expected.pop("logprobs"), abs=1e-6)
         assert {name: each[name] for name in ("prompt", "text", "ids")} == expected
         assert len(each["ids"]) == len(each["logprobs"]) == line.get("max_new_tokens", 9)
     plain = byhand("sample", "run", "--prompts", "-", *USUAL, cwd=folder, stdin=written(LINES))
-    assert [json.loads(line).keys() for line in plain.stdout.splitlines()] == [{"prompt", "text", "ids"}] * 5
+    assert [json.loads(line).keys() for line in plain.stdout.splitlines()] == [{"prompt", "text", "ids"}] * len(LINES)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +78,10 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (
             b'{"prompt": "a", "repetition_penalty": 0}',
             "repetition_penalty is 0, but must be between 0.01 and 100. Use 1.1.",
+        ),
+        (
+            b'{"prompt": "a", "logit_bias": [1]}',
+            'logit_bias is [1], but must map ids to numbers: {"50256": -100}.',
         ),
         (b'{"prompt": "a", "samples": 0}', "samples is 0, but must be at least 1. Use 1."),
         (b'{"prompt": "a", "samples": 2, "temperature": 0}', "samples is 2, but at temperature 0 all are the same"),

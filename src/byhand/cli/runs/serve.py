@@ -86,7 +86,7 @@ class Options:
             raise ConfigError(f"timeout is {self.timeout:g}, but must be between 1 and 86400 seconds. Use 600.")
 
 
-class Stop(StopRequest):
+class Finishing(StopRequest):
     """In the `with` block the first signal lets the server finish, the next one ends the process."""
 
     words = "stopping when the answers that have begun are finished; press Ctrl-C again to stop now"
@@ -127,7 +127,7 @@ def main(arguments: list[str]) -> int:
     shown = f"[{host}]" if ":" in host else host
     app = application(service, Access(key, frozenset(hosts), frozenset(options.allow_origin)))
     server = Server(app, limits, lambda: say(f"serving {served.name} at http://{shown}:{port}/v1 (Ctrl-C stops)"))
-    with listening, Stop(server):
+    with listening, Finishing(server):
         server.run([listening])
     return 0
 
