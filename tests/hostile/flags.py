@@ -68,6 +68,7 @@ GOOD = test_places.COMMANDS | {
     "tokenizer convert": ["convert", "tokens.json", "--out", "made"],
     "train_gpt": ["train_gpt", "--data", "text.txt", "--steps", "1"],
     "import": ["import", "run", "--out", "made"],
+    "serve": ["serve", "run", "--port", "0"],
 }
 
 

@@ -15,7 +15,7 @@ class StopText:
     decode  ids -> bytes, such as `Tokenizer.decode`
     stops   bytes, none of them empty
     text    the text so far, without the stop text
-    begins  where each token begins in it, one of the stop text at or behind its end
+    begins  offset of each token in it; of tokens of the stop text, its end or more
     """
 
     def __init__(self, decode: Callable[[tuple[int]], bytes], stops: Iterable[bytes]) -> None:
