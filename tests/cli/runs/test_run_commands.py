@@ -140,7 +140,7 @@ BAD = [
     (["info", "not there"], '`byhand train --out "not there"`'),
     (["plot", "missing"], "there is no run missing"),
     (["trian"], "Did you mean train"),
-    *((["import", run, "--out", "x"], "is byhand's own. Use it as it is") for run in ("RUN", "RUN/step-00000004")),
+    *((["import", run, "--out", "x"], "is byhand's own. Use it directly") for run in ("RUN", "RUN/step-00000004")),
     (
         ["tokenizer"],
         "byhand tokenizer needs one of train, encode, decode, inspect, convert. See byhand tokenizer --help.",
