@@ -2,6 +2,8 @@
 
 import pytest
 
+import runtimes.conftest  # noqa: F401  (eight devices, set before JAX starts)
+
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):

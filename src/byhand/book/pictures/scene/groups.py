@@ -69,7 +69,7 @@ class Link(Figure):
 
 
 @dataclass(frozen=True)
-class Group(Figure):
+class Stacked(Figure):
     """Elements with a gap between them; `join` stands between their words."""
 
     children: Sequence[Figure]
@@ -87,7 +87,7 @@ class Group(Figure):
 
 
 @dataclass(frozen=True)
-class Column(Group):
+class Column(Stacked):
     """Elements below each other, with links between any that have names; `line` is the colour of a frame."""
 
     links: Sequence[Link] = ()
@@ -120,7 +120,7 @@ class Column(Group):
 
 
 @dataclass(frozen=True)
-class Across(Group):
+class Across(Stacked):
     """Elements side by side.
 
     widths  pixels of each slot, None for an equal part of the rest
