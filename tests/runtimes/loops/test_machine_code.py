@@ -46,8 +46,8 @@ def objects(cache):
 
 
 COSTLY = [
-    "attention", "attention_back", "tiled_gemm", "cross_entropy", "column_sum", "embed", "normalise", "normalise_back",
-    "bias_gelu", "activation_back", "embed_back", "sum_shares", "walk",
+    "attention", "attention_back", "tiled_gemm", "cross_entropy", "column_sum", "embed", "normalise",
+    "normalise_back", "bias_gelu", "activation_back", "embed_back", "sum_shares", "walk",
 ]  # fmt: skip
 """Kernels of a first start that other tests compile too, once for all: all but three."""
 
