@@ -10,6 +10,7 @@ from hostile import flags, formulas, indices, toml_files, worksheets
 from hostile.outcome import command
 
 
+@pytest.mark.slow  # `test_fuzz.py` runs every attack with a few seeds
 @pytest.mark.parametrize(
     ("attacked", "seeds"),
     [(flags, 60), (toml_files, 200), (worksheets, 160), (formulas, 40), (indices, 400)],

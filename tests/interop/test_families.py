@@ -14,6 +14,7 @@ from byhand.errors import ByhandError, ConfigError
 from byhand.interop import exchange, families
 from byhand.interop.gguf.model import KNOWN
 from byhand.interop.hugging_face.families import FAMILIES, LACKING, STABLELM
+from byhand.interop.hugging_face.settings import as_json
 from byhand.runs.contents import Checkpoint
 from hostile import foreign_models as hostile
 from interop import export_cases as exports
@@ -107,11 +108,9 @@ def test_a_part_of_a_head_that_is_rotated_is_always_written(tmp_path, monkeypatc
         assert config["partial_rotary_factor"] == config["rope_parameters"]["partial_rotary_factor"] == part
 
 
-@pytest.mark.parametrize("width", [*range(2, 100), 128, 160, 192, 256])
-def test_transformers_rounds_the_part_of_a_head_to_the_part_that_is_meant(width):
-    from byhand.interop.hugging_face.settings import as_json
-
-    for rotated in range(2, width + 1, 2):
+def test_transformers_rounds_the_part_of_a_head_to_the_part_that_is_meant():
+    widths = (*range(2, 100, 7), 80, 128, 160, 192, 256)
+    for width, rotated in ((w, rotated) for w in widths for rotated in range(2, w + 1, 2)):
         config = ModelConfig(d_model=width, positions="rotary", rope_fraction=rotated / width)
         config = replace(config, norm_affine=True, activation="swiglu", attention_bias="none")
         part = as_json(STABLELM, config, {})["partial_rotary_factor"]
@@ -129,7 +128,7 @@ def near(seed: int) -> ModelConfig | None:
         return None
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("goal", ["hf", "gguf"])
 def test_any_model_comes_back_or_is_refused_in_one_line(goal, count, tmp_path):
     """Each choice alone, each family in both pairings; models at random, three near a family for each other one."""

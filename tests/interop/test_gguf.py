@@ -65,6 +65,19 @@ def export(config, arrays, place, dtype="float32", tokenizer=BYTES) -> Path:
     return exchange.write(run, "gguf", place, dtype)[0]
 
 
+def content_of(path) -> tuple[dict, dict]:
+    """Return a file's keys and tensors."""
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        return file.keys, {name: file.read(name) for name in file.tensors}
+
+
+def with_keys(path, changed) -> None:
+    """Write a file anew, with other values of some keys."""
+    keys, tensors = content_of(path)
+    path.write_bytes(by_description({**keys, **changed}, tensors))
+
+
 def refused(path) -> str:
     with pytest.raises(ByhandError) as error:
         exchange.read(path).tokenizer()
@@ -75,22 +88,19 @@ def refused(path) -> str:
 @pytest.mark.parametrize("name", ["gpt2", "llama", "qwen3"])
 def test_the_file_is_the_one_of_the_description(name, tmp_path):
     path = export(WHOLE[name], parameters(WHOLE[name]), tmp_path / "out")
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in file.tensors}
-        assert path.read_bytes() == by_description(file.keys, tensors)
-    assert file.keys["general.architecture"] == name
-    assert file.keys[f"{name}.context_length"] == 32
-    assert len(file.keys["tokenizer.ggml.tokens"]) == 256
+    keys, tensors = content_of(path)
+    assert path.read_bytes() == by_description(keys, tensors)
+    assert keys["general.architecture"] == name
+    assert keys[f"{name}.context_length"] == 32
+    assert len(keys["tokenizer.ggml.tokens"]) == 256
     assert tensors["blk.1.ffn_down.weight"].shape == (32, WHOLE[name].ff_width)  # [out, in]
     assert ("output.weight" in tensors) != WHOLE[name].tied_embeddings
 
 
 def test_llama_permutes_q_and_k_as_its_converter_does(tmp_path):
     arrays = parameters(LLAMA)
-    with OpenFile(export(LLAMA, arrays, tmp_path / "out")) as opened:
-        file = GGUF(opened)
-        q, k, v = (file.read(f"blk.0.attn_{name}.weight") for name in "qkv")
+    _, tensors = content_of(export(LLAMA, arrays, tmp_path / "out"))
+    q, k, v = (tensors[f"blk.0.attn_{name}.weight"] for name in "qkv")
     ours = arrays["blocks.0.attn.w_qkv"].T  # rows: queries, keys, values
     for rows, heads, found in ((ours[:32], 4, q), (ours[32:48], 2, k)):
         due = rows.reshape(heads, 2, 4, 32).swapaxes(1, 2).reshape(rows.shape)
@@ -102,10 +112,9 @@ def test_llama_permutes_q_and_k_as_its_converter_does(tmp_path):
 def test_a_file_of_another_writer_is_read(tmp_path):
     """Version 2, another alignment, float16 epsilon, keys that say nothing here, tensors in another order."""
     path = export(WHOLE["qwen2"], parameters(WHOLE["qwen2"]), tmp_path / "out")
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in reversed(file.tensors)}
-        keys = {**file.keys, "general.alignment": 64, "general.license": "none", "tokenizer.ggml.scores": [1, 2]}
+    keys, tensors = content_of(path)
+    tensors = dict(reversed(tensors.items()))
+    keys |= {"general.alignment": 64, "general.license": "none", "tokenizer.ggml.scores": [1, 2]}
     (tmp_path / "other.gguf").write_bytes(by_description(keys, tensors, alignment=64, version=2))
     found = exchange.read(tmp_path / "other.gguf")
     assert found.config == WHOLE["qwen2"]
@@ -147,8 +156,7 @@ def test_ids_beyond_the_tokenizer_are_named_and_come_back(tmp_path):
     words = BytePairTokenizer(table, [("h", "e"), ("l", "l")], special={symbols[-1]: 258})
     config = replace(GPT2, vocab_size=264)
     path = export(config, parameters(config), tmp_path / "out", tokenizer=words)
-    with OpenFile(path) as opened:
-        keys = GGUF(opened).keys
+    keys, _ = content_of(path)
     assert keys["tokenizer.ggml.tokens"][258:] == ["<|endoftext|>", *(f"[PAD{i}]" for i in range(259, 264))]
     assert list(keys["tokenizer.ggml.token_type"][256:]) == [1, 1, 3, 5, 5, 5, 5, 5]
     assert keys["tokenizer.ggml.eos_token_id"] == 258
@@ -230,10 +238,7 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
 )
 def test_keys_that_cannot_be_computed_are_refused(key, value, words, tmp_path):
     path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in file.tensors}
-    path.write_bytes(by_description({**file.keys, key: value}, tensors))
+    with_keys(path, {key: value})
     if words:
         assert words in refused(path)
     else:
@@ -275,12 +280,9 @@ def test_a_cut_or_lengthened_file_is_refused(tmp_path):
 def test_keys_of_other_architectures_and_lists_of_one_value(tmp_path):
     path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
     whole = exchange.read(path).config
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in file.tensors}
     heads = {"llama.attention.head_count": [LLAMA.n_heads] * LLAMA.n_layers}
     others = {"rope.freq_base": 3.0, "attention.layer_norm_rms_epsilon": 1.0, "qwen2.block_count": 7}
-    path.write_bytes(by_description({**file.keys, **others, **heads}, tensors))
+    with_keys(path, {**others, **heads})
     assert exchange.read(path).config == whole
 
 
@@ -299,21 +301,15 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
 
 def test_heads_of_an_odd_width_are_refused(tmp_path):
     path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in file.tensors}
     widths = ("attention.key_length", "attention.value_length", "rope.dimension_count")
-    path.write_bytes(by_description({**file.keys, **{f"llama.{key}": 5 for key in widths}}, tensors))
+    with_keys(path, {**{f"llama.{key}": 5 for key in widths}})
     assert "its heads have the odd width 5" in refused(path)
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama"])
 def test_a_tokenizer_that_cannot_be_read_can_be_replaced(kind, tmp_path):
     path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in file.tensors}
-    path.write_bytes(by_description({**file.keys, "tokenizer.ggml.model": kind}, tensors))
+    with_keys(path, {"tokenizer.ggml.model": kind})
     found = exchange.read(path)
     assert exchange.with_tokenizer(found, BYTES, path) is BYTES
     with pytest.raises(ByhandError, match="Name another one with --tokenizer"):
@@ -345,15 +341,13 @@ def test_one_of_several_files_has_to_be_named(tmp_path):
 
 def in_parts(path, place, change=lambda i, keys: keys) -> list[Path]:
     """Write a file in three parts, the first without tensors."""
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = [(name, file.read(name)) for name in file.tensors]
+    whole, tensors = content_of(path)
     place.mkdir()
     paths, cuts = [place / f"m-{i + 1:05d}-of-00003.gguf" for i in range(3)], (0, 0, 5, len(tensors))
     for i, part in enumerate(paths):
         said = {"split.no": i, "split.count": 3, "split.tensors.count": len(tensors)}
-        keys = change(i, said if i else {**file.keys, **said})
-        part.write_bytes(by_description(keys, dict(tensors[cuts[i] : cuts[i + 1]])))
+        keys = change(i, said if i else {**whole, **said})
+        part.write_bytes(by_description(keys, dict([*tensors.items()][cuts[i] : cuts[i + 1]])))
     return paths
 
 
@@ -398,13 +392,12 @@ def test_a_part_that_was_renamed_says_what_it_is(tmp_path):
 
 def test_a_head_that_llama_cpp_demands_is_not_taken_for_tied(tmp_path):
     path = export(WHOLE["gpt_neox"], parameters(WHOLE["gpt_neox"]), tmp_path / "out")
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in file.tensors if name != "output.weight"}
-    path.write_bytes(by_description(file.keys, tensors))
+    keys, tensors = content_of(path)
+    del tensors["output.weight"]
+    path.write_bytes(by_description(keys, tensors))
     assert "lacks the tensor output.weight" in refused(path)
-    del file.keys["gptneox.use_parallel_residual"]
-    path.write_bytes(by_description(file.keys, tensors))
+    del keys["gptneox.use_parallel_residual"]
+    path.write_bytes(by_description(keys, tensors))
     assert "its gptneox.use_parallel_residual is None, but must be true or false" in refused(path)
 
 
@@ -437,10 +430,7 @@ def test_the_depth_by_which_llama_cpp_changes_the_scores_of_gemma3(tmp_path):
     with pytest.raises(ConfigError, match="divides scores by the root of 8 at 62 layers"):
         export(config, parameters(config), tmp_path / "out")
     path = export(replace(config, n_layers=61), parameters(replace(config, n_layers=61)), tmp_path / "out")
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in file.tensors}
-    path.write_bytes(by_description({**file.keys, "gemma3.block_count": 62}, tensors))
+    with_keys(path, {"gemma3.block_count": 62})
     assert "llama.cpp divides scores by the root of 8 in a gemma3 of 62 layers" in refused(path)
 
 
@@ -458,10 +448,7 @@ def test_the_depth_by_which_llama_cpp_changes_the_scores_of_gemma3(tmp_path):
 def test_every_so_many_layers_of_gemma3_see_all(key, value, words, tmp_path):
     config = WHOLE["gemma3_text of six layers"]
     path = export(config, parameters(config), tmp_path / "out")
-    with OpenFile(path) as opened:
-        file = GGUF(opened)
-        tensors = {name: file.read(name) for name in file.tensors}
-    path.write_bytes(by_description({**file.keys, f"gemma3.{key}": value}, tensors))
+    with_keys(path, {f"gemma3.{key}": value})
     if words:
         assert words in refused(path)
     else:

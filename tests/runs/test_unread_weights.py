@@ -146,7 +146,7 @@ from byhand.runs import checkpoint
 from interrupts import at_every_point
 files = "threading.py", "futures/thread.py", "futures/_base.py", "files/hashing.py"
 run = Path(sys.argv[1])
-places = list(at_every_point(lambda: checkpoint.load(run, moments=False), *files, event="opcode", every=3))
+places = list(at_every_point(lambda: checkpoint.load(run, moments=False), *files, event="opcode", every=7))
 assert len(places) > 20, places
 checkpoint.load(run)
 print("done")

@@ -35,13 +35,19 @@ HUGE = [
 ]
 
 
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """Import everything: no size is to blame for that."""
+    folder = tmp_path_factory.mktemp("sizes")
+    byhand("train", *TINY, "--steps", "0", "--data", write_text(folder / "text"), cwd=folder)
+
+
 @pytest.mark.parametrize("flags", HUGE, ids=" ".join)
-def test_huge_sizes_are_one_line_at_once(tmp_path, monkeypatch, flags):
+def test_huge_sizes_are_one_line_at_once(tmp_path, monkeypatch, imported, flags):
     monkeypatch.setattr("byhand.memory.physical", lambda: 8 << 30)  # the same on every machine, and less than it has
     text = write_text(tmp_path / "text")
     if "--d-model" in flags:
         flags = (*flags, "--n-heads", "1")
-    byhand("train", *TINY, "--steps", "0", "--data", text, cwd=tmp_path)  # so that everything is imported
     begun = time.process_time()
     tracemalloc.start()
     line = error_line(byhand("train", *TINY, "--data", text, "--out", "run", *flags, cwd=tmp_path))

@@ -13,7 +13,7 @@ from cli.process import PATIENCE, TINY, environment, write_text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-@pytest.mark.parametrize("kills", [6, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.slow)])
 def test_killed_again_and_again(tmp_path, kills):
     """One run, saving after every step, killed again and again, resumed each time.
 

@@ -38,8 +38,9 @@ def nothing(folder: Path) -> None:
     pass
 
 
-@pytest.mark.parametrize("data", ["text", "-"])
-@pytest.mark.parametrize("put", [another_run, own_folder, copy, nothing])
+@pytest.mark.parametrize(
+    ("put", "data"), [(another_run, "text"), (own_folder, "-"), (copy, "text"), (copy, "-"), (nothing, "text")]
+)
 def test_a_run_stops_where_its_folder_is_no_longer_its_own(tmp_path, monkeypatch, put, data):
     text, run, moved = write_text(tmp_path / "text"), tmp_path / "run", tmp_path / "moved"
     update = Trainer.update

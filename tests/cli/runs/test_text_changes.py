@@ -44,8 +44,7 @@ def expected(tmp_path_factory):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps files that are open")
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("step", [1, 5])
+@pytest.mark.parametrize(("step", "change"), [((1, 5)[i % 2], change) for i, change in enumerate(CHANGES)])
 def test_a_text_that_changes_ends_the_run_with_the_last_step_saved(tmp_path, monkeypatch, expected, change, step):
     text = write_text(tmp_path / "text")
     content = text.read_bytes()

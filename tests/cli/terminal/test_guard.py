@@ -86,7 +86,7 @@ def test_commands_that_are_none(arguments, refusal):
 
 needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-COMMANDS = ["--help", "--version", "worksheet", "train --help", "work gelu", "nothing"]
+COMMANDS = ["--help", "worksheet", "nothing"]
 
 
 def shell(command, **extra):
@@ -103,7 +103,7 @@ def shell(command, **extra):
 
 @needs_shell
 @needs_full
-@pytest.mark.parametrize(("command", "unbuffered"), [*((command, "") for command in COMMANDS), (COMMANDS[2], "1")])
+@pytest.mark.parametrize(("command", "unbuffered"), [*((command, "") for command in COMMANDS), ("worksheet", "1")])
 def test_output_to_a_full_disk(command, unbuffered):
     code, said = shell(f"byhand {command} >/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert code == 2
@@ -119,15 +119,21 @@ def test_complaints_to_a_full_disk(command, code):
 
 
 @needs_shell
-@pytest.mark.parametrize(("command", "unbuffered"), [*((c, "") for c in COMMANDS[:-1]), (COMMANDS[2], "1")])
+@pytest.mark.parametrize(("command", "unbuffered"), [*((c, "") for c in COMMANDS[:-1]), ("worksheet", "1")])
 def test_a_reader_that_is_gone_is_no_error(command, unbuffered):
     _, said = shell(f"byhand {command} | true", PYTHONUNBUFFERED=unbuffered)
     assert said == ""
 
 
 @needs_shell
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize(("command", "code"), [("--help", 0), ("worksheet", 0), ("nothing", 2)])
+@pytest.mark.parametrize(
+    ("command", "code", "closed"),
+    [
+        *(("worksheet", 0, closed) for closed in (">&-", "2>&-", "<&-", "<&- >&- 2>&-")),
+        ("--help", 0, ">&-"),
+        ("nothing", 2, "2>&-"),
+    ],
+)
 def test_closed_streams(command, code, closed):
     done, said = shell(f"byhand {command} {closed}")
     assert done == code

@@ -123,19 +123,18 @@ def test_what_it_cannot_do_is_refused():
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "streams"),
     [
-        {},
-        {"tied_embeddings": True},
-        {"norm_affine": True, "activation": "relu"},
-        {"d_ff": 7, "d_model": 18, "n_heads": 3},
-        BIASLESS,
-        {"activation": "swiglu", "mlp_bias": False},
-        {"activation": "gelu_exact"},
+        ({}, 9),
+        ({"tied_embeddings": True}, 1),
+        ({"norm_affine": True, "activation": "relu"}, 3),
+        ({"d_ff": 7, "d_model": 18, "n_heads": 3}, 1),
+        (BIASLESS, 9),
+        ({"activation": "swiglu", "mlp_bias": False}, 3),
+        ({"activation": "gelu_exact"}, 1),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("streams", [1, 3, 9])
 @pytest.mark.parametrize("weights", [kind.name for kind in PANELS if not kind.native])
 def test_narrow_weights_are_the_rounded_model(weights, settings, streams, monkeypatch):
     """Parts of words, packed in pieces, against NumPy with rounded weights; 33 logits, odd."""
