@@ -87,7 +87,7 @@ def check(arguments: list[str]) -> int:
     for tool in (
         ["ruff", "format", "--check", "."],
         ["ruff", "check", "."],
-        ["basedpyright", "--pythonpath", str(PYTHON), "src", "examples"],
+        ["basedpyright", "--pythonpath", str(PYTHON)],
         ["lint-imports"],
     ):
         print("$", *tool, flush=True)
@@ -100,7 +100,7 @@ def check(arguments: list[str]) -> int:
 def docs(arguments: list[str]) -> int:
     """Regenerate stale pages in docs/, then write the site into build/site (or another folder)."""
     prepare("docs")
-    return python("-m", "byhand.book.pages") or python(ROOT / "docs" / "site" / "build.py", *arguments)
+    return python(ROOT / "docs" / "build") or python(ROOT / "docs" / "site" / "build.py", *arguments)
 
 
 def browser(arguments: list[str]) -> int:

@@ -1,8 +1,8 @@
-"""Time to the first token of each answer of a conversation: read anew, and going on with the cache of the one before.
+"""Time to the first token of each answer of a conversation: rereading all of it, and reusing the last answer's cache.
 
     python benchmarks/chat.py [--turns 5] [--question 20] [--answer 160] [--runtime loops] [--repeats 5]
 
-The model is drawn: 8 layers, width 512, rotary positions, bytes. The least time of the repeats counts; the first
+The model is random: 8 layers, width 512, rotary positions, bytes. The least time of the repeats counts; the first
 conversation of each kind, which compiles and makes plans, does not.
 """
 

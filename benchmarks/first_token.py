@@ -1,4 +1,4 @@
-"""Time to the first token and peak of memory beside transformers and llama.cpp, by turns, a process each.
+"""Time to the first token and peak memory, compared with transformers and llama.cpp: by turns, a process each.
 
     python benchmarks/first_token.py FOLDER [--turns 3] [--models gpt2 llama qwen] [--tokens 20]
 

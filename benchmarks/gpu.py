@@ -1,11 +1,11 @@
-"""GPT-2 on one GPU, or on whatever JAX finds: training and generation beside PyTorch, starts, and the CPU's losses.
+"""GPT-2 on one GPU, or on whatever JAX finds: training, generation and start beside PyTorch, losses beside the CPU.
 
     python benchmarks/gpu.py                     all parts on the accelerator, as a Markdown table
     python benchmarks/gpu.py --model tiny        the same on a small model, to try the script on a CPU
     python benchmarks/gpu.py --only train losses --json figures.json
 
 Every part runs in a process of its own, since JAX and PyTorch both take the memory; ours and the peer's take turns.
-A peer that is not installed is left out with a word. Operations of a step: 6 N + 12 L C T a token, N without the
+A peer that is not installed is skipped with a note. Operations of a step: 6 N + 12 L C T a token, N without the
 position table, the convention of Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
 """
 
@@ -156,7 +156,7 @@ def train_torch(task: Task) -> dict[str, Any]:
 
 
 def torch_gpt(torch: Any, config: ModelConfig) -> Any:
-    """Return GPT-2 as one writes it for speed: scaled_dot_product_attention, tied embeddings, loss inside."""
+    """Return GPT-2 written for speed: scaled_dot_product_attention, tied embeddings, loss inside."""
     nn, F, c, heads = torch.nn, torch.nn.functional, config.d_model, config.n_heads
 
     class Block(nn.Module):
@@ -279,7 +279,7 @@ def tasks(model: str, only: list[str]) -> list[Task]:
 
 
 def measured(task: Task, cache: str, limit: float) -> dict[str, Any]:
-    """Run a task in a process; what it found, or why it found nothing."""
+    """Run a task in a process; return its figures, or why it has none."""
     command = [sys.executable, __file__, "--task", json.dumps(task.__dict__)]
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": cache, "HF_HUB_OFFLINE": "1"}
     try:

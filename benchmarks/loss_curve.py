@@ -1,6 +1,6 @@
-"""The run that the picture `loss-curve` shows: the preset `nano` on Python's own library, and what it writes.
+"""The run in the picture `loss-curve`: the preset `nano` on Python's own library, with samples.
 
-    python benchmarks/loss_curve.py src/byhand/book/pictures/loss_curve.json    (two minutes)
+    python benchmarks/loss_curve.py docs/build/pictures/loss_curve.json    (two minutes)
 
 The JSON holds the settings, versions, the loss on the validation windows at some steps, and short samples at fewer.
 Another version of Python has another library, so its numbers differ a little.
@@ -64,12 +64,12 @@ def main() -> int:
 
 
 def is_measured(step: int) -> bool:
-    """Say whether the loss of this step is kept: more of them where it falls fast."""
+    """Return whether to keep the loss of this step: more often where it falls fast."""
     return step % 5 == 0 if step <= 50 else step % 25 == 0 if step <= 400 else step % 100 == 0
 
 
 def sample(trainer: Trainer) -> str:
-    """Return the bytes that follow the prompt as text, a dot for each that is no printable character of ASCII."""
+    """Return the bytes that follow the prompt as text, a dot for each that is not printable ASCII."""
     written = generate(trainer.model, PROMPT.encode(), LENGTH, SAMPLING)
     return "".join(chr(byte) if 32 <= byte < 127 else "⏎" if byte == 10 else "·" for byte in written)
 

@@ -1,7 +1,7 @@
-"""Fit the law of loss anew: `python benchmarks/loss_law.py` (needs SciPy).
+"""Refit the loss law: `python benchmarks/loss_law.py` (needs SciPy).
 
-It prints the constants of `src/byhand/budget/expectation.py` that fit RUNS best, and what they leave of each run. E
-and R stay: runs of minutes cannot tell E from smaller powers.
+It prints the constants of `src/byhand/budget/expectation.py` that fit RUNS best, and the residual of each run. E and
+R stay: runs of minutes cannot tell E from smaller powers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RUNS = (  # of `--minutes`' recipe: weights in blocks, context, millions of toke
 
 
 def main() -> None:
-    """Fit, and print the constants and what they leave."""
+    """Fit, and print the constants and the residuals."""
     start = np.log([getattr(expectation, name) for name in NAMES])
     left = residuals(found := least_squares(residuals, start, loss="soft_l1", f_scale=0.02).x)
     print(", ".join(f"{name} = {value:.3g}" for name, value in zip(NAMES, np.exp(found), strict=True)))
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def residuals(logs: np.ndarray) -> np.ndarray:
-    """Return the expected minus the reached loss of each run, by constants whose logarithms these are."""
+    """Return the expected minus the reached loss of each run, given the logarithms of the constants."""
     for name, value in zip(NAMES, np.exp(logs), strict=True):
         setattr(expectation, name, float(value))
     return np.array([expected_loss(n, 1e6 * tokens, context, TEXT) - loss for n, context, tokens, loss in RUNS])

@@ -1,4 +1,4 @@
-"""What is foretold of `--minutes`' recipe on texts, beside what it reaches: a table in Markdown, a row for each run.
+"""The predicted and the reached loss of `--minutes`' recipe on texts: a Markdown table, a row for each run.
 
     python benchmarks/loss_on_texts.py TEXT ... [--runs 2:600 3:1650 4:1900]    (from seconds to minutes a run)
 
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("texts", nargs="+")
     parser.add_argument("--runs", nargs="+", default=["1:600", "3:1650", "4:1900", "5:1900"])
     asked = parser.parse_args()
-    print("| text | MB | run | law | n-grams | foretold | reached |\n|---|---|---|---|---|---|---|")
+    print("| text | MB | run | law | n-grams | predicted | reached |\n|---|---|---|---|---|---|---|")
     for name in asked.texts:
         for run in asked.runs:
             rung, steps = (int(number) for number in run.split(":"))

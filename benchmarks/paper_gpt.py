@@ -1,7 +1,7 @@
 """The search that chose the numbers of the paper GPT: `python benchmarks/paper_gpt.py [--best 10]`.
 
-The jobs of the weights are given (see `byhand.book.lessons.examples.paper_gpt`); what is searched is how strong each
-is, among numbers that are short on paper, and what the places are. A candidate must
+The jobs of the weights are given (see `byhand.book.lessons.examples.paper_gpt`); the search varies how strong each
+is, among numbers that are short on paper, and the numbers of the places. A candidate must
 
     be right       the right word has p of at least 0.7 at each position
     need both      without attention, or without the MLP, `pain` is still likelier than `gain` at the second `no`

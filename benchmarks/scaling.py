@@ -10,7 +10,7 @@ computing   operations / (40 % of the peak)
 updating    28 bytes for each parameter held (read p, m, v, gradient; write p, m, v) / memory bandwidth
 sending     bytes / link, within a host and then between hosts; gathers and scatters for each micro-batch, sums once
             a step; latencies are not counted
-hidden      nothing; or what the loops over the blocks send, but one block's, behind as much computing
+hidden      none, or as much computing hides all that the loops over the blocks send except one block's
 efficiency  operations of a token on one device / (40 % of the peak), divided by devices x time of a token on them
 
 Sums over `data` come after the last micro-batch and hide behind nothing.
@@ -30,8 +30,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from byhand.cli.measure.bench_scale import GRAY, LOOK
-from byhand.cli.measure.plan_mesh import COMPUTING, DEVICES
+from growth import GRAY, LOOK
+from mesh import COMPUTING, DEVICES
+from sharing import device_share
+
 from byhand.config import ModelConfig
 from byhand.runtimes.protocol import Recompute, Request
 
@@ -91,7 +93,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of a step on each device, and what of sending can hide behind computing."""
+    """Seconds of a step on each device, and the part of sending that computing can hide."""
 
     computing: float
     updating: float
@@ -106,7 +108,7 @@ class Times:
 
     @property
     def overlapped(self) -> float:
-        """Seconds if what can hide does."""
+        """Seconds if all that can hide does."""
         return self.in_turn - self.hidden
 
 
@@ -136,15 +138,13 @@ def rows_for(efficiency: float, taken: Times, rows: int, overlapped: bool) -> fl
 
 
 def split(rows: int, most: int) -> tuple[int, int]:
-    """Return how many micro-batches of how many rows: as few as can be."""
+    """Return the number of micro-batches and their rows, as few micro-batches as possible."""
     n = next(n for n in range(1, rows + 1) if rows % n == 0 and rows // n <= most)
     return n, rows // n
 
 
 def counted(name: str, devices: int, rows: int) -> Count:
     """Count in this process: rows of a device's micro-batch."""
-    from byhand.runtimes.xla.sharing import device_share
-
     size = SIZES[name]
     request = Request("train", size.config, "xla", "bfloat16", mesh=size.mesh(devices), recompute=size.recompute)
     share = device_share(request, (rows * devices, size.config.seq_len), PER_HOST)
@@ -213,7 +213,7 @@ def table(figures: list[dict[str, Any]], scaling: str) -> str:
 
 
 def details(figures: list[dict[str, Any]]) -> str:
-    """Return what the most devices do in a step of each model, and the tokens that they need for 90 %."""
+    """Return the details of a step on the most devices for each model, and the tokens that they need for 90 %."""
     lines = [
         "| model, scaling | mesh | tokens a device | held, GB | TFLOP | within, GB | between, GB "
         "| computing, ms | updating | sending | of it can hide | tokens a device for 90 % | batch for 90 % |",

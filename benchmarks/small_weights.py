@@ -1,9 +1,9 @@
-"""What weights of fewer bits cost in loss: the figures of the page about small weights.
+"""The cost in loss of weights of fewer bits: the figures of the page about small weights.
 
     byhand train --data python-stdlib --preset tiny --out runs/tiny
     byhand train --data python-stdlib --preset nano --out runs/nano
     byhand train --data python-stdlib --preset nano --n-embd 256 --lr 1e-3 --out runs/wider
-    python benchmarks/small_weights.py src/byhand/book/pages/data/small_weights.json runs/tiny runs/nano runs/wider
+    python benchmarks/small_weights.py docs/guides/small-weights.json runs/tiny runs/nano runs/wider
 
 Each model predicts the last bytes of its text, which it was not trained on, with each kind of
 weights, as `byhand eval --weights` does.

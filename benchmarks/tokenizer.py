@@ -1,4 +1,4 @@
-"""Training and encoding beside rustbpe, tokenizers and tiktoken, by turns, with their peaks of memory.
+"""Training and encoding compared with rustbpe, tokenizers and tiktoken, by turns, with peak memory.
 
     python benchmarks/tokenizer.py TEXT [--vocab-size 32768] [--turns 3] [--split gpt4]
 
@@ -35,7 +35,7 @@ def blocks(path: Path) -> Iterator[bytes]:
 
 
 def documents(path: Path) -> Iterator[str]:
-    """Yield the text in parts: a line ends in a letter and the next begins with one: no word is cut."""
+    """Yield the text in parts, each cut between a line that ends in a letter and one that begins with a letter."""
     text, begin = path.read_bytes().decode(), 0
     while begin < len(text):
         match = BORDER.search(text, begin + DOCUMENT)
@@ -53,7 +53,7 @@ def train_ours(path: Path, size: int, split: str) -> list[bytes]:
 
 
 def train_rustbpe(path: Path, size: int, split: str) -> list[bytes]:
-    """Train with rustbpe, which cuts documents in parallel."""
+    """Train with rustbpe, which splits documents in parallel."""
     import rustbpe
 
     from byhand.tokenizers.splitting import SPLITS
@@ -64,7 +64,7 @@ def train_rustbpe(path: Path, size: int, split: str) -> list[bytes]:
 
 
 def train_tokenizers(path: Path, size: int, split: str) -> list[bytes]:
-    """Train with tokenizers; of ties it has another rule, and its bytes another order."""
+    """Train with tokenizers, which breaks ties by another rule and orders bytes differently."""
     import tokenizers
     from byhand.tokenizers.splitting import SPLITS
     from tokenizers import models, pre_tokenizers, trainers

@@ -3,8 +3,8 @@
     python benchmarks/where.py [--half even|odd] [--wrong] [--questions FILE]
 
 The questions of `tests/book/questions.json` were written down before the search was tuned to them. Those at even
-places are for tuning; to those at odd places nothing is tuned (`--wrong` prints none of them). `--questions` takes
-a file of others, all at once. `tests/book/finding/judging.py` says what counts as right.
+places are for tuning; those at odd places are held out (`--wrong` prints none of them). `--questions` takes a file of
+others, all at once. `tests/book/finding/judging.py` defines which answers are right.
 """
 
 from __future__ import annotations

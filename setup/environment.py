@@ -1,9 +1,9 @@
 """The private environment .venv of a checkout, made by venv and pip.
 
 .venv.stamp says what .venv holds: its place and Python, and a digest for each group of packages. Lines are only
-added: CHANGING before venv or pip begins, and after it all that holds again. So after an interrupt at any moment
-CHANGING is the last line, and .venv is made anew. Who changes .venv holds a lock on that file, and so does the
-installer, should this process be killed; there is none on Windows.
+added: CHANGING before venv or pip begins, and after it every line that holds again. So after an interrupt at any
+moment CHANGING is the last line, and .venv is rebuilt. A process that changes .venv holds a lock on that file, and so
+does the installer in case this process is killed; Windows has no lock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OPTIONAL = ("fast", "xla")  # left out, with a line, on platforms without wheels
 
 
 def fail(line: str) -> NoReturn:
-    """Say what is wrong and end with exit code 2."""
+    """Print what is wrong and exit with code 2."""
     print(f"error: {line}", file=sys.stderr)
     sys.exit(2)
 
@@ -85,7 +85,7 @@ def _locked() -> Iterator[IO[str]]:
 
 
 def _make(lock: IO[str]) -> None:
-    """Make .venv, or make it again, unless it is sound. One that others made is left alone."""
+    """Make or rebuild .venv unless it is sound. One that dev.py did not make is left alone."""
     if PLACE in _lines(lock) and PYTHON.exists():
         return
     if os.path.lexists(VENV):
@@ -124,7 +124,7 @@ def _pip(lock: IO[str], *arguments: str | Path) -> str:
 def _change(lock: IO[str], *command: str | Path, before: list[str], after: list[str]) -> str:
     """Run venv or pip; return its last words if it failed, or "".
 
-    before, after  what .venv holds if it fails, or ends well
+    before, after  the lines that hold if it fails, or succeeds
     """
     _add(lock, [CHANGING])
     held = {"pass_fds": (lock.fileno(),)} if os.name == "posix" else {}
@@ -133,14 +133,14 @@ def _change(lock: IO[str], *command: str | Path, before: list[str], after: list[
     if ended.returncode == 0:
         _add(lock, after)
         return ""
-    if ended.returncode > 0:  # it was not killed
+    if ended.returncode > 0:  # it failed by itself
         _add(lock, before)
     said = [line.strip() for line in ended.stdout.decode(errors="replace").splitlines() if line.strip()]
     return said[-1].removeprefix("ERROR: ").rstrip(".") if said else f"exit code {ended.returncode}"
 
 
 def _sound(stamp: str) -> list[str]:
-    """Return the lines that hold: those behind the last CHANGING."""
+    """Return the lines that hold: those after the last CHANGING."""
     return stamp.rpartition(f"{CHANGING}\n")[2].splitlines()
 
 

@@ -35,7 +35,7 @@ settings.load_profile("suite")
 providers._get_local_constants = lambda: providers._local_constants
 
 
-# Processes that tests start compile what they import once, not each anew.
+# Processes that tests start share compiled imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -56,7 +56,7 @@ for name in ("LC_ALL", "LC_MESSAGES"):
 os.environ["LANG"] = "C.UTF-8"
 
 # What tests write need not outlive a loss of power, and to wait for the disk was most of what checkpoints cost.
-os.fsync = os.fstat  # which refuses what is no open file, too
+os.fsync = os.fstat  # which also refuses anything but an open file
 
 # A shell's background jobs ignore Ctrl-C, and so would every process that a test starts to interrupt it.
 for number in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the kernels once, before several workers each compile what another is compiling too."""
+    """Compile the kernels once, so that workers do not compile the same ones at the same time."""
     if not session.config.getoption("numprocesses", None) or hasattr(session.config, "workerinput"):
         return
     from byhand.config import ModelConfig
@@ -121,7 +121,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def _log_as_before() -> Iterator[None]:
-    """`main` shows the library's log on standard error from then on: not in the tests after one that calls it."""
+    """Undo `main`'s printing of the library's log, which would go on in later tests."""
     log = logging.getLogger("byhand")
     before = log.handlers[:], log.level, log.propagate
     yield

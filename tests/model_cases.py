@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
+import pytest
 
 from byhand.config import ModelConfig
 from byhand.engine.equation import with_role
@@ -61,7 +62,15 @@ def every_setting() -> tuple[ModelConfig, ...]:
     )
 
 
-SIZES: dict[str, tuple[Any, ...]] = {  # settings of a drawn model that are no choice among names
+def swept() -> list[Any]:
+    """Return the models of `every_setting` as parameters of a test: one of nine quickly, all in the slow sweep."""
+    return [
+        pytest.param(config, id=setting_name(config), marks=pytest.mark.slow if i % 9 else [])
+        for i, config in enumerate(every_setting())
+    ]
+
+
+SIZES: dict[str, tuple[Any, ...]] = {  # settings of a drawn model that are not choices among names
     "n_heads": (1, 2, 4), "n_kv_heads": (None, 1, 2, 4), "d_head": (None, 4, 6), "d_ff": (None, 7),
     "rope_base": (10000.0, 100.0), "rope_fraction": (1.0, 0.5), "attention_window": (None, 1, 3, 20),
     "logit_softcap": (0.0, 2.0), "rope_original_len": (8192, 20), "norm_eps": (1e-5, 1e-6), "seq_len": (5, 8, 9),

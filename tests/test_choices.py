@@ -46,7 +46,7 @@ def log_likelihood(model, before, after):
 
 @pytest.mark.parametrize("runtime", SUITED)
 def test_likelihoods_are_those_of_the_models_logits(runtime):
-    joined = [  # what is given, and what is asked for
+    joined = [  # each context with the ending to score
         [("To be, or", f" {ending}") for ending in FIVE[0].endings],
         [("\n", "yes"), ("\n", " no")],
         [("ends in a space", " and goes on"), ("ends in a space", " ends.")],
@@ -161,7 +161,7 @@ def test_weights_that_are_damaged_choose_nothing(tmp_path):
 
 
 def test_the_command_says_how_often_the_right_ending_is_the_likeliest(tmp_path):
-    """After fox the text always goes on in one way, and the model has learned it."""
+    """After fox the text always continues in one way, which the model has learned."""
     write_text(tmp_path / "text.txt")
     run = [
         "--data",

@@ -45,7 +45,10 @@ def percentages(said):
 
 @pytest.mark.parametrize(
     ("alphabet", "stated", "names"),
-    [("digits", "digits", "0123456789"), ("letters", "alphabet", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")],
+    [
+        ("digits", "digits", "0123456789"),
+        pytest.param("letters", "alphabet", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", marks=pytest.mark.slow),
+    ],
 )
 def test_it_reads_new_pictures_as_well_as_it_says(alphabet, stated, names):
     code, said, errors = run(alphabet)

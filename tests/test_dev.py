@@ -116,7 +116,7 @@ class Checkout:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def works(self, *arguments: str, **settings: str) -> str:
-        """Run dev.py, which must end well and leave whole packages; return what it said."""
+        """Run dev.py, which must succeed and leave whole packages; return its output."""
         done = self.dev(*(arguments or ("run",)), **settings)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "Traceback" not in done.stderr

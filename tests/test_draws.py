@@ -1,4 +1,4 @@
-"""What Hypothesis draws in this suite is a function of the test alone: not of the machine, the order or the day."""
+"""Hypothesis's draws in this suite depend on the test alone: not of the machine, the order or the day."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ PAIRS = PairTokenizer(ALPHABET)
     ids=st.lists(st.integers(0, 16), min_size=2, max_size=40), stride=st.integers(1, WINDOW), seed=st.integers(0, 9)
 )
 def test_bits_per_byte_are_all_nats_over_all_bytes(ids, stride, seed):
-    """Id 16 is special: it costs nats and stands for no byte."""
+    """Id 16 is special: it costs nats and decodes to no byte."""
     special = PairTokenizer(ALPHABET, special=True)
     model = TinyGPT(ModelConfig(vocab_size=17, seq_len=WINDOW, d_model=8), seed, "float64")
     text, predicted = Corpus(np.array(ids), special), len(special.decode(ids[1:]))

@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 import byhand
-from byhand.book.finding.source import tree
+from where.syntax import tree
 
 ROOT = Path(byhand.__file__).parent
 WALKS = {"walk_packages", "iter_modules"}
 
-# Circles among rooms that are known and are to go: one that is gone leaves its line, and none may join.
+# Known cycles among rooms, to be removed: delete the line of a removed one, and add none.
 KNOWN = {
     frozenset(f"byhand.book.{room}" for room in ("entries", "finding", "lessons", "numbers", "practice")),
 }

@@ -1,4 +1,4 @@
-"""Memory: what fits is found, and said; what is said fits; the estimate is what a process really takes."""
+"""Memory: the advised settings fit, and the estimate is what a process really takes."""
 
 import json
 import os

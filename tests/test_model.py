@@ -9,7 +9,7 @@ from byhand.engine.graph.outline import Outline
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.layers.cache import KVCache
 from byhand.model import parameter_shapes
-from model_cases import batch, every_setting, parameters, setting_name
+from model_cases import batch, every_setting, parameters, setting_name, swept
 
 SEEDS = bh.ModelConfig(vocab_size=11, seq_len=6, d_model=4, n_layers=2)
 DOCUMENT_004 = bh.ModelConfig(
@@ -63,7 +63,7 @@ class TestParameters:
             f"{n}.{k}": (4,) for n in ("blocks.0.ln_1", "blocks.0.ln_2", "ln_f") for k in ("gain", "bias")
         }
 
-    @pytest.mark.parametrize("config", every_setting(), ids=setting_name)
+    @pytest.mark.parametrize("config", swept())
     def test_every_switch_adds_or_takes_away_its_own(self, config):
         names = set(parameter_shapes(config))
         affine, post = config.norm_affine, config.norm_position == "post"
@@ -230,7 +230,7 @@ class TestSettings:
 
 
 class TestGradients:
-    @pytest.mark.parametrize("config", every_setting(), ids=setting_name)
+    @pytest.mark.parametrize("config", swept())
     def test_every_parameter_along_a_random_direction(self, config):
         arrays, (tokens, targets) = parameters(config), batch(config)
         model = bh.TinyGPT(config, arrays=arrays)
@@ -365,7 +365,7 @@ class TestTracing:
 
         for method in ("__bool__", "__int__", "__float__", "__index__", "__len__", "__iter__"):
             monkeypatch.setattr(Outline, method, asked, raising=False)
-        for config in every_setting():
+        for config in every_setting()[::9]:
             arrays = {name: Outline(shape, "float64") for name, shape in parameter_shapes(config).items()}
             model = bh.TinyGPT(config, arrays=arrays)
             tokens, targets = Outline((2, 5), "int64"), Outline((2, 5), "int64")

@@ -203,9 +203,11 @@ def test_a_constant_schedule_stays_at_lr_after_the_warm_up():
     assert [learning_rate(config, s, 6) for s in range(6)] == [0.5, 1, 1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("event", ["line", "opcode"])
+@pytest.mark.parametrize(
+    ("event", "every"), [("line", 1), ("opcode", 7), pytest.param("opcode", 1, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("clipped", [True, False])
-def test_an_interrupt_anywhere_changes_all_or_nothing(clipped, event):
+def test_an_interrupt_anywhere_changes_all_or_nothing(clipped, event, every):
     def everything(p, optimizer):
         arrays = [*(t.data for t in p.values()), *optimizer.moments["m"].values(), *optimizer.moments["v"].values()]
         return b"".join(a.tobytes() for a in arrays)
@@ -228,7 +230,7 @@ def test_an_interrupt_anywhere_changes_all_or_nothing(clipped, event):
 
     for before in (0, 1):
         for point in at_every_point(
-            step, "byhand/optim.py", "equations/adamw.py", event=event, begin=lambda n=before: made(n)
+            step, "byhand/optim.py", "equations/adamw.py", event=event, every=every, begin=lambda n=before: made(n)
         ):
             assert everything(p, optimizer) == outcomes[optimizer.t], point
             assert len(optimizer.moments["m"]) == (len(p) if optimizer.t else 0), point

@@ -5,7 +5,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from byhand.book.finding.source import tree
+from where.syntax import tree
 
 SRC = Path(__file__).resolve().parents[1] / "src" / "byhand"
 MOST = 8  # positional parameters

@@ -95,7 +95,7 @@ def test_its_settings_are_fields_of_the_configuration(name):
 @EVERY
 def test_it_is_offered_and_found(name):
     assert name in settings_of_flags(TrainConfig)["optimizer"].kind
-    assert search(name)[0].finding.name == name, "an item of finding/data/absent.toml is in front of it"
+    assert search(name)[0].finding.name == name, "an item of docs/build/where/data/absent.toml is in front of it"
     update = UPDATES[name]
     assert search(update.title)[0].finding.name == name
 

@@ -18,7 +18,7 @@ class ThreadGroup(ProcessGroup):
         self._said, self._barrier = said, barrier
 
     def gather(self, value: str) -> list[str]:
-        """Return what each thread said."""
+        """Return each thread's message."""
         self._said[self.index] = value
         self._barrier.wait(PATIENCE)
         found = [*self._said]

@@ -21,12 +21,14 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
 from sphinx.cmd.build import main as sphinx
 
-from byhand.book.finding.source import statement
-from byhand.book.live.pages import hooked
-from byhand.book.pages.filling import as_read
-
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
+sys.path.insert(0, str(ROOT / "docs" / "build"))
+
+from live.pages import hooked  # noqa: E402
+from pages.filling import as_read  # noqa: E402
+from where.syntax import statement  # noqa: E402
+
 SCRIPTS = (
     "words",
     "numbers",

@@ -47,7 +47,7 @@ def displayed(self: HTML5Translator, node: nodes.math_block) -> None:
 
 
 def letters(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
-    """Convert what the scripts set between the matrices of a lesson (`byhand.book.live.pages`)."""
+    """Convert what the scripts set between the matrices of a lesson (`live.pages`)."""
 
     def converted(piece: Any) -> Any:
         short = isinstance(piece, str) and LETTER.sub("", piece)

@@ -1,4 +1,4 @@
-"""byhand: a GPT whose every number can be worked by hand, and that trains at full speed.
+"""byhand: a GPT whose every number can be checked by hand, and which trains at full speed.
 
 The names below are the public interface. Each is imported on first use, so that `import byhand` stays light.
 """
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its home the first time it is asked for."""
+    """Import a public name from its module on first use."""
     if name not in _HOME:
         raise AttributeError(f"module 'byhand' has no attribute {name!r}")
     if _HOME[name] == "byhand.engine":

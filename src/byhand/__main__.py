@@ -1,4 +1,4 @@
-"""`byhand` and `train_gpt` as processes, which a signal ends with a line, never with a traceback."""
+"""`byhand` and `train_gpt` as processes; on a signal they end with one line, never a traceback."""
 
 import signal
 import sys
@@ -17,7 +17,7 @@ def train_gpt() -> int:
 
 def _process(module: str) -> int:
     """Import a command line and run its `main`."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as under nohup
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise ignored, as under nohup
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback from here on
     interrupts = import_module("byhand.cli.terminal.interrupts")
     interrupts.receive()

@@ -1,6 +1,6 @@
-"""Well-known architectures, as configs of the model.
+"""Well-known architectures as model configs.
 
-The first three have the shape of the smallest published model; the tokenizer sets the vocabulary. `modern` has the
+The first three have the shape of their smallest published model; the tokenizer sets the vocabulary. `modern` has the
 size of the preset nano.
 """
 

@@ -1,17 +1,16 @@
-r"""Multiple choice: after a context, which of several endings does a model find likeliest?
+r"""Multiple choice: which of several endings of a context does a model find likeliest?
 
-    s(e) = \sum_{t in e} \ln p(t | every token before it)        in nats, over the ending's tokens alone
+    s(e) = \sum_{t in e} \ln p(t | every token before it)        in nats, over the ending's tokens only
 
-The model chooses the ending with the largest s; with the largest s divided by the ending's tokens; or with the
-largest s divided by its bytes. Accuracy p is the share of questions that it answers right, of n; its standard error
-is sqrt(p (1 - p) / (n - 1)). Wilson's interval, with z = 1.96, holds the accuracy on all such questions 95 times of
-100:
+The model chooses the ending with the largest s, or the largest s per token, or the largest s per byte. Accuracy p is
+the share of right answers to n questions; its standard error is sqrt(p (1 - p) / (n - 1)). Wilson's 95 % interval,
+with z = 1.96, is
 
     (p + z^2 / (2 n) ± z sqrt(p (1 - p) / n + z^2 / (4 n^2))) / (1 + z^2 / n)
 
-Context and ending are joined and encoded together, as lm-evaluation-harness does: white space at the end of the
-context goes over to the ending, and the ending's tokens are those behind as many as the context alone has. Without a
-context the ending follows the token that ends a document, or a newline.
+Context and ending are encoded together, as in lm-evaluation-harness: trailing white space of the context moves to the
+ending, and the ending's tokens are those after the number of tokens of the context alone. Without a context the
+ending follows the token that ends a document, or a newline.
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ from byhand.runtimes.protocol import Request, TrainingSession
 from byhand.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
-ROWS, TOKENS = 16, 2048  # computed at once, at most: endings, and tokens of all
-Z = 1.96  # standard deviations on each side that hold 95 % of a normal distribution
+ROWS, TOKENS = 16, 2048  # the most endings, and tokens in total, computed at once
+Z = 1.96  # 95 % of a normal distribution lies within so many standard deviations
 
 
 @dataclass(frozen=True)
 class MultipleChoice:
-    """Accuracies, each with its standard error (None of a single question).
+    """Accuracies, each with its standard error (None for a single question).
 
-    acc         by the sums of log-probabilities
+    acc         by sums of log-probabilities
     acc_tokens  by their means over the ending's tokens
-    acc_bytes   by the sums divided by the bytes of the ending, as it stands in the file
-    chance      accuracy of a guess
-    cut         endings whose context was longer than the model's, and lost its beginning
-    runtime     name of the runtime that computed it
-    why         why auto took no faster runtime; "" if it did
+    acc_bytes   by sums divided by the bytes of the ending, as in the file
+    chance      accuracy of guessing
+    cut         endings with a context longer than the model's, truncated at the beginning
+    runtime     name of the runtime used
+    why         why auto did not take a faster runtime; "" if it did
     """
 
     questions: int
@@ -68,7 +67,7 @@ class MultipleChoice:
 
 
 class Ending(NamedTuple):
-    """An ending behind its context: ids, the number of the ending's tokens, and the answer that it is of."""
+    """An ending after its context: ids, the number of the ending's tokens, and its answer."""
 
     ids: list[int]
     own: int
@@ -78,7 +77,7 @@ class Ending(NamedTuple):
 
 @dataclass
 class Scored:
-    """A question, and of each ending its log-likelihood in nats and its number of tokens."""
+    """A question, with each ending's log-likelihood in nats and number of tokens."""
 
     question: Question
     sums: list[float | None]
@@ -86,16 +85,16 @@ class Scored:
 
     @property
     def chosen(self) -> tuple[int, int, int]:
-        """Which ending has the largest sum, mean over tokens, and sum by bytes; of equals, the first."""
+        """The endings with the largest sum, mean over tokens, and sum per byte; ties go to the first."""
         sums = np.array(self.sums)
         sizes = [len(ending.encode()) for ending in self.question.endings]
         return tuple(int(np.argmax(sums / by)) for by in (1, self.counts, sizes))  # pyright: ignore
 
 
 class Chooser:
-    """Rows for a model: encoded, cut to its context, and padded so that few shapes serve all.
+    """Rows for a model: encoded, truncated to its context, and padded to few shapes.
 
-    cut  rows whose context was too long
+    cut  number of truncated rows
     """
 
     def __init__(self, model: TinyGPT, tokenizer: Tokenizer, ends: Iterable[int] = (), separator: str = " ") -> None:
@@ -122,18 +121,18 @@ class Chooser:
         return rows
 
     def encoded(self, context: str, ending: str) -> tuple[list[int], int]:
-        """Return the ids of a context and an ending, and how many of them are the ending's."""
+        """Return the ids of context and ending, and the number of the ending's."""
         if context and not (context[-1].isspace() or ending[0].isspace()):
             ending = self.separator + ending
         begin, before = list(self.tokenizer.conventions.before), context.rstrip()
         ids = self.tokenizer.encode(context + ending)
         if not before:
             return (begin or self.start) + ids, len(ids)
-        known = min(len(self.tokenizer.encode(before)), len(ids) - 1)  # a token may have swallowed the whole ending
+        known = min(len(self.tokenizer.encode(before)), len(ids) - 1)  # one token may span the whole ending
         return begin + ids, len(ids) - known
 
     def length(self, row: Ending) -> int:
-        """Return how many positions a row gets: padded, as no position looks ahead."""
+        """Return a row's padded length; padding is harmless, since no position looks ahead."""
         needed = len(row.ids) - 1
         if not self.config.causal:
             return needed
@@ -145,7 +144,7 @@ def choose(
 ) -> MultipleChoice:
     """Answer the questions of a file.
 
-    Raises DataError if it has none, or a line that is none; NonFiniteError if a likelihood is not finite.
+    Raises DataError if it has none, or an invalid line; NonFiniteError if a likelihood is not finite.
     """
     name, size = str(path), path.stat().st_size if path.exists() else 0
     work = step_flops(model.config, 1) / 3 * max(1, size / model.config.seq_len)
@@ -159,7 +158,7 @@ def choose(
             chance += 1 / len(answer.question.endings)
             n += 1
     if not n:
-        raise DataError(f"{name} holds no question. Write a question a line.")
+        raise DataError(f"{name} holds no question. Write one question per line.")
     shares = [float(p) for p in right / n]
     errors = [math.sqrt(p * (1 - p) / (n - 1)) if n > 1 else None for p in shares]
     told = [value for pair in zip(shares, errors, strict=True) for value in pair]
@@ -167,14 +166,14 @@ def choose(
 
 
 def interval(share: float, n: int) -> tuple[float, float]:
-    """Return Wilson's 95% interval of an accuracy of n questions."""
+    """Return Wilson's 95 % interval for an accuracy on n questions."""
     middle, scale = share + Z**2 / (2 * n), 1 + Z**2 / n
     side = Z * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
     return max(0.0, (middle - side) / scale), min(1.0, (middle + side) / scale)
 
 
 def _told(questions: Iterable[Question], name: str, size: int) -> Iterator[Question]:
-    """Yield the questions, and tell how much of the file's bytes they were."""
+    """Yield the questions, and report progress by the file's bytes."""
     report = progress(name, size)
     for question in questions:
         yield question
@@ -182,7 +181,7 @@ def _told(questions: Iterable[Question], name: str, size: int) -> Iterator[Quest
 
 
 def answered(session: TrainingSession, questions: Iterable[Question], chooser: Chooser) -> Iterator[Scored]:
-    """Yield each question's answer, when the last of its endings is computed."""
+    """Yield each question's answer once its last ending is computed."""
     waiting: defaultdict[int, list[Ending]] = defaultdict(list)
     for question in questions:
         for row in chooser.rows(question):
@@ -199,7 +198,7 @@ def _together(length: int) -> int:
 
 
 def _computed(session: TrainingSession, rows: Sequence[Ending], length: int) -> Iterator[Scored]:
-    """Compute rows at once, as many as always for their length, and yield the answers that are then complete."""
+    """Compute rows together, padded to the usual number for their length; yield the answers completed."""
     shape = (_together(length), length)
     tokens, targets, counted = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, bool)
     for i, (ids, own, *_) in enumerate(rows):

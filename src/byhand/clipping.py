@@ -10,10 +10,10 @@ from byhand.layers.parameter import Arrays
 
 
 def gradient_norm(gradients: Arrays) -> Any:
-    """Return the Euclidean norm of all gradients together, as an array; infinite if one of them is not finite.
+    """Return the Euclidean norm of all gradients together, as an array; infinite if one is not finite.
 
     The reduction runs in the namespace's default real type with compensated summation (Knuth's TwoSum), so the order
-    of the parameters changes nothing.
+    of the parameters does not matter.
     """
     if not gradients:
         return 0.0
@@ -32,7 +32,7 @@ def gradient_norm(gradients: Arrays) -> Any:
 
 
 def clip_gradients(gradients: Arrays, norm: Any, max_norm: Any) -> Arrays:
-    """Return the gradients scaled by max_norm / norm if the global norm is larger than max_norm (0: never).
+    """Return the gradients scaled by max_norm / norm if the global norm exceeds max_norm (0: never).
 
     An array max_norm must be positive.
     """

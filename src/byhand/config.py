@@ -15,16 +15,16 @@ from byhand.errors import ConfigError
 from byhand.formats.names import Dtype, array_of
 from byhand.model_config import ModelConfig
 
-Group = Literal["embeddings", "head", "matrices", "vectors"]  # of parameters, as layers declare them
+Group = Literal["embeddings", "head", "matrices", "vectors"]  # of parameters, declared by layers
 GROUPS: tuple[Group, ...] = get_args(Group)
-OF_THE_REST = "adamw"  # the update of the parameters that are no matrices, where the chosen one is for matrices
-WINDOW = 1024  # tokens of the longest window of tuning and evaluation, unless another is asked for
-Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
+OF_THE_REST = "adamw"  # the update of all other parameters if the chosen one is for matrices
+WINDOW = 1024  # longest default window of tuning and evaluation, in tokens
+Recompute = Literal["nothing", "cheap", "blocks"]  # in the backward pass, instead of keeping it
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Which text, and how much of it is kept for validation."""
+    """The text, and the part kept for validation."""
 
     data: str | tuple[str, ...] = "python-stdlib"
     """Files (text, JSON lines, parquet, also compressed), folders, or patterns like "books/*.txt"; or one of - for
@@ -33,32 +33,33 @@ class DataConfig:
     python-stdlib 或 shakespeare"""
     chat: str | tuple[str, ...] = field(default="", metadata=LATER)
     """Instead of --data: conversations in JSON lines, such as {"messages": [{"role": "user", "content": "To be?"},
-    {"role": "assistant", "content": "Not to be."}]}, or as ShareGPT has them. Only the answers are learnt."""
+    {"role": "assistant", "content": "Not to be."}]}, or in ShareGPT's form. Only the answers are learnt."""
     """代替 --data：JSON Lines 格式的对话，例如 {"messages": [{"role": "user", "content": "To be?"},
     {"role": "assistant", "content": "Not to be."}]}，或 ShareGPT 格式。只学习回答部分"""
     text_field: str = field(default="", metadata=LATER)
-    """The field of JSON lines and parquet that holds the text; text if not given. If given, standard input is JSON
-    lines too."""
+    """The field of JSON lines and parquet that holds the text; text if not given. If given, standard input is read
+    as JSON lines too."""
     """JSON Lines 和 parquet 中存放文本的字段，默认为 text。给出时，标准输入按 JSON Lines 读取"""
     encoding: str = field(default="auto", metadata=LATER)
-    """Encoding of text files, such as cp1252 or gb18030; bytes takes a file as it is. auto: UTF-8, UTF-16 with its
-    mark, or what is detected in a file that is neither."""
+    """Encoding of text files, such as cp1252 or gb18030; bytes reads files unchanged. auto: UTF-8, UTF-16 with a
+    byte order mark, or else detected."""
     """文本文件的编码，例如 cp1252 或 gb18030；bytes 表示原样读取。auto：UTF-8、带 BOM 的 UTF-16，否则自动检测"""
     exclude: Annotated[str | tuple[str, ...], "repeated"] = field(default="", metadata=LATER)
     """Leave out files and folders whose name, or path within a folder of --data, matches this pattern, such as
     "*.log" or "drafts/*". May be repeated."""
     """排除名称或（相对于 --data 文件夹的）路径与通配符匹配的文件和文件夹，例如 "*.log" 或 "drafts/*"；可多次给出"""
     strict: Annotated[bool, "switch"] = field(default=False, metadata=LATER)
-    """Stop at a file or document that cannot be read; else those in folders and patterns are skipped and listed."""
+    """Stop at a file or document that cannot be read; by default those in folders and patterns are skipped and
+    listed."""
     """遇到无法读取的文件或文档就停止；默认跳过文件夹和通配符中的此类文件并列出"""
     tokenizer: str = field(default="", metadata=LATER)
     """A tokenizer's file or folder (see `byhand tokenizer`), which sets vocab_size; bytes if not given. If it
-    puts a token before each text (BOS), each document begins with that."""
+    puts a token before each text (BOS), each document begins with it."""
     val_fraction: float = 0.1
-    """Fraction of the text that is kept for validation: whole documents, or the end of a single one."""
+    """Fraction of the text kept for validation: whole documents, or the end of a single one."""
     """留作验证的比例：从多篇文档中抽取整篇；只有一篇时取末尾"""
     val_data: str | tuple[str, ...] = field(default="", metadata=LATER)
-    """A text for validation, named as --data; a part of --data if not given."""
+    """A text for validation, given like --data; a part of --data if not given."""
     """验证用的文本，写法同 --data；不给出时取自 --data"""
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class DataConfig:
             "val_data",
             "chat",
             "exclude",
-        ):  # one name is stored as itself, as files from before several have it
+        ):  # a single name is stored as a string, as in older files
             if isinstance(value := getattr(self, name), list | tuple):
                 object.__setattr__(self, name, value[0] if len(value) == 1 else tuple(value))
         check_types(self)
@@ -97,7 +98,7 @@ class OptimConfig:
     """The optimizer and its schedule: linear warm-up to lr, then by default a cosine down to min_lr at the end."""
 
     optimizer: Literal[with_role("update")] = field(default="adamw", metadata=LATER)  # pyright: ignore[reportInvalidTypeForm]  (late)
-    """How gradients update parameters. muon is for matrices: embeddings, head and vectors take adamw then."""
+    """How gradients update parameters. muon updates matrices only: embeddings, head and vectors then use adamw."""
     """用梯度更新参数的方法。muon 只用于矩阵：此时嵌入表、语言模型头、偏置与增益用 adamw"""
     lr: float = 3e-3
     """Highest learning rate."""
@@ -106,9 +107,9 @@ class OptimConfig:
     warmup_steps: int = 100
     """Steps over which the learning rate rises from 0 to lr; at most half of the run."""
     schedule: Literal["cosine", "constant", "linear"] = "cosine"
-    """What follows the warm-up: a cosine down to min_lr, lr to the end, or a straight line down (see --cooldown)."""
+    """After the warm-up: a cosine down to min_lr, constant lr, or a straight line down (see --cooldown)."""
     cooldown: float = field(default=1.0, metadata=LATER | needs("schedule", "linear"))
-    """With --schedule linear: fraction of the run, at its end, over which the rate falls; until then it is lr."""
+    """With --schedule linear: final fraction of the run over which the rate falls; until then it is lr."""
     """用于 --schedule linear：训练末尾学习率直线下降的阶段占全部步数的比例；此前保持 lr"""
     embedding_lr: float | None = field(default=None, metadata=LATER)
     """Highest learning rate of the embeddings; lr if not given. The schedule scales all rates alike."""
@@ -132,7 +133,7 @@ class OptimConfig:
     eps: float = 1e-8
     """AdamW: added to the root of the mean square, so that the division stays finite."""
     weight_decay: float = 0.1
-    """Decoupled weight decay, applied to the arrays that --decay names."""
+    """Decoupled weight decay, applied to the arrays chosen by --decay."""
     decay: Literal["all", "matrices"] = "matrices"
     """Which arrays decay: all, or only those with two or more axes."""
     grad_clip: float = 1.0
@@ -174,9 +175,13 @@ class OptimConfig:
         return getattr(self, f"{self.rule_of(group)}_lr", self.lr) if rate is None else rate
 
     def rule_of(self, group: Group) -> str:
-        """Return the name of the update that a group of parameters takes."""
-        of_all = registry[self.optimizer].inputs[0].shape == "(...)"  # else its theta is a matrix
-        return self.optimizer if of_all or group == "matrices" else OF_THE_REST
+        """Return the name of a group's update."""
+        return OF_THE_REST if self.by_matrix and group != "matrices" else self.optimizer
+
+    @property
+    def by_matrix(self) -> bool:
+        """Whether the optimizer updates whole matrices: its theta is one."""
+        return registry[self.optimizer].inputs[0].shape != "(...)"
 
     @property
     def floor_lr(self) -> float:
@@ -186,7 +191,7 @@ class OptimConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One training run, whole: everything that decides its numbers, and when it saves."""
+    """One whole training run: everything that decides its numbers, and when it saves."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)
@@ -194,25 +199,25 @@ class TrainConfig:
     steps: int = 1000
     """Number of updates. With --init-from, unless given, 20 to 2000: about three passes over the text."""
     batch_size: int = field(default=12, metadata={"auto": True})
-    """B: windows in one micro-batch. auto (as for models with --init-from and of the presets gpt2, llama and qwen3):
-    as many as fit into memory; --grad-accum then makes up the rest of batch-size times grad-accum."""
+    """B: windows in one micro-batch. auto (the default with --init-from and the presets gpt2, llama and qwen3): as
+    many as fit into memory; --grad-accum then makes up the rest of batch-size times grad-accum."""
     grad_accum: int = 1
     """Micro-batches averaged into one update."""
     window: int | None = field(default=None, metadata=LATER)
-    """Tokens of a window that training and validation read; seq_len if not given. With --init-from as many as the
-    longest conversation has, at most 1024: the model's context stays."""
+    """Length of the windows in training and validation, in tokens; seq_len if not given. With --init-from, that of
+    the longest conversation, at most 1024; the model's context stays."""
     """训练与验证时窗口的长度，以词元计；不给则为 seq_len。用 --init-from 时，取最长一段对话的长度，至多 1024；
     模型的上下文不变"""
     eval_interval: int = 250
     """Steps between evaluations on the validation windows; 0 evaluates only at the end."""
     eval_windows: int = 200
-    """Fixed validation windows, spread evenly over the validation text; no more than it takes to read all of it."""
+    """Fixed validation windows, spread evenly over the validation text; at most enough to read all of it."""
     save_interval: int = 500
     """Steps between checkpoints; 0 saves only at the end."""
     keep: int = 2
     """Checkpoints kept; older ones are removed after a newer one is safe."""
     keep_best: bool = field(default=False, metadata=LATER)
-    """Save after each evaluation whose validation loss is the lowest so far, and keep that one too."""
+    """Save after each evaluation with the lowest validation loss so far, and keep that checkpoint too."""
     """每次评估若验证损失是目前最低，就保存检查点，并一直保留它"""
     seed: int = 1
     """Decides the initial weights and the order of the data."""
@@ -221,7 +226,7 @@ class TrainConfig:
     runtime: str = "auto"
     """numpy: equation by equation. loops: the graph compiled for the CPU. xla: compiled by JAX. auto: the fastest."""
     threads: int = 0
-    """Threads of the loops runtime, each with a share of the batch; 0: all cores."""
+    """Threads of the loops runtime, which share the batch; 0: all cores."""
     mesh: str = field(default="", metadata=LATER)
     """Devices of the xla runtime along each axis, such as data=2,fsdp=2,sequence=2,tensor=2; one if not given."""
     recompute: Recompute = field(default="nothing", metadata=LATER)
@@ -241,17 +246,17 @@ class TrainConfig:
 
     @property
     def array_dtype(self) -> str:
-        """The type of every stored array: one that NumPy lacks is only the format of linear layers' inputs."""
+        """The type of every stored array: a dtype that NumPy lacks applies only to inputs of linear layers."""
         return array_of(self.dtype)
 
     @property
     def tokens_per_step(self) -> int:
-        """Tokens that one update sees."""
+        """Tokens in one update."""
         return self.batch_size * self.grad_accum * self.length
 
     @property
     def length(self) -> int:
-        """T: tokens of a window that training and validation read. ConfigError if the model reads fewer."""
+        """T: tokens of a window in training and validation. ConfigError if the model's seq_len is smaller."""
         most = self.model.seq_len
         if self.window is not None and self.window > most:
             raise ConfigError(f"window is {self.window}, but the model's seq_len is {most}. Use --window {most}.")
@@ -261,7 +266,7 @@ class TrainConfig:
 def to_dict(config: Any) -> dict[str, Any]:
     """Return the settings as nested plain values, ready for JSON.
 
-    A field with the metadata {"later": True} is left out at its default: files from before it keep their bytes.
+    A field with the metadata {"later": True} is left out at its default, so older files keep their bytes.
     """
     return {
         f.name: to_dict(value) if hasattr(value := getattr(config, f.name), "__dataclass_fields__") else value
@@ -271,7 +276,7 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 
 def from_dict(cls: type[Any], values: dict[str, Any], where: str = "config") -> Any:
-    """Make a config of nested plain values; unknown keys are an error, missing ones take the default."""
+    """Make a config from nested plain values; unknown keys are an error, missing ones take the default."""
     nested = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig} if cls is TrainConfig else {}
     if not isinstance(values, dict):
         raise ConfigError(f"{where} is {brief(values)}, but must be a table of settings.")

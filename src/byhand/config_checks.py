@@ -1,4 +1,4 @@
-"""Checks of settings: types, smallest and largest values, each with a line that says what to use."""
+"""Checks of settings: types and ranges; each error says what to use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from byhand.errors import ConfigError
 
-MOST = {  # more than any machine of today can use: refused before anything is built
+MOST = {  # more than any machine today can use: refused before anything is built
     **dict.fromkeys(
         (
             "vocab_size",
@@ -37,9 +37,9 @@ MOST = {  # more than any machine of today can use: refused before anything is b
     "seed": 2**63 - 1,
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
-AUTO, BYTES = "auto", "bytes"  # encodings: by the text's mark, or none
-LARGE = 1e6  # above it, and below its inverse, float32 loses the meaning of a setting
-LATER = {"later": True}  # metadata of a setting that older files lack: at its default it is not written
+AUTO, BYTES = "auto", "bytes"  # encodings: detected, or none
+LARGE = 1e6  # beyond it, or below its inverse, a setting is meaningless in float32
+LATER = {"later": True}  # metadata of a setting that older files lack: not written at its default
 
 
 def require_encoding(name: str) -> None:
@@ -47,7 +47,7 @@ def require_encoding(name: str) -> None:
     if name not in (AUTO, BYTES):
         try:
             codecs.getincrementaldecoder(name)
-            " ".encode(name)  # a LookupError too if the codec is of something else than text
+            " ".encode(name)  # also a LookupError for codecs that do not encode text
         except (LookupError, ValueError):
             raise ConfigError(
                 f"encoding is {brief(name)}, which Python does not know. Use cp1252, gb18030, or bytes."
@@ -55,18 +55,18 @@ def require_encoding(name: str) -> None:
 
 
 def needs(name: str, *values: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
-    """Return metadata of a setting that changes nothing unless another one has one of these values."""
+    """Return metadata of a setting that has no effect unless another one has one of these values."""
     return {"needs": (name, values)}
 
 
 def is_idle(config: Any, name: str) -> bool:
-    """Return whether a setting changes nothing beside the others of its config."""
+    """Return whether a setting has no effect given the others of its config."""
     other, values = type(config).__dataclass_fields__[name].metadata.get("needs", ("", ()))
     return bool(other) and (getattr(config, other) not in values or is_idle(config, other))
 
 
 def without_effect(given: Collection[str], *configs: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield each given setting that the others leave without effect, with the setting and the value that it needs."""
+    """Yield each given setting without effect, with the setting and the value that it needs."""
     settings = {f.name: (f, getattr(config, f.name)) for config in configs for f in fields(config)}
     for name, (f, _) in settings.items():
         if name in given and "needs" in f.metadata:
@@ -95,7 +95,7 @@ def check_types(config: Any) -> None:
 
 @cache
 def _annotations(kind: type) -> dict[str, tuple[CodeType | None, Any]]:
-    """Return each annotation of a class and its bases: its code and the names that it may use, or what it is."""
+    """Return each annotation of a class and its bases: compiled, with its globals, or already evaluated."""
     return {
         name: (compile(text, name, "eval"), vars(sys.modules[base.__module__]))
         if isinstance(text, str)
@@ -106,7 +106,7 @@ def _annotations(kind: type) -> dict[str, tuple[CodeType | None, Any]]:
 
 
 def _hints(kind: type) -> dict[str, Any]:
-    """Do as `get_type_hints`, but parse once; evaluated anew, as the registry may have got another activation."""
+    """Like `get_type_hints`, but parse once; evaluate each time, since activations may have been registered."""
     return {name: eval(code, names) if code else names for name, (code, names) in _annotations(kind).items()}
 
 
@@ -139,7 +139,7 @@ def _example(config: Any, name: str) -> str:
 
 
 def brief(value: Any) -> str:
-    """Return a value as written, or its beginning; Python refuses to print integers of over 4,300 digits."""
+    """Return a value as written, or its beginning; Python refuses to print integers over 4,300 digits."""
     if isinstance(value, int) and abs(value) > 10**24:
         return "a number of over 24 digits"
     if value is None or isinstance(value, bool):

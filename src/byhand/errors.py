@@ -33,7 +33,7 @@ class CheckpointError(ByhandError):
 
 
 class UnknownCheckpointError(CheckpointError):
-    """A checkpoint that may be whole, but that cannot be read here, or is of another version: nobody goes past it."""
+    """A checkpoint that may be whole but cannot be read here, or has another version: loading must not skip it."""
 
 
 class ExplainError(ByhandError, LookupError):
@@ -41,7 +41,7 @@ class ExplainError(ByhandError, LookupError):
 
 
 class NoElementError(ExplainError):
-    """The tensor is there, but not this element."""
+    """The tensor exists, but not this element."""
 
 
 class NonFiniteError(ByhandError, ArithmeticError):
@@ -55,7 +55,7 @@ UNSOUND_LOGITS = (
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether the error is a Ctrl-C, or an ImportError that a Ctrl-C caused."""
+    """Return whether the error is a Ctrl-C, or an ImportError caused by one."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
@@ -67,14 +67,14 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def brief(error: Exception, most: int = 80) -> str:
-    """Return an error's message in one line of at most `most` characters: some messages quote a file."""
+    """Return an error's message in one line of at most `most` characters, since some quote a file."""
     said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
     said = " ".join(said.split())
     return said.rstrip(".") if len(said) <= most else f"{said[: most - 1].rpartition(' ')[0] or said[: most - 1]}…"
 
 
 def suggestion(name: str, known: Collection[str]) -> str:
-    """Return a hint for an unknown name: the nearest known one, else all of them."""
+    """Return a hint for an unknown name: the nearest known one, or else all."""
     from difflib import get_close_matches  # slow to import
 
     near = get_close_matches(name, known, n=1)
@@ -84,7 +84,7 @@ def suggestion(name: str, known: Collection[str]) -> str:
 def reason(error: OSError | ValueError) -> str:
     """Return the system's reason in words; some libraries raise an OSError without `strerror`.
 
-    A file's name with a NUL gives a ValueError.
+    A file name with a NUL raises a ValueError.
     """
     if not isinstance(error, OSError):
         return str(error)
@@ -92,7 +92,7 @@ def reason(error: OSError | ValueError) -> str:
 
 
 def command(*words: object) -> str:
-    """Return a command as people can paste it: in double quotes if need be, which cmd.exe takes off too."""
+    """Return a command to paste, in double quotes if necessary, since cmd.exe knows no others."""
     return " ".join(map(_quoted, map(str, words)))
 
 
@@ -106,19 +106,19 @@ def _quoted(word: str) -> str:
         return word
     if WINDOWS or not set(word) & set('"$`\\!'):
         return '"{}"'.format(word.replace('"', '\\"'))
-    from shlex import quote  # POSIX shells read more than spaces in double quotes
+    from shlex import quote  # POSIX shells expand more in double quotes
 
     return quote(word)
 
 
 class Former:
-    """A name of earlier versions: using it is an AttributeError that says what to write instead."""
+    """A removed name; access raises AttributeError with the replacement."""
 
     def __init__(self, now: str) -> None:
         self.now = now
 
     def __get__(self, instance: object, owner: object = None) -> NoReturn:
-        raise AttributeError(f"this name of an optimizer is gone. Write {self.now}.")
+        raise AttributeError(f"this optimizer attribute was removed. Write {self.now}.")
 
     def __set__(self, instance: object, value: object) -> NoReturn:
         self.__get__(instance)

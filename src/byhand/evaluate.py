@@ -1,4 +1,4 @@
-"""How well a model predicts a whole text, every token but the first exactly once."""
+"""A model's loss on a whole text; predicts every token but the first exactly once."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from byhand.runtimes.protocol import Request, Runtime, TrainingSession
 from byhand.runtimes.registry import Choice, begin
 
 log = logging.getLogger(__name__)
-EVERY, LINES = 2.0, 20  # seconds between two lines of progress, at least; about how many lines, at most
+EVERY, LINES = 2.0, 20  # at least so many seconds between progress lines; at most about 20 lines
 ROWS = 4096  # tokens computed at once
 SMALLER = "Use a smaller model."
 
 
 class Windows(NamedTuple):
-    """Windows computed together: their starts, their length, and the number of last tokens that each counts."""
+    """Windows computed together: their starts, their length, and how many trailing tokens each scores."""
 
     starts: np.ndarray
     length: int
@@ -43,12 +43,12 @@ class Evaluation:
     """A model's loss on a text.
 
     loss     nats per token
-    bpb      bits per byte: all nats, over ln 2 and `bytes`
+    bpb      bits per byte: total nats / ln 2 / `bytes`
     tokens   predicted tokens
     stride   tokens between windows
-    runtime  name of the runtime that computed it
-    why      why auto took no faster runtime; "" if it did
-    bytes    bytes that the predicted tokens stand for
+    runtime  name of the runtime used
+    why      why auto did not take a faster runtime; "" if it did
+    bytes    bytes of the predicted tokens
     window   tokens of the longest window
     """
 
@@ -63,7 +63,7 @@ class Evaluation:
 
 
 def window_of(model: TinyGPT, window: int | None = None) -> int:
-    """Return the tokens of an evaluation's window: as asked, or the model's context, at most 1024."""
+    """Return the tokens of an evaluation's window: the given one, or the model's context, at most 1024."""
     most = model.config.seq_len
     if window is None:
         return min(most, WINDOW)
@@ -84,12 +84,12 @@ def evaluate(
     """Slide a window over the text; the first predicts all its tokens, each further one its last `stride`.
 
     So every token has at least window - stride tokens of context (fewer only at the start of the text). The default,
-    window / 2, costs two passes over the text; stride 1 gives each token all the window allows and costs `window`.
-    The window is seq_len, at most 1024, unless another is given.
-    runtime auto takes the fastest one that can compute the model and that is worth loading for this text.
-    weights: their type, as in generation; blocks of integers also round what they are multiplied with.
-    moves: nobody needs the model afterwards, so that its arrays may stay where the runtime has moved them.
-    Raises NonFiniteError if the loss is NaN or infinite, DataError if the text is of another vocabulary.
+    window / 2, costs two passes over the text; stride 1 gives each token the most context and costs `window` passes.
+    The window is seq_len, at most 1024, unless given.
+    runtime auto takes the fastest one that can compute the model and is worth loading for this text.
+    weights: their type, as in generation; with blocks of integers, activations are rounded too.
+    moves: the model is not needed afterwards, so its arrays may stay where the runtime moved them.
+    Raises NonFiniteError if the loss is NaN or infinite, DataError if the text has another vocabulary.
     """
     text.tokenizer.require_vocabulary(model.config.vocab_size)
     window = window_of(model, window)
@@ -120,7 +120,7 @@ def evaluate(
 def evaluate_chats(
     model: TinyGPT, chats: ChatCorpus, runtime: str = "auto", moves: bool = False, weights: Weights = "float32"
 ) -> Evaluation:
-    """Predict the answers of conversations, each alone: those of like length together, as long as the longest.
+    """Predict the answers of conversations, each alone; batches those of similar length, padded to the longest.
 
     Arguments and errors are those of `evaluate`.
     """
@@ -145,7 +145,7 @@ def evaluate_chats(
 
 
 def _alike(chats: ChatCorpus, causal: bool, most: int) -> Iterator[tuple[list[int], int]]:
-    """Yield conversations that are computed together and how long their rows are, the longest first."""
+    """Yield batches of conversations with the length of their rows, longest first."""
     numbers, first = sorted(range(chats.count), key=chats.size, reverse=True), 0
     while first < len(numbers):
         length = padded(chats.size(numbers[first]) - 1, most) if causal else most
@@ -173,7 +173,7 @@ def _found(
 def evaluating(
     model: TinyGPT, request: Request, prepare: Callable[[TrainingSession], object]
 ) -> Iterator[tuple[TrainingSession, Choice]]:
-    """Return a session for the `with` block, and the choice of its runtime: one that `prepare` does not fail with."""
+    """Return a session for the `with` block, and the choice of its runtime: one for which `prepare` succeeds."""
     arrays = {} if request.moves else {name: p.data for name, p in model.parameters().items()}
 
     def ready(chosen: Runtime) -> TrainingSession:
@@ -189,14 +189,14 @@ def evaluating(
 
 
 def _passes(predicted: int, window: int, stride: int) -> list[list[Windows]]:
-    """Return the windows that predict each token once: the first, the following, and one for the rest."""
+    """Return the windows that together predict each token once: the first, the following, and one for the rest."""
     if predicted <= window:
         return [[Windows(np.zeros(1, np.int64), predicted, predicted)]]
     starts = np.arange(stride, predicted - window + 1, stride, dtype=np.int64)
     size = max(1, ROWS // window)
     following = [Windows(starts[i : i + size], window, stride) for i in range(0, len(starts), size)]
     passes = [[Windows(np.zeros(1, np.int64), window, window)], following]
-    # The last window ends with the text, and counts only the rest.
+    # The last window ends with the text and scores only the rest.
     left = predicted - window - stride * len(starts)
     return [*passes, [Windows(np.array([predicted - window]), window, left)]] if left else passes
 
@@ -213,7 +213,7 @@ def _losses(
 
 
 def progress(name: str, tokens: int) -> Callable[[int], None]:
-    """Return a function that takes the number of tokens just predicted, and logs the share and the time left."""
+    """Return a function that takes the number of tokens just predicted and logs progress and ETA."""
     begun, done, due = time.monotonic(), 0, EVERY
 
     def report(more: int) -> None:

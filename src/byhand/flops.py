@@ -1,4 +1,4 @@
-"""The weights of a model's blocks, and the operations of a step, from the model's graph and its optimizer."""
+"""Operations of a training step, from the model's graph and its optimizer; weights of the blocks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from byhand.update_rules import rule_of
 def step_flops(model: ModelConfig, sequences: int, length: int | None = None) -> int:
     """Return the operations of the matrix products in a training step on `sequences` windows of T tokens.
 
-    T is `length`, or seq_len if that is not given.
+    T is `length`, or seq_len if not given.
 
-    It sums the products of the recorded graph. For the usual blocks they are
-    6 B T (L (4 C^2 + 2 C F) + C V) + 12 L B T^2 C: six for each weight and token (two forward, four back), and the
+    Sums the products of the recorded graph. For the usual blocks they are
+    6 B T (L (4 C^2 + 2 C F) + C V) + 12 L B T^2 C: six for each weight and token (two forward, four backward), plus
     attention over all pairs; masked pairs count too, as is usual.
     Source: Kaplan et al. 2020, arXiv:2001.08361, section 2.1
     """

@@ -1,10 +1,12 @@
-"""Host arrays: lists, token ids and initial numbers as NumPy arrays.
+"""Host arrays: lists, token ids and initial weights as NumPy arrays.
 
 Only this file picks a framework: engine, equations and model find their functions through the arrays they are given.
 """
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,9 @@ def float_type(dtype: Any) -> Any:
 
 
 def normal(name: str, shape: tuple[int, ...], mean: float, std: float, seed: int, dtype: Any) -> np.ndarray:
-    """Return normally distributed numbers from a generator seeded with the name: no other array changes them.
+    """Return normally distributed numbers from a generator seeded with seed and name, independent of other arrays.
 
-    Raises ConfigError for a seed that is no integer of at least 0.
+    Raises ConfigError for a seed that is not an integer of at least 0.
     """
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ConfigError(f"seed is {seed!r}, but must be an integer of at least 0. Use 1.")
@@ -46,7 +48,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def token_array(tokens: Any, vocab_size: int, what: str = "tokens", least: int = 0) -> np.ndarray:
-    """Return tokens as an integer array (B, T); DataError if one is no integer or not in [least, vocab_size)."""
+    """Return tokens as an integer array (B, T); DataError unless all are integers in [least, vocab_size)."""
     try:
         array = np.asarray(getattr(tokens, "data", tokens) if hasattr(tokens, "requires_grad") else tokens)
     except ValueError:
@@ -65,5 +67,20 @@ def token_array(tokens: Any, vocab_size: int, what: str = "tokens", least: int =
 
 
 def target_array(targets: Any, vocab_size: int) -> np.ndarray:
-    """Return targets as an integer array (B, T); -1 says that a position has none. DataError as `token_array`."""
+    """Return targets as an integer array (B, T); -1 means no target. DataError as in `token_array`."""
     return token_array(targets, vocab_size, "targets", least=-1)
+
+
+def keep_pages() -> bool:
+    """Ask glibc to keep freed pages for the next step instead of returning them; return whether it agreed.
+
+    Each step frees and allocates the same few megabytes; without this the kernel zeroes them every time.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    m_trim_threshold, m_mmap_threshold = -1, -3  # from malloc.h
+    try:
+        libc = ctypes.CDLL(None)
+        return all(libc.mallopt(option, 1 << 30) for option in (m_mmap_threshold, m_trim_threshold))
+    except (OSError, AttributeError):  # no glibc, as on Alpine
+        return False

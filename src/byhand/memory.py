@@ -1,7 +1,7 @@
-"""What a run, an evaluation or a generation takes of this machine's memory, known before anything large is made.
+"""The memory that a run, an evaluation or a generation needs, known before anything large is allocated.
 
-Arithmetic for what is stored, and what the runtime says that it works with. What does not fit is refused in a line
-with what would.
+Stored arrays are counted by arithmetic; the runtime reports its working set. If a run does not fit, the error says
+what would.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from byhand.runtimes.protocol import Request, Runtime, Shape
 from byhand.runtimes.registry import choose
 from byhand.update_rules import state_size
 
-OF_MEMORY = 0.9  # the largest part that a run may need
+OF_MEMORY = 0.9  # largest share that a run may need
 MINUTE = 1e13  # operations of an update that takes a minute or more on most laptops
-MEASURED = 64  # rows of a batch whose graph is recorded: beyond, bytes grow linearly
+MEASURED = 64  # largest batch whose graph is recorded: beyond, bytes grow linearly
 SHORTEST = 64  # positions: the shortest context that a message offers
-WINDOWS = 200  # of validation: as many as a message offers
+WINDOWS = 200  # validation windows that a message offers
 LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))  # of containers
 
 
 def physical() -> int | None:
-    """Return the machine's bytes of memory, or those of its container; None if the system does not say."""
+    """Return the bytes of memory of the machine or its container; None if unknown."""
     found = list[int]()
     with suppress(AttributeError, ValueError, OSError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for path in LIMITS:
-        with suppress(OSError, ValueError):  # "max" is no number
+        with suppress(OSError, ValueError):  # "max" means no limit
             found.append(int(path.read_text()))
     if sys.platform == "win32":
         found.append(_windows()[1])
@@ -50,7 +50,7 @@ def physical() -> int | None:
 
 
 def room(runtime: Runtime) -> int | None:
-    """Return the bytes that a run may need: a part of the memory, and no more than other programs leave of it."""
+    """Return the bytes that a run may need: a share of the memory, at most what other programs leave free."""
     if (of_devices := runtime.room()) is not None:
         return of_devices
     have = physical()
@@ -67,14 +67,14 @@ def room(runtime: Runtime) -> int | None:
 
 
 def _windows() -> tuple[int, ...]:
-    """Return dwLength and dwMemoryLoad as one number, then ullTotalPhys, ullAvailPhys and more of MEMORYSTATUSEX."""
+    """Return MEMORYSTATUSEX: dwLength and dwMemoryLoad as one number, then ullTotalPhys, ullAvailPhys and more."""
     status = (ctypes.c_uint64 * 8)(64)
     getattr(ctypes, "windll").kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # noqa: B009  (Windows only)
     return tuple(status)
 
 
 def training_bytes(config: TrainConfig, working: int) -> int:
-    """Return the bytes of a run's arrays: parameters, gradients, state, averages, batches, and the working set.
+    """Return the bytes of a run's arrays: parameters, gradients, state, averages, batches, working set.
 
     working  bytes of the working set (`Runtime.working_bytes`)
     """
@@ -95,12 +95,12 @@ def run_bytes(config: TrainConfig, request: Request) -> int:
     item, (_, trained) = FORMATS[config.array_dtype].size, parameter_counts(model)
     new = item * (trained + state_size(config.optim, declared(model))) if runtime.replaces else 0
     if runtime.replaces == "after":
-        working, new = max(working, new + item * trained), 0  # the clipped gradients, too
+        working, new = max(working, new + item * trained), 0  # plus the clipped gradients
     return training_bytes(config, working) + new + runtime.loaded
 
 
 def fitting(config: TrainConfig, request: Request) -> TrainConfig | None:
-    """Return the run with its largest micro-batch that fits, as many rows in an update; None if none does."""
+    """Return the run with the largest micro-batch that fits, and the same rows per update; None if none fits."""
     have, whole = room(choose(request).runtime), config.batch_size * config.grad_accum
     if have is None:
         return config
@@ -115,13 +115,13 @@ def fitting(config: TrainConfig, request: Request) -> TrainConfig | None:
 
 
 def _least(config: TrainConfig, request: Request, have: int) -> int:
-    """Return the bytes of a run, or of its arrays alone if these do not fit: then nothing is recorded."""
+    """Return the bytes of a run, or of its arrays alone if those do not fit; then no graph is recorded."""
     need = training_bytes(config, 0) + choose(request).runtime.loaded
     return need if need > have else run_bytes(config, request)
 
 
 def require_memory(config: TrainConfig, request: Request) -> None:
-    """Raise ConfigError if no runtime can compute the run, or it does not fit; the message has what would."""
+    """Raise ConfigError if no runtime can compute the run, or it does not fit; the message says what would."""
     if (have := room(choose(request).runtime)) is not None and (need := _least(config, request, have)) > have:
         offer = "a smaller model"
         for flags, operations in _that_fit(config, request):
@@ -135,9 +135,9 @@ def require_memory(config: TrainConfig, request: Request) -> None:
 
 
 def _that_fit(config: TrainConfig, request: Request) -> Iterator[tuple[str, int]]:
-    """Yield flags with which the run would fit, and the operations of an update then.
+    """Yield flags with which the run would fit, each with the operations of an update.
 
-    They ask for a smaller micro-batch, a shorter context, or window of it, and fewer windows of validation.
+    They set a smaller micro-batch, a shorter context or window, and fewer validation windows.
     """
     context = "seq-len" if config.window is None else "window"
     fewer = [WINDOWS] if config.eval_windows > WINDOWS else []
@@ -157,7 +157,7 @@ def _that_fit(config: TrainConfig, request: Request) -> Iterator[tuple[str, int]
 
 
 def needed(request: Request, shape: Shape | None = None) -> int:
-    """Return the peak of a process that generates, or evaluates on tokens of this shape."""
+    """Return the peak memory of a process that generates, or evaluates on tokens of this shape."""
     runtime, item = choose(request).runtime, FORMATS[array_of(request.dtype)].size
     weights = FORMATS[request.weights].bits / 8 if runtime.packs else item
     more = working_bytes(runtime, request, shape) if shape else item * cached(request.model, request.streams)
@@ -165,9 +165,9 @@ def needed(request: Request, shape: Shape | None = None) -> int:
 
 
 def require_room(what: str, request: Request, instead: str, shape: Shape | None = None) -> None:
-    """Raise ConfigError if a model cannot be evaluated on such tokens, or generate, in this machine's memory.
+    """Raise ConfigError if evaluation on tokens of this shape, or generation, does not fit in memory.
 
-    instead  what to do about it
+    instead  advice for the message
     """
     if (have := room(choose(request).runtime)) is not None and (need := needed(request, shape)) > have:
         raise ConfigError(
@@ -177,12 +177,12 @@ def require_room(what: str, request: Request, instead: str, shape: Shape | None 
 
 
 def cached(model: ModelConfig, streams: int) -> int:
-    """Return how many numbers the keys and values of so many streams are."""
+    """Return the number of elements in the keys and values of `streams` streams."""
     return 2 * streams * model.n_layers * model.kv_heads * model.head_width * model.cached
 
 
 def parameter_counts(model: ModelConfig) -> tuple[int, int]:
-    """Return how many numbers the parameters are, and how many of them are trained."""
+    """Return the number of parameters, and of trained ones."""
     sizes = [(math.prod(p.shape), p.trained) for p in declared(model).values()]
     return sum(size for size, _ in sizes), sum(size for size, trained in sizes if trained)
 

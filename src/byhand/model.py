@@ -1,4 +1,4 @@
-"""TinyGPT: its layers, applied from tokens to logits and loss. It names no array framework.
+"""TinyGPT applies its layers, from tokens to logits and loss. It names no array framework.
 
 Parameters and activations go by dotted names: `blocks.0.attn.w_qkv`, `blocks.0.attn.weights`, `logits`, `loss`.
 """
@@ -47,7 +47,7 @@ class Layers:
         )
 
     def parameters(self) -> Tree:
-        """Return every layer's parameters under the layer's name, and those of adapters."""
+        """Return every layer's parameters under the layer's name, including adapters."""
         found = {
             **self.tokens.parameters(),
             **(self.positions.parameters() if self.positions else {}),
@@ -58,7 +58,7 @@ class Layers:
         return with_adapters(self.config, found)
 
     def begin(self, p: Tree, tokens: Any, start: Any = None) -> Tensor:
-        """Return the stream (B, T, C) that enters the first block; `start` counts the positions in a cache."""
+        """Return the stream (B, T, C) that enters the first block; `start` is the number of cached positions."""
         x = self.tokens.apply(p, tokens)
         return self.positions.apply(p, x, start) if self.positions else x
 
@@ -82,7 +82,7 @@ def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 def initial(
     declared: Mapping[str, Parameter], seed: int, dtype: str = "float32", but: Container[str] = ()
 ) -> dict[str, Any]:
-    """Return the initial arrays of parameters, without those whose names are in `but`."""
+    """Return the initial arrays of parameters, except those named in `but`."""
     wanted = {n: p for n, p in declared.items() if n not in but}
     return {n: host.normal(n, p.shape, p.mean, p.std, seed, dtype) for n, p in wanted.items()}
 
@@ -123,23 +123,23 @@ class TinyGPT:
         return dict(self._parameters)
 
     def merged(self) -> TinyGPT:
-        """Return the model without adapters that computes the same, to rounding; itself if it has none."""
+        """Return the equivalent model without adapters, up to rounding; itself if it has none."""
         if not self.config.lora:
             return self
         config, arrays = merged(self.config, {name: p.data for name, p in self._parameters.items()})
         return TinyGPT(config, arrays=arrays)
 
     def cache_shapes(self) -> list[tuple[int, int]]:
-        """Return (H, D) of the keys and values that a cache keeps for each block."""
+        """Return (K, D) of each block's cached keys and values."""
         return [block.attention.cache_shape for block in self.layers.blocks]
 
     def zero_grad(self) -> None:
-        """Forget every parameter's gradient."""
+        """Clear every parameter's gradient."""
         for parameter in self._parameters.values():
             parameter.grad = None
 
     def loss(self, tokens: Any, targets: Any) -> Tensor:
-        """Return the mean cross-entropy in nats of targets (B, T) after tokens (B, T), a scalar; -1 is no target."""
+        """Return the mean cross-entropy in nats of targets (B, T) after tokens (B, T); -1 means no target."""
         tokens = self._checked(tokens)
         return self.loss_of(tokens, host.target_array(targets, self.config.vocab_size))
 
@@ -148,9 +148,9 @@ class TinyGPT:
         return self.logits_of(self._checked(tokens))
 
     def cache(self, streams: int = 1, places: int = 0) -> KVCache:
-        """Return an empty cache for so many streams, with so many places (`KVCache.grown_to` adds more).
+        """Return an empty cache for `streams` streams with `places` places (`KVCache.grown_to` adds more).
 
-        Raises DataError without the causal mask.
+        Raises DataError for models without the causal mask.
         """
         if not self.config.causal:
             raise DataError(
@@ -161,10 +161,10 @@ class TinyGPT:
         return KVCache(kept, host.zeros((streams,), "int64"))
 
     def decode(self, tokens: Any, cache: KVCache) -> tuple[Tensor, KVCache]:
-        """Return the logits (B, T, V) of tokens (B, T) that follow the cache's, and the cache with them.
+        """Return the logits (B, T, V) of tokens (B, T) that follow the cached ones, and the extended cache.
 
-        With a table of positions T + cache.length is at most seq_len. Without one a cache of `config.cached` places
-        goes on token by token: each attends to the last that its layer sees.
+        With a position table, T + cache.length is at most seq_len. Without one, a cache of `config.cached` places
+        continues token by token: each attends to the last positions that its layer sees.
         """
         tokens = self._checked(tokens, int(cache.length.max()))
         needed = int(cache.length.max()) + tokens.shape[1]
@@ -212,7 +212,7 @@ def _leaf(name: str, array: Any, trained: bool) -> Tensor:
 
 
 def _check_arrays(arrays: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Raise ShapeError unless the arrays are exactly the parameters, in one floating-point type."""
+    """Raise ShapeError unless the arrays match the parameters exactly, in one floating-point type."""
     missing, extra = sorted(set(shapes) - set(arrays)), sorted(set(arrays) - set(shapes))
     if missing or extra:
         wrong = f"lacks {missing[0]!r}" if missing else f"has {extra[0]!r}, which the model does not know"

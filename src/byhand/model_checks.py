@@ -1,4 +1,4 @@
-"""Checks of a model's settings together: what does not fit is one line that says what to use."""
+"""Checks of combinations of a model's settings; each error says what to use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byhand.errors import ConfigError
 
 
 def require_model(config: Any) -> None:
-    """Raise ConfigError unless a model can be built as the settings, of the right types, say."""
+    """Raise ConfigError unless a model can be built from the settings, whose types are already checked."""
     at_least(config, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads", "rope_original_len", "rope_factor")
     given = [
         name for name in ("d_ff", "n_kv_heads", "d_head", "attention_window") if getattr(config, name) is not None
@@ -44,7 +44,7 @@ def require_model(config: Any) -> None:
             f"logit_softcap is {config.logit_softcap:g}, but must be 0 or from {1 / LARGE:g} to {LARGE:g}. Use 15."
         )
     if not 0 < config.rope_fraction <= 1:
-        raise ConfigError(f"rope_fraction is {config.rope_fraction}, but must lie above 0 and at most at 1. Use 1.")
+        raise ConfigError(f"rope_fraction is {config.rope_fraction}, but must be above 0 and at most 1. Use 1.")
     if config.positions == "rotary" and config.rotary_width < 2:
         raise ConfigError(
             f"heads of width {config.head_width} have no pair of numbers to rotate with rope_fraction "
@@ -64,7 +64,7 @@ def require_model(config: Any) -> None:
 
 
 def _require_pattern(config: Any) -> None:
-    """Raise ConfigError unless the pattern of layers and what its layers need fit together."""
+    """Raise ConfigError unless the pattern of layers fits the settings that its layers need."""
     pattern, window = config.layer_pattern, config.attention_window
     if strange := next((letter for letter in pattern if letter not in "gwn"), ""):
         raise ConfigError(f"layer_pattern has {brief(strange)}, but knows g, w and n. Use wwwwwg.")
@@ -88,7 +88,7 @@ def _require_pattern(config: Any) -> None:
 
 
 def _require_scaling(config: Any) -> None:
-    """Raise ConfigError unless angles of rotation can be scaled as the settings say."""
+    """Raise ConfigError unless the settings for scaling rotary angles are consistent."""
     slow, fast, length = config.rope_slow, config.fast_turns, config.rope_original_len
     if not 0 < slow < fast <= LARGE:
         raise ConfigError(

@@ -39,7 +39,7 @@ class ModelConfig(Follows):
     """H: attention heads; must divide d_model unless d_head is given."""
     """H：注意力头数；不给 d_head 时必须整除 d_model"""
     n_kv_heads: int | None = field(default=None, metadata=LATER)
-    """K: heads of keys and values; each serves H / K heads of queries. H if not given."""
+    """K: key-value heads, each shared by H / K query heads; H if not given."""
     """K：键和值的头数，每个由 H / K 个查询头共用；不给则为 H"""
     d_head: int | None = field(default=None, metadata=LATER)
     """D: width of a head; d_model / n_heads if not given."""
@@ -48,10 +48,10 @@ class ModelConfig(Follows):
     """F: width of the MLP; if not given, 4 d_model, or with a gate 8/3 d_model rounded up to a multiple of 8."""
     """F：前馈网络的宽度；不给则为 4 d_model，带门控时为 8/3 d_model（向上取到 8 的倍数）"""
     positions: Literal["learned", "rotary", "none"] = field(default="learned", metadata=LATER)
-    """learned: a table added to the embeddings. rotary: queries and keys turned by their position. none: neither."""
+    """learned: a table added to the embeddings. rotary: queries and keys rotated by their position. none: neither."""
     """learned：加到词元嵌入上的可学习位置表。rotary：按位置旋转查询与键。none：两者都不用"""
     rope_base: float = field(default=10000.0, metadata=LATER | needs("positions", "rotary"))
-    """Base of the angles: numbers are turned in pairs, the slowest by about 1/base radians per position."""
+    """Base of the angles: numbers are rotated in pairs, the slowest by about 1/base radians per position."""
     """旋转角的底数：两个数一对地旋转，转得最慢的一对每个位置约转 1/base 弧度"""
     rope_fraction: float = field(default=1.0, metadata=LATER | needs("positions", "rotary"))
     """Fraction of a head's width that is rotated."""
@@ -76,7 +76,7 @@ class ModelConfig(Follows):
     """Pairs with fewer turns than this in rope_original_len positions are slowed to 1/f."""
     """在 rope_original_len 个位置内转动的圈数少于此值的对，放慢到 1/f"""
     rope_fast: float | None = field(default=None, metadata=LATER | needs("rope_scaling", "llama3", "yarn"))
-    """Pairs with more turns than this stay as they are; 4 with llama3, 32 with yarn if not given."""
+    """Pairs with more turns than this are unchanged; if not given, 4 with llama3, 32 with yarn."""
     """转动的圈数多于此值的对不变；不给则 llama3 为 4，yarn 为 32"""
     rope_attention: float | None = field(default=None, metadata=LATER | needs("rope_scaling", "yarn"))
     """m: with yarn, rotated queries and keys are multiplied by it; 0.1 ln f + 1 if not given."""
@@ -91,19 +91,19 @@ class ModelConfig(Follows):
     """What qk_norm normalises: each head alone, or all heads of a position together."""
     """归一化的范围：每个头单独（head），或一个位置的所有头一起（heads）"""
     attention_divisor: float | None = field(default=None, metadata=LATER)
-    """Scores are divided by the root of this number; by that of the head's width D if not given."""
+    """Scores are divided by the square root of this number; of the head width D if not given."""
     """注意力分数除以此数的平方根；不给则除以头宽 D 的平方根"""
     attention_window: int | None = field(default=None, metadata=LATER)
     """Number of positions that each position attends to, itself included; all if not given."""
     """每个位置最多看多少个位置（含自己）；不给则不限"""
     layer_pattern: str = field(default="", metadata=LATER)
-    """What attention sees in each layer: one letter per layer, repeated over the depth, such as wwwwwg. g: all
-    positions. w: the last attention_window. n: all, without rotary positions. If not given, all layers are alike."""
+    """Attention in each layer: one letter per layer, repeated over the depth, such as wwwwwg. g: sees all positions.
+    w: the last attention_window. n: all, without rotary positions. If not given, all layers are alike."""
     """各层注意力的种类，每层一个字母，按深度循环，如 wwwwwg。g：看全部位置；w：只看最近 attention_window 个；
     n：看全部位置，但不加旋转位置编码。不给则各层相同"""
     attention_bias: Literal["all", "qkv", "out", "none"] = field(default="all", metadata=LATER)
-    """Biases in attention. all: both projections. qkv: only that to queries, keys and values. out: only the output
-    projection. none: neither."""
+    """Biases in attention. all: both projections. qkv: only the projection to queries, keys and values. out: only
+    the output projection. none: neither."""
     """注意力中的偏置：两个投影都有（all），只有查询、键、值的投影有（qkv），只有输出投影有（out），或都没有（none）"""
     mlp_bias: bool = field(default=True, metadata=LATER)
     """Give the linear layers of the MLP biases."""
@@ -120,13 +120,13 @@ class ModelConfig(Follows):
     """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN。output：x + LN(f(x))，
     最后再做一次 LN。both：x + LN'(f(LN(x)))，最后再做一次 LN"""
     parallel_residual: bool = field(default=False, metadata=LATER | needs("norm_position", "pre"))
-    """Let attention and MLP of a block read the same stream: x + attn(LN(x)) + mlp(LN'(x))."""
+    """Attention and MLP of a block read the same stream: x + attn(LN(x)) + mlp(LN'(x))."""
     """同一块的注意力与前馈网络读取同一个残差流：x + attn(LN(x)) + mlp(LN'(x))"""
     norm_affine: bool = False
     """Give every LayerNorm a learned gain and bias, or every RMSNorm a learned gain."""
     """归一化是否带可学习的参数：层归一化为增益与偏置，均方根归一化只有增益"""
     norm_bias: bool = field(default=True, metadata=LATER | needs("norm_affine", True))
-    """Train the bias of every LayerNorm; if not, it stays 0."""
+    """Train the bias of every LayerNorm; otherwise it stays 0."""
     """是否训练层归一化的偏置；不训练则一直为 0"""
     activation: Literal[with_role("activation", "gate")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (late)
     """Non-linearity of the MLP; gated ones, such as swiglu, multiply a second linear layer by it."""
@@ -141,28 +141,28 @@ class ModelConfig(Follows):
     """Use the token embedding, transposed, as the LM head's weight."""
     """语言模型头的权重用转置后的词元嵌入表"""
     scaled_embeddings: bool = field(default=False, metadata=LATER)
-    """Multiply token embeddings by the root of d_model as they enter the first block; a tied LM head stays."""
+    """Multiply token embeddings by the square root of d_model before the first block, but not a tied LM head."""
     """词元嵌入进入第一个块时乘以 d_model 的平方根；绑定的语言模型头不乘"""
     logit_softcap: float = field(default=0.0, metadata=LATER)
-    """Bend logits z into the range from -cap to cap: cap tanh(z / cap); 0: leave them as they are."""
+    """Squash logits z into the range from -cap to cap: cap tanh(z / cap); 0: off."""
     """logits 的上限 cap：把 logits z 压到 ±cap 之内，即 cap·tanh(z / cap)；0 表示不压"""
     zero_init: bool = field(default=False, metadata=LATER)
-    """Start the projections that write to the residual stream, and an LM head that is not tied, at zero."""
+    """Initialise the projections that write to the residual stream, and an untied LM head, with zeros."""
     """写入残差流的投影，以及不绑定的语言模型头，权重的初始值为零"""
     lora: int = field(default=0, metadata=LATER)
-    """r: rank of the low-rank adapters that are trained in place of all weights (LoRA); 0: none."""
+    """r: rank of the low-rank adapters (LoRA), which are trained instead of the weights; 0: none."""
     """r：低秩适配器（LoRA）的秩；给出时只训练适配器，原有权重不变。0：不用"""
     lora_alpha: float | None = field(default=None, metadata=LATER | WITH_LORA)
     """Adapters are scaled by lora_alpha / lora; 2 lora if not given, which is usual."""
     """适配器乘以 lora_alpha / lora；不给则为 2 lora，这是常见的用法"""
     lora_on: str = field(default="attn.*,mlp.*", metadata=LATER | WITH_LORA)
-    """Patterns of the matrices that get adapters, such as attn.w_qkv,mlp.*,lm_head.w; all of the blocks if not
-    given."""
+    """Patterns of the matrices that get adapters, such as attn.w_qkv,mlp.*,lm_head.w; all matrices of the blocks if
+    not given."""
     """哪些矩阵带适配器，写成名称模式，如 attn.w_qkv,mlp.*,lm_head.w；不给则为每个块的全部矩阵"""
 
     def __post_init__(self) -> None:
         check_types(self)
         for f in fields(self):
             if f.type in ("float", "float | None") and (value := getattr(self, f.name)) is not None:
-                object.__setattr__(self, f.name, float(value))  # an integer such as 500000 is as good
+                object.__setattr__(self, f.name, float(value))  # accepts integers such as 500000
         require_model(self)

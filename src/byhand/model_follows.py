@@ -1,4 +1,4 @@
-"""What follows from a model's settings: widths, numbers of heads, angles, and the kind of each layer."""
+"""Properties derived from a model's settings: widths, numbers of heads, angles, and the kind of each layer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from byhand.equations.rotary import Scaling
 
 
 class LayerKind(NamedTuple):
-    """What the attention of one layer may have otherwise than that of another.
+    """The properties of attention that may differ between layers.
 
-    window   positions that one attends to, itself included
+    window   positions that a position attends to, itself included
     base     of the rotary angles; None without rotary positions
     scaling  of these angles; None if they are not scaled
     """
@@ -24,7 +24,7 @@ class LayerKind(NamedTuple):
 
 
 class Follows:
-    """Properties of a ModelConfig, which has these settings."""
+    """Derived properties of a ModelConfig."""
 
     seq_len: int
     d_model: int
@@ -53,12 +53,12 @@ class Follows:
 
     @property
     def fast_turns(self) -> float:
-        """The turns from which on pairs stay as they are: rope_fast, or 4 with llama3, 32 with yarn."""
+        """The turns from which pairs are unchanged: rope_fast, or 4 with llama3, 32 with yarn."""
         return (4.0 if self.rope_scaling == "llama3" else 32.0) if self.rope_fast is None else self.rope_fast
 
     @property
     def turned_size(self) -> float:
-        """m, the factor of turned queries and keys: rope_attention, or with yarn 0.1 ln f + 1."""
+        """m, the factor of rotated queries and keys: rope_attention, or with yarn 0.1 ln f + 1."""
         if self.rope_scaling != "yarn":
             return 1.0
         return 0.1 * math.log(self.rope_factor) + 1 if self.rope_attention is None else self.rope_attention
@@ -75,14 +75,14 @@ class Follows:
 
     @property
     def ff_width(self) -> int:
-        """F, the width of the MLP: d_ff, or 4 d_model; with a gate 8/3 d_model, which makes as many parameters."""
+        """F, the width of the MLP: d_ff, or 4 d_model; with a gate 8/3 d_model, for the same number of parameters."""
         if self.d_ff is not None:
             return self.d_ff
         return -(-self.d_model // 3) * 8 if self.gated else 4 * self.d_model
 
     @property
     def lora_scale(self) -> float:
-        """s, by which adapters are multiplied."""
+        """s, the factor of adapters."""
         return (2.0 * self.lora if self.lora_alpha is None else self.lora_alpha) / self.lora
 
     @property
@@ -102,7 +102,7 @@ class Follows:
 
     @property
     def kv_heads(self) -> int:
-        """K, the heads of keys and values: n_kv_heads, or n_heads."""
+        """K, the number of key-value heads: n_kv_heads, or n_heads."""
         return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
 
     @property
@@ -112,12 +112,12 @@ class Follows:
 
     @property
     def score_divisor(self) -> float:
-        """The number by whose root scores are divided: attention_divisor, or the head's width D."""
+        """Scores are divided by its square root: attention_divisor, or the head width D."""
         return float(self.head_width) if self.attention_divisor is None else self.attention_divisor
 
     @property
     def visible(self) -> int:
-        """The most positions that one attends to in a layer with a window, itself included, within seq_len."""
+        """The most positions visible in a layer with a window, including the current one, at most seq_len."""
         return self.seq_len if self.attention_window is None else min(self.attention_window, self.seq_len)
 
     @property
@@ -136,7 +136,7 @@ class Follows:
 
     @property
     def _kinds(self) -> dict[str, LayerKind]:
-        """The kinds of layers by letter; without a window w is as g."""
+        """The kinds of layers by letter; without a window w equals g."""
         scaling = self.rotary_scaling
         plain = LayerKind(self.visible, self.rope_base if self.positions == "rotary" else None, scaling)
         kinds = {"g": plain._replace(window=self.seq_len), "n": LayerKind(self.seq_len, None, None), "w": plain}
@@ -146,16 +146,16 @@ class Follows:
 
     @property
     def layer_letters(self) -> str:
-        """The letter of each layer as in layer_pattern; g for a w as large as the context that turns alike."""
+        """The letter of each layer; g for a w whose window covers the context and whose rotation is g's."""
         kinds = self._kinds
         return "".join("g" if kinds[letter] == kinds["g"] else letter for letter in self._pattern)
 
     @property
     def cached(self) -> int:
-        """The positions that a KV cache keeps: where the window slides, the most that a layer sees, as a ring."""
+        """The positions in a KV cache: if the window slides, the most that a layer sees, as a ring."""
         return max(kind.window for kind in self.layer_kinds) if self.slides else self.seq_len
 
     @property
     def slides(self) -> bool:
-        """Whether the cache stays valid past seq_len: no number depends on where a text began."""
+        """Whether the cache stays valid past seq_len: nothing depends on the text's first position."""
         return self.positions != "learned"

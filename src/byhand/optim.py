@@ -21,7 +21,7 @@ NOTHING = (0,)
 
 
 class State(NamedTuple):
-    """What a step changes, by parameter name.
+    """The arrays that a step changes, by parameter name.
 
     moments   the arrays that updates keep, by kind: {"m": ..., "v": ...}
     averages  moving averages of the parameters; empty without ema
@@ -49,8 +49,8 @@ class State(NamedTuple):
 class Optimizer:
     """Updates named parameters, each by the rule that the settings choose for its group.
 
-    settings  of a run; `lr` begins as theirs: assign to it between steps to follow a schedule
-    declared  the parameters as a model's layers declare them; of others, those with two or more axes decay
+    settings  of a run; `lr` starts with theirs: assign to it between steps to follow a schedule
+    declared  a model's declarations of its parameters; undeclared ones decay if they have two or more axes
     t         steps made so far
     moments   the arrays that the updates keep, by kind and parameter name, in the parameter's dtype
     averages  moving averages of the parameters (see `averaged`), if the settings have an `ema`
@@ -72,7 +72,7 @@ class Optimizer:
 
     @property
     def t(self) -> int:
-        """The steps made so far."""
+        """The number of steps made so far."""
         made, applied = self._count
         return made + int(applied[0])
 
@@ -81,11 +81,11 @@ class Optimizer:
         self._count = steps, NOTHING
 
     def count_with(self, applied: Sequence[float]) -> None:
-        """Count applied[0] as steps too: a runtime sets it to 1 when its update in place is complete."""
+        """Add applied[0] to the count of steps: a runtime sets it to 1 when its in-place update is complete."""
         self._count = self.t, applied
 
     def one_more(self) -> tuple[Any, str, Any]:
-        """Return what makes t count one more step, for `assign` to do together with the update."""
+        """Return the assignment that counts a step, for `assign` to make together with the update's."""
         return self, "_count", (self.t + 1, NOTHING)
 
     def restore(self, moments: Mapping[str, Arrays], averages: Arrays) -> None:
@@ -94,7 +94,7 @@ class Optimizer:
         self.averages = dict(averages)
 
     def rule(self, name: str, array: Any) -> UpdateRule:
-        """Return how a parameter is updated."""
+        """Return a parameter's update rule."""
         if name not in self._rules:
             self._rules[name] = self._rule(name, tuple(array.shape))
         return self._rules[name]
@@ -108,9 +108,9 @@ class Optimizer:
         return self.lr * self.rule(name, array).scale
 
     def step(self, parameters: Mapping[str, Tensor]) -> None:
-        """Replace each parameter's array by the updated one. A parameter without gradient stays as it is.
+        """Replace each parameter's array by the updated one. A parameter without gradient is unchanged.
 
-        Even if an interrupt ends it, either all of them are replaced and t counts the step, or nothing changes.
+        Even if interrupted, either all are replaced and t counts the step, or nothing changes.
         """
         made, _ = self._updated(parameters, 0.0)
         self._replace(parameters, made)
@@ -202,7 +202,7 @@ class Muon(AdamW):
               axis; each matrix is orthogonalised by itself
     momentum  as in the equation
 
-    The further settings are those of AdamW; Muon's learning rate is lr times the array's scale.
+    All other settings are AdamW's; Muon's learning rate is lr times the array's scale.
     """
 
     def __init__(self, packed: Mapping[str, int], momentum: float = 0.95, **adamw: Any) -> None:
@@ -216,7 +216,7 @@ def updated(
 ) -> tuple[State, Any]:  # fmt: skip
     """Return the state after step t, and the gradients' norm before clipping to max_norm (0: never).
 
-    A function of arrays by name, without a branch on their values: it can be traced. The step t (from 1), lr and
+    A function of arrays by name, without branches on values, so it can be traced. The step t (from 1), lr and
     max_norm may be arrays. Missing moments count as zeros, a missing average as its parameter. Parameters without
     gradient are left out.
 
@@ -239,10 +239,10 @@ def updated(
 
 
 def assign(assignments: Iterable[tuple[Any, str, Any]]) -> None:
-    """Set attributes (object, name, value), all of them or, if an interrupt comes, none.
+    """Set attributes (object, name, value): all of them or, if interrupted, none.
 
-    Python calls signal handlers between bytecodes; the whole loop is one call of compiled code, which runs none as
-    long as the attributes are plain.
+    Python runs signal handlers between bytecodes; the whole loop is one call into C, which runs none as long as the
+    attributes are plain.
     """
     deque(starmap(setattr, list(assignments)), maxlen=0)
 
@@ -257,8 +257,8 @@ def averaged(average: Any, theta: Any, t: Any, decay: float) -> Any:
     r"""Return the moving average of a parameter after step t.
 
     Equation    a' = a + (1 - d) (theta - a),   d = min(decay, (1 + t) / (10 + t))
-                so that early averages, of few steps, are not held back by the initial weights
-    Source      Tarvainen & Valpola 2017, arXiv:1703.01780; the smaller decay at first is TensorFlow's
+                so that initial weights do not dominate early averages
+    Source      Tarvainen & Valpola 2017, arXiv:1703.01780; the smaller initial decay is TensorFlow's
     """
     xp = namespace(theta)
     kept = xp.minimum(xp.asarray(decay, dtype=theta.dtype), xp.asarray((1 + t) / (10 + t), dtype=theta.dtype))

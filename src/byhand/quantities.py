@@ -1,13 +1,13 @@
-"""Durations, counts and sizes as people read them."""
+"""Durations, counts and sizes in readable form."""
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things: 1 head, 2,000 heads."""
+    """Return a count with its noun: 1 head, 2,000 heads."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def in_units(number: float, unit: str) -> str:
-    """Return three digits or more with the largest prefix that leaves 1 or more: 1.986 GB, 0 B."""
+    """Return three or more digits with the largest prefix that keeps the number at least 1: 1.986 GB, 0 B."""
     for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size:
             return f"{number / size:.3f} {prefix}{unit}"

@@ -1,4 +1,4 @@
-"""The learning rate of each update: warm-up, then a cosine, a line, or neither."""
+"""The learning rate of each update: warm-up, then cosine, linear or constant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from byhand.config import OptimConfig
 
 
 def learning_rate(config: OptimConfig, step: int, steps: int) -> float:
-    r"""Return the learning rate of update `step` (from 0) of `steps`; every group's is scaled alike.
+    r"""Return the learning rate of update `step` (from 0) of `steps`; all groups' rates scale alike.
 
     Equation    lr (step + 1) / warmup while step < warmup (at most half of the run), then
                 floor + (lr - floor) (1 + cos(pi (step - warmup) / (steps - 1 - warmup))) / 2 for "cosine",

@@ -1,4 +1,4 @@
-"""The graph of a training step, recorded by shape: operations, memory and plans are read from it."""
+"""The graph of a training step, recorded by shape: the source of operations, memory and plans."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def step_graph(config: ModelConfig, shape: tuple[int, int], dtype: str = "float3
 
 
 def evaluation_bytes(config: ModelConfig, shape: tuple[int, int], dtype: str = "float32") -> int:
-    """Return the most bytes of arrays at a time while the loss of tokens (B, T) is computed, equation by equation."""
+    """Return the peak bytes of arrays while computing the loss of tokens (B, T), equation by equation."""
     tokens = np.zeros(shape, np.int64)
     return live_bytes(outlined(config, dtype).loss_of, tokens=tokens, targets=tokens)

@@ -1,8 +1,8 @@
 """Update rules: the update of each parameter, and its state between steps.
 
 An update is an equation with `role="update"`: (theta, g, state ..., lr, perhaps t) -> (theta', new state ...). It
-applies to every parameter, or to matrices alone if its theta has the shape (..., M, N). Whoever needs the names or
-shapes of an optimizer's state (checkpoints, memory, runtimes, explanations) reads them here.
+applies to every parameter, or only to matrices if its theta has the shape (..., M, N). Checkpoints, memory, runtimes
+and explanations get the names and shapes of an optimizer's state from here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from byhand.config import GROUPS, Group, OptimConfig
 from byhand.engine.equation import Equation, Symbol, registry, with_role
 from byhand.layers.parameter import Parameter
 
-GIVEN = ("theta", "g", "lr", "t")  # inputs of an update that are no state
-OF_A_PARAMETER = "packed"  # the setting of an equation that a parameter's declaration decides
+GIVEN = ("theta", "g", "lr", "t")  # inputs of an update other than state
+OF_A_PARAMETER = "packed"  # the equation setting that comes from a parameter's declaration
 Shape = tuple[int, ...]
 
 
@@ -28,8 +28,8 @@ class UpdateRule:
     """How one parameter is updated.
 
     equation   the update
-    parameter  as its layer declares it: shape, packing, whether it is one that decay="matrices" decays
-    static     settings of the equation; its weight decay is 0 where none acts
+    parameter  its declaration: shape, packing, whether decay="matrices" decays it
+    static     settings of the equation; weight decay is 0 if it does not decay
     scale      factor of lr
     """
 
@@ -40,11 +40,11 @@ class UpdateRule:
 
     @property
     def state(self) -> dict[str, Shape]:
-        """The names and shapes of the arrays kept between steps; they begin as zeros."""
+        """The names and shapes of the arrays kept between steps; initially zeros."""
         return {symbol.name: self.parameter.shape for symbol in state_of(self.equation)}
 
     def inputs(self, theta: Any, g: Any, state: Mapping[str, Any], lr: Any, t: Any) -> dict[str, Any]:
-        """Return the equation's inputs by name, in its order."""
+        """Return the equation's inputs by name, in order."""
         given = {"theta": theta, "g": g, "lr": lr, "t": t, **state}
         return {symbol.name: given[symbol.name] for symbol in self.equation.inputs}
 
@@ -63,7 +63,7 @@ class UpdateRule:
 
 
 def rule_of(settings: OptimConfig, parameter: Parameter) -> UpdateRule:
-    """Return the rule by which a run's settings update a parameter."""
+    """Return a parameter's update rule under a run's settings."""
     equation = registry[settings.rule_of(parameter.group)]
     static = {name: getattr(settings, field) for name, field in settings_of(equation).items()}
     if "weight_decay" in static and not (settings.decay == "all" or parameter.decays):
@@ -76,14 +76,14 @@ def rule_of(settings: OptimConfig, parameter: Parameter) -> UpdateRule:
 
 @cache
 def _parameters(forward: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Return a function's parameters by name: read once, since every parameter of a model asks."""
+    """Return a function's parameters by name; cached, since every parameter of a model needs them."""
     return inspect.signature(forward).parameters
 
 
 def settings_of(equation: Equation) -> dict[str, str]:
-    """Return the settings that an update reads from a run's configuration: by name, the field.
+    """Return the config field of each setting that an update reads from a run's configuration.
 
-    Its own field, such as `muon_momentum`, comes first; a setting with a default and without such a field keeps it.
+    Its own field, such as `muon_momentum`, comes first; a setting with a default and no such field keeps the default.
     """
     known = {field.name for field in fields(OptimConfig)}
     found = {}
@@ -95,7 +95,7 @@ def settings_of(equation: Equation) -> dict[str, str]:
 
 
 def unread(settings: OptimConfig) -> dict[str, str]:
-    """Return the settings of updates that the chosen ones do not read, each with an update that does."""
+    """Return the settings that no chosen update reads, each with an update that does."""
 
     def read(equation: Equation) -> set[str]:
         return {*settings_of(equation).values(), *({f"{equation.name}_lr"} & vars(settings).keys())}
@@ -105,7 +105,7 @@ def unread(settings: OptimConfig) -> dict[str, str]:
 
 
 def state_of(equation: Equation) -> tuple[Symbol, ...]:
-    """Return the symbols of the arrays that an update keeps for each parameter."""
+    """Return the symbols of an update's state."""
     return tuple(symbol for symbol in equation.inputs if symbol.name not in GIVEN)
 
 
@@ -115,12 +115,12 @@ def updates() -> tuple[Equation, ...]:
 
 
 def used_by(settings: OptimConfig, groups: Iterable[Group]) -> tuple[Equation, ...]:
-    """Return the updates that a run's settings apply to these groups of parameters, each once."""
+    """Return the distinct updates that a run's settings apply to these groups of parameters."""
     return tuple(registry[name] for name in dict.fromkeys(map(settings.rule_of, groups)))
 
 
 def state_shapes(settings: OptimConfig, declared: Mapping[str, Parameter]) -> dict[str, Shape]:
-    """Return the names, such as `m.wte`, and shapes of the arrays that an optimizer keeps, but for averages.
+    """Return the names, such as `m.wte`, and shapes of an optimizer's state, without averages.
 
     A checkpoint holds exactly these. Frozen parameters have none.
     """
@@ -139,6 +139,6 @@ def by_kind(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def state_size(settings: OptimConfig, declared: Mapping[str, Parameter]) -> int:
-    """Return how many numbers an optimizer keeps between steps, its averages included."""
+    """Return the number of elements an optimizer keeps between steps, averages included."""
     averages = sum(math.prod(p.shape) for p in declared.values()) if settings.ema else 0
     return sum(map(math.prod, state_shapes(settings, declared).values())) + averages

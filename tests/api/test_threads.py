@@ -1,4 +1,4 @@
-"""Threads: each gets the text that it would get alone, of a model of its own or of one that they share."""
+"""Threads, each with a model of its own or sharing one: each gets the same text as alone."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def texts(model, seed, runtime):
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_threads_that_share_a_model_get_their_own_texts(trained, runtime):
-    """Also beside texts of which somebody has read a piece and reads the rest later, or never."""
+    """Also beside half-read texts, whose rest is read later or never."""
     settings = {"seed": 9, "max_new_tokens": 100, "runtime": runtime}
     alone = [texts(bh.load(trained), seed, runtime) for seed in range(MANY)]
     whole, model = bh.load(trained).generate("dog", **settings), bh.load(trained)

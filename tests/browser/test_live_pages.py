@@ -8,8 +8,8 @@ import pytest
 
 from browser.conftest import PAGES
 from browser.webdriver import DOWN, ENTER, RIGHT
-from byhand.book.live.working import graph
 from byhand.book.numbers import closed_form
+from live.working import graph
 
 pytestmark = pytest.mark.browser
 LANGUAGES = ("en", "zh-CN")

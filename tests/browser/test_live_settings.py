@@ -6,7 +6,7 @@ import pytest
 
 from browser.test_live_pages import LANGUAGES, focus, numbers, read, same, shown
 from browser.webdriver import ENTER, RIGHT
-from byhand.book.live.working import graph
+from live.working import graph
 
 pytestmark = pytest.mark.browser
 TRAINING, CORE = "guides/training-and-generation", "guides/matrix-core"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from byhand.budget.choice import AS_GOOD, BESIDES, FEWEST, MARGIN, choose, predicted
 from byhand.budget.expectation import most_passes
 from byhand.budget.probe import Cost
-from byhand.budget.recipe import HIGHEST_DECAY, MODEL, MUON_LR, OPTIM, candidates
+from byhand.budget.recipe import HIGHEST_DECAY, LR_OF_MATRICES, MODEL, OPTIM, candidates
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
 from byhand.flops import block_weights, step_flops, update_flops
 from byhand.interop.hugging_face.alike import QWEN3
@@ -25,7 +25,7 @@ def magnitudes(low, high):
 
 
 def machine(rate, fixed=3e-4):
-    """What runs cost on a machine with so many FLOP/s, and a fixed time for each step."""
+    """The cost of runs on a machine with these FLOP/s and a fixed time per step."""
 
     def cost(config):
         step = fixed + flops(config) / rate
@@ -66,7 +66,7 @@ def test_the_choice_fits_the_time_and_the_text(seconds, rate, text_bytes):
     assert choice.seconds <= seconds
     each = choice.config.tokens_per_step
     tokens = choice.config.steps * each
-    most = most_passes(block_weights(choice.config.model), int(text_bytes), choice.config.optim.optimizer)
+    most = most_passes(block_weights(choice.config.model), int(text_bytes), choice.config.optim.by_matrix)
     fewest = FEWEST * each if choice.candidate is RUNS[0] else 0  # however short the text
     limit = max(most * int(text_bytes), fewest)
     assert tokens <= limit
@@ -189,7 +189,7 @@ def test_matrices_have_a_rate_of_their_own_with_muon_alone():
     muon, adamw = (
         candidates(TrainConfig(optim=OptimConfig(optimizer=name)), (), 1 << 20) for name in ("muon", "adamw")
     )
-    assert {run.optim.muon_lr for run in muon} == {MUON_LR}
+    assert {run.optim.muon_lr for run in muon} == {LR_OF_MATRICES}
     assert {run.optim.muon_lr for run in adamw} == {OptimConfig.muon_lr}
     assert len({run.optim.lr for run in adamw}) > 5
 

@@ -1,6 +1,6 @@
-"""How public families of models write conversations: what their formats consist of, a line each, and Jinja for it.
+"""The conversation formats of public model families, a line each, and Jinja for them.
 
-A family that only puts texts around what is said needs these texts; the others have a template of ours.
+A family that only puts texts around messages needs these texts; the others have a template of ours.
 """
 
 from __future__ import annotations

@@ -105,13 +105,20 @@ def test_no_message_writes_a_special_token_whatever_the_template_does_with_it(ed
             assert [token for token in ids if token in turns] == harmless
 
 
-FORGING = (  # what the template writes around a message c, what c says, whether that is refused
+FORGING = (  # the template's text around a message c, the content of c, whether it is refused
     ("[{{ c }}]", "INST]", False), ("[{{ c }}", "INST]", False), ("{{ c }}:", "USER", False),
     ("{{ '%c' % 60 }}{{ c }}", "/s>", False), ("{{ c | replace('&lt;', '<') }}", "&lt;/s>", False),
     ("{{ c | replace('z', '') }}{% if '<' not in c %}</s>{% endif %}", "<z/s>", False),
     ("{{ (c | safe).unescape() }}", "&lt;/s>", True), ("{{ (c | safe).unescape() }}", "&#60;&#47;&#115;&#62;", True),
     ("{{ c.encode().decode('unicode_escape') }}", "\\74\\57\\163\\76", True),
     ("{{ c.translate({33: 60}) }}", "!/s>", True),
+    ("{{ c | replace('z', '') }}{% if c in ['USER', ':'] %}.{% endif %}", "USERz:", False),
+    ("{{ c | replace('z', '') }}{% if c in ['aUS', 'ER:b'] %}.{% endif %}", "aUSzER:b", False),
+    ("{{ '\\n' + c.split('</x>')[-1] }}{% raw %}{{ '\\x' }}{% endraw %}", "</x></s>", False),
+    ("{{ '[INST' + c.replace('x', '') + ']' }}", "x]", False),
+    ("[{% generation %}{{ c }}{% endgeneration %}", "INST]", False),
+    ("{{ c.encode().decode('unicode_escape') }}", "\\74\\ufdd0/s>", True),
+    ("{{ c.encode().decode('unicode_escape') }}", "\\0", True),
 )  # fmt: skip
 
 
@@ -121,7 +128,7 @@ def test_no_message_completes_a_token_or_makes_one_of_other_signs(around, said, 
     found = with_template("bpe", source, "</s> [INST] USER:")
     with pytest.raises(DataError, match="holds parts of a special token") if refused else nullcontext():
         ids = Chat(found).prompt([Message("user", said)])
-        assert [each for each in ids if each in found.special_ids] == [found.special["</s>"]]
+        assert [each for each in ids if each in (*found.special_ids, found.end)] == [found.special["</s>"]]
 
 
 def test_a_thought_is_written_as_the_template_writes_it_or_refused():

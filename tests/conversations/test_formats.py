@@ -1,4 +1,4 @@
-"""What is learnt of a conversation, in each format, and the tokens by which a model is asked."""
+"""The learnt parts of a conversation in each format, and the tokens of a prompt."""
 
 import pytest
 
@@ -167,7 +167,7 @@ def test_a_full_conversation_goes_on_from_half_and_stays_as_it_is_until_it_is_fu
         assert _length(found) <= (200 if len(talk) - len(found) in begins[-1:] else 110) or whole
         begins.append(len(talk) - len(found))
         talk, rest = [*talk, answer], [*found, answer]
-    assert len(set(begins)) < 20  # of 60 questions, the others go on with the same text
+    assert len(set(begins)) < 20  # of 60 questions; each of the others extends the same text
 
 
 def _length(messages):

@@ -112,7 +112,7 @@ def test_a_jinja_that_cannot_be_imported_is_not_called_slow(monkeypatch, tmp_pat
 
 
 def test_the_packages_of_jinja_may_lie_in_two_folders(monkeypatch, tmp_path):
-    """As with `pip install --user` beside packages of the system."""
+    """As with `pip install --user` together with system packages."""
     for name in ("jinja2", "markupsafe"):
         shutil.copytree(Path(find_spec(name).origin).parent, tmp_path / name / name)
         monkeypatch.syspath_prepend(tmp_path / name)

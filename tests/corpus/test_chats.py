@@ -1,4 +1,4 @@
-"""Conversations become rows: only answers are targets, and whoever is too long loses its beginning."""
+"""Conversations become rows: only answers are targets, and one that is too long loses its beginning."""
 
 import gzip
 import json

@@ -248,7 +248,7 @@ def test_a_field_without_effect_is_refused(tmp_path):
 
 
 def test_bytes_with_the_sign_that_ends_documents_stand_alone(tmp_path):
-    """Else a NUL in the first would be taken for its end, and training would leave out what is behind it."""
+    """Otherwise a NUL in the first would count as its end, and training would skip the rest."""
     for name in "ab":
         (tmp_path / name).write_bytes(b"a\0b\0")
     with pytest.raises(DataError, match=r"a holds a NUL, which is the end of a document .*Name it alone"):

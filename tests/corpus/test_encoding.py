@@ -1,4 +1,4 @@
-"""A text of another tokenizer is encoded once; what is kept of it is never trusted if it is damaged."""
+"""A text is encoded once for a tokenizer; a damaged cache is never trusted."""
 
 import json
 import os

@@ -44,7 +44,7 @@ def test_a_file_stays_on_disk(tmp_path):
 
 
 def test_runs_and_checkpoints_are_no_text_and_files_of_the_same_names_are(tmp_path):
-    """Told by content: a manifest.json or metrics.jsonl of the owner's makes no run."""
+    """Recognised by content: a user's own manifest.json or metrics.jsonl does not make a run."""
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "manifest.json").write_text("1")

@@ -79,7 +79,7 @@ def test_a_forward_pass_takes_what_the_graph_tells(settings):
 
 
 def test_a_cotangent_lives_beside_those_that_its_derivative_makes():
-    """While the derivative of softmax is computed: the one that it was given, and the one that it makes."""
+    """During the derivative of softmax: its cotangent and its result."""
     w = bh.Tensor(np.ones((3, 4), np.float32), requires_grad=True)
     graph = record(lambda x: bh.equations.softmax(bh.equations.matmul(x, w)), x=np.ones((2, 3), np.float32))
     assert cotangent_bytes(graph) == 2 * (2 * 4 * 4)

@@ -37,7 +37,7 @@ def cotangents(results: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
 
 
 def check_gradient(equation: Any, case: Case, step: float = 1e-6, then: Any = None) -> None:
-    """The derivative is what central differences say, to 1e-6 relative; `then` is applied to the result first."""
+    """The derivative agrees with central differences to 1e-6 relative; `then` is applied to the result first."""
 
     def function(*inputs: Any) -> Any:
         result = equation(*inputs, **case.static)

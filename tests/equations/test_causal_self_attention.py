@@ -52,7 +52,7 @@ def variants(draw):
 
 
 def attend(h, *weights, given, **static):
-    """Apply attention with the weights that are given; None stands for the others."""
+    """Apply attention with the given weights, and None for the others."""
     there = dict(zip(given, weights, strict=True))
     return causal_self_attention(h, *(there.get(name) for name in (*WEIGHTS, "start")), **static)
 

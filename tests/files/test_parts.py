@@ -114,6 +114,6 @@ def test_a_name_that_the_model_lacks_is_told_briefly(key):
     ],
 )
 def test_a_place_that_the_array_lacks_is_told_briefly(key):
-    with pytest.raises(ValueError, match=r"^'.* is no part of an array of the shape \(") as caught:
+    with pytest.raises(ValueError, match=r"^'.* is not a part of an array of the shape \(") as caught:
         place_of(key, SHAPES)
     assert len(str(caught.value)) < 180

@@ -16,7 +16,7 @@ CALLS = ("mkdir", "write", "link", "rename", "replace", "unlink", "rmdir")  # of
 
 
 class Killed(BaseException):
-    """Stands for SIGKILL: from the chosen call on nothing changes any more, no clean-up either."""
+    """Simulates SIGKILL: from the chosen call on nothing changes, not even by clean-up."""
 
 
 def killed(at: int, write: Callable[[], object]) -> bool:
@@ -51,7 +51,7 @@ def there(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_set_of_files_is_there_whole_or_not_at_all_after_a_kill_anywhere(tmp_path):
-    """What a killed writer left never keeps the next one out; files of somebody else stay."""
+    """The remains of a killed writer never block the next one; other people's files stay."""
     outcomes = []
     for at in range(100):
         folder = tmp_path / str(at)

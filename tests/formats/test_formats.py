@@ -72,7 +72,7 @@ def test_what_is_unpacked_is_the_same_in_any_pieces(kind, data):
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 @given(row=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=40))
 def test_halves_are_those_of_another_library(name, row):
-    """All of float32's bit patterns, those that are no numbers too."""
+    """All of float32's bit patterns, NaNs included."""
     witness = np.dtype(pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else np.float16)
     x = np.array(row, np.uint32).view(np.float32)
     with np.errstate(all="ignore"):
@@ -85,7 +85,7 @@ def test_halves_are_those_of_another_library(name, row):
 
 
 def test_ties_go_to_the_even_one_and_what_is_no_number_stays_so():
-    """Next to 1, bfloat16 has steps of 2^-7; 1 + 2^-8 and 1 + 3 * 2^-8 stand in the middle of two."""
+    """Next to 1, bfloat16 has steps of 2^-7; 1 + 2^-8 and 1 + 3 * 2^-8 lie midway between two."""
     rounded = FORMATS["bfloat16"].rounded
     near = np.array([1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, -1 - 2**-8], np.float32)
     assert rounded(near).tolist() == [1.0, 1 + 2**-6, 1 + 2**-7, -1.0]

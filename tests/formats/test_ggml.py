@@ -50,7 +50,7 @@ def test_the_library_is_asked_for_by_the_name_of_the_type(tmp_path, monkeypatch)
     assert "'token_embd.weight' is Q5_0, which the library gguf unpacks." in said
     assert said.endswith('Use pip install "byhand[gguf]".')
     assert "is Q8_K, which cannot be read here. Use a file in" in refused(written(tmp_path / "f", 15, (2, 32), b""))
-    assert "is a type of the unknown number 4294967295," in refused(written(tmp_path / "f", 2**32 - 1, (2, 32), b""))
+    assert "is the unknown type 4294967295," in refused(written(tmp_path / "f", 2**32 - 1, (2, 32), b""))
 
 
 def doubling(asked):

@@ -7,7 +7,6 @@ write get names within the attack's own folder only.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 from importlib import import_module
 from pathlib import Path
@@ -15,18 +14,16 @@ from random import Random
 from typing import Any
 from unittest import mock
 
+import test_places
 from byhand import ModelConfig, TrainConfig
-from byhand.cli.arguments.drawing import Drawing
-from byhand.cli.exchange import export
-from byhand.cli.learn import explain, grade, where, work, worksheet
+from byhand.cli import main as main_module
+from byhand.cli.arguments.settings import settings
 from byhand.cli.main import as_process, main
-from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan, plan_options
-from byhand.cli.runs import chat, info, plot, runs, sample, serve, tokenizer
+from byhand.cli.measure import bench, plan
+from byhand.cli.runs import chat, sample, serve, tokenizer
 from byhand.cli.runs import eval as eval_command
 from byhand.cli.runs import train as train_command
-from byhand.cli.runs.prompts import Prompt
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
-from byhand.corpus.documents import Reading
 from byhand.errors import ByhandError
 from byhand.runs import run as run_module
 from byhand.tokenizers import forms, training
@@ -34,7 +31,6 @@ from cli.inside import write_run
 from hostile.outcome import command
 from hostile.words import NUMBERS, damaged, hostile
 
-import_command = import_module("byhand.cli.exchange.import")  # a word of Python's own
 WRITING = ("out", "png", "csv", "plot", "save")
 SAFE = (
     "made",
@@ -51,58 +47,28 @@ SAFE = (
     "中 $x",
     "\x1b[2J",
 )
-OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
-    ("train",): (train_command.Options, TrainConfig),
-    ("sample",): (sample.Options, Prompt, Drawing),
-    ("chat",): (chat.Options, Drawing),
-    ("serve",): (serve.Options,),
-    ("eval",): (eval_command.Options, Reading),
-    ("info",): (info.Options,),
-    ("runs",): (runs.Options,),
-    **{
-        ("tokenizer", name): (options, tokenizer.File, Reading)
-        for name, (options, _) in tokenizer.SUBCOMMANDS.items()
-    },
-    ("plot",): (plot.Options,),
-    ("where",): (where.Options,),
-    ("explain",): (explain.Options, Drawing),
-    ("work",): (work.Options,),
-    ("worksheet",): (worksheet.Options,),
-    ("grade",): (grade.Options,),
-    ("bench", "train"): (bench.TrainOptions,),
-    ("bench", "generate"): (bench.GenerateOptions,),
-    ("bench", "scale"): (bench_scale.Options,),
-    ("bench", "fusions"): (bench_fusions.Options,),
-    ("plan",): (plan_options.Options,),
-    ("doctor",): (doctor.Options,),
-    ("train_gpt",): (train_gpt_flags.Flags,),
-    ("import",): (import_command.Options,),
-    ("export",): (export.Options,),
-}
+
+
+def options_of(name: str) -> dict[tuple[str, ...], type[Any]]:
+    """Return what a command, or each of its subcommands, takes."""
+    module: Any = import_module(f"byhand.cli.{main_module.COMMANDS[name][0]}.{name}")
+    if not hasattr(module, "SUBCOMMANDS"):
+        return {(name,): module.Options}
+    return {(name, each): options for each, (options, _) in module.SUBCOMMANDS.items()}
+
+
+OPTIONS = {line: options for name in main_module.COMMANDS for line, options in options_of(name).items()}
+OPTIONS["train_gpt",] = train_gpt_flags.Flags
 COMMANDS = list(OPTIONS)
-GOOD = {
-    "train": ["--preset", "tiny", "--steps", "1", "--data", "text.txt"],
-    "sample": ["run", "--prompt", "a"],
-    "chat": ["run"],
-    "serve": ["run", "--port", "0"],
-    "eval": ["run", "--data", "text.txt"],
-    "info": ["run"],
-    "runs": ["."],
-    "tokenizer train": ["text.txt", "--vocab-size", "260", "--out", "made"],
-    "tokenizer encode": ["tokens.json", "--text", "the fox"],
-    "tokenizer decode": ["tokens.json", "1", "257"],
-    "tokenizer inspect": ["tokens.json"],
-    "tokenizer convert": ["tokens.json", "--out", "made"],
-    "plot": ["run"],
-    "where": ["causal", "mask"],
-    "explain": ["run", "logits[0,1,9]"],
-    "work": ["matrix-core"],
-    "worksheet": ["--topic", "adamw"],
-    "grade": ["sheet.md"],
-    "plan": ["--shape", "tiny", "--steps", "0"],
-    "train_gpt": ["--data", "text.txt", "--steps", "1"],
-    "import": ["run", "--out", "made"],
-    "export": ["run", "--to", "hf", "--out", "made"],
+GOOD = test_places.COMMANDS | {
+    "tokenizer train": test_places.COMMANDS["tokenizer"][1:],
+    "tokenizer encode": ["encode", "tokens.json", "--text", "the fox"],
+    "tokenizer decode": ["decode", "tokens.json", "1", "257"],
+    "tokenizer inspect": ["inspect", "tokens.json"],
+    "tokenizer convert": ["convert", "tokens.json", "--out", "made"],
+    "train_gpt": ["train_gpt", "--data", "text.txt", "--steps", "1"],
+    "import": ["import", "run", "--out", "made"],
+    "serve": ["serve", "run", "--port", "0"],
 }
 
 
@@ -126,10 +92,8 @@ def _train_gpt(argv: list[str]) -> int:
 
 
 def _arguments(rng: Random, command_line: tuple[str, ...]) -> list[str]:
-    arguments = list(GOOD.get(" ".join(command_line), []))
-    names = [f.name for options in OPTIONS[command_line] for f in dataclasses.fields(options)]
-    if command_line == ("train",):
-        names += [f.name for f in dataclasses.fields(ModelConfig)]
+    arguments = GOOD.get(" ".join(command_line), [""])[1:]
+    names = list(settings(OPTIONS[command_line]))
     for _ in range(rng.choice((0, 1, 1, 1, 2, 3))):
         name = rng.choice(names)
         flag = f"--{rng.choice((name, name.replace('_', '-'), name.replace('_', '-')))}"
@@ -182,8 +146,7 @@ def nothing_lasts() -> Any:
             (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"), (serve, "Engine"),
             (serve, "_listening"),
             (bench.training, "measure"), (bench.generating, "measure"),
-            (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
-            (train_gpt_program, "train"),
+            (train_gpt_program, "start"), (train_gpt_program, "train"),
         ):  # fmt: skip
             replaced.enter_context(mock.patch.object(module, name, end))
         replaced.enter_context(mock.patch.object(train_gpt_program, "next_logits", return_value=iter(())))

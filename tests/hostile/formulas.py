@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 from random import Random
 
-from byhand.book.finding.index import all_findings, findings
-from byhand.book.finding.search import nearest, search
+from byhand.book.finding.search import index, nearest, search
 from byhand.book.lessons.lesson import Number
 from byhand.book.numbers.closed_form import value
 from byhand.book.practice.checking import check
@@ -25,7 +24,7 @@ def attack(seed: int, folder: Path) -> None:
     if rng.random() < 0.2:
         query = _query(rng)
         for match in accepted(query, lambda: search(query)) or ():
-            assert match.finding.name in all_findings()
+            assert match.finding.name in index().names
             assert 0 < match.score <= 1
         accepted(query, lambda: nearest(query))
         return
@@ -41,5 +40,5 @@ def attack(seed: int, folder: Path) -> None:
 def _query(rng: Random) -> str:
     if rng.random() < 0.3:
         return hostile(rng)
-    formulas = [e.latex for e in findings().values() if e.latex]
+    formulas = [e.latex for e in index().findings() if e.latex]
     return damaged(rng, rng.choice((rng.choice(QUERIES), rng.choice(formulas))))

@@ -1,4 +1,4 @@
-"""Where the original program's own run and its text lie, beside the repository; tests skip without them."""
+"""Paths of the original program's own run and its text, beside the repository; tests skip without them."""
 
 from pathlib import Path
 

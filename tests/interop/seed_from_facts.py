@@ -1,4 +1,4 @@
-"""The original program once more, straight from its description and without byhand: what ours is held against."""
+"""The original program again, straight from its description and without byhand: the reference for ours."""
 
 import math
 

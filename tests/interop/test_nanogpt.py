@@ -115,13 +115,13 @@ def test_what_is_no_pickle_is_a_value_error(content):
     ],
 )
 def test_a_zip_that_torch_would_not_write_is_refused(files, method, tmp_path):
-    assert "is no whole checkpoint of torch" in refused(archive(tmp_path / "ckpt.pt", files, method))
+    assert "is not a complete torch checkpoint" in refused(archive(tmp_path / "ckpt.pt", files, method))
 
 
 def test_a_zip_that_is_cut_is_refused(tmp_path):
     path = archive(tmp_path / "ckpt.pt", {"archive/data.pkl": b"\x80\x02}."})
     path.write_bytes(path.read_bytes()[:-10])
-    assert "is no whole checkpoint of torch" in refused(path)
+    assert "is not a complete torch checkpoint" in refused(path)
 
 
 class Named:
@@ -275,7 +275,7 @@ def test_a_meta_pkl_of_another_model_is_refused(meta, tmp_path):
 @pytest.mark.parametrize("dataset", [None, "../../chars", "elsewhere"])
 def test_a_model_of_characters_without_them_says_where_they_are(dataset, tmp_path):
     path = with_meta(tmp_path, b"", dataset)
-    with pytest.raises(DataError, match=r"lacks meta\.pkl, which says the characters of its 5 tokens\. Copy"):
+    with pytest.raises(DataError, match=r"lacks meta\.pkl, which has the characters of its 5 tokens\. Copy"):
         exchange.imported(path)
 
 
@@ -295,17 +295,17 @@ def test_negated_numbers_and_any_stride_of_a_single_row_are_read(tmp_path):
         ({"strides": (1, 4)}, "a number of its own for each element"),
         ({"begin": 1}, "a number of its own for each element"),
         ({"shape": (1 << 40, 4)}, "a number of its own for each element"),
-        ({"count": 1 << 40}, "are not there"),
-        ({"count": 15}, "are not there"),
-        ({"key": "9"}, "are not there"),
-        ({"key": "../data.pkl"}, "are not there"),
+        ({"count": 1 << 40}, "is missing"),
+        ({"count": 15}, "is missing"),
+        ({"key": "9"}, "is missing"),
+        ({"key": "../data.pkl"}, "is missing"),
         ({"key": "1", "count": 12, "shape": (3, 4)}, "has the shape (3, 4)"),
-        ({"kind": "Int"}, "is no tensor of real numbers"),
-        ({"kind": "Half"}, "are not there"),
-        ({"shape": (-4, -4)}, "no whole checkpoint"),
-        ({"strides": (4,)}, "no whole checkpoint"),
-        ({"count": -1}, "no whole checkpoint"),
-        ({"key": 4}, "no whole checkpoint"),
+        ({"kind": "Int"}, "is not a tensor of real numbers"),
+        ({"kind": "Half"}, "is missing"),
+        ({"shape": (-4, -4)}, "not a complete torch checkpoint"),
+        ({"strides": (4,)}, "not a complete torch checkpoint"),
+        ({"count": -1}, "not a complete torch checkpoint"),
+        ({"key": 4}, "not a complete torch checkpoint"),
     ],
 )
 def test_tensors_without_numbers_of_their_own_are_refused_before_anything_is_made(changes, words, tmp_path):
@@ -321,7 +321,7 @@ def test_tensors_of_the_same_numbers_are_no_larger_than_the_file(tmp_path, monke
     monkeypatch.setattr(nanogpt, "require_tensors", lambda *_: None)
     names = [f"h.{block}.mlp.c_fc.weight" for block in range(1, 99)]
     path, _ = checkpoint(tmp_path, lambda tensors: tensors.update(dict.fromkeys(names, shared)))
-    assert "several tensors have the same numbers" in refused(path)
+    assert "several tensors share data" in refused(path)
 
 
 def test_one_file_of_numbers_has_one_type():
@@ -341,7 +341,7 @@ def test_a_damaged_pickle_is_refused_or_read(part, place):
 
 
 def test_a_file_that_reaches_past_the_end_of_its_zip_is_refused(tmp_path):
-    """The directory says that the pickle is longer than what is behind its header."""
+    """The directory says that the pickle is longer than the data after its header."""
     path = tmp_path / "ckpt.pt"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("ckpt/data.pkl", pickled({"model": {}, "model_args": SIZES}))
@@ -353,4 +353,4 @@ def test_a_file_that_reaches_past_the_end_of_its_zip_is_refused(tmp_path):
     with zipfile.ZipFile(io.BytesIO(content)) as found, pytest.raises((EOFError, zipfile.BadZipFile)):
         found.read(found.infolist()[0])
     path.write_bytes(content)
-    assert "no whole checkpoint of torch" in refused(path)
+    assert "not a complete torch checkpoint" in refused(path)

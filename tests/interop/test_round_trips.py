@@ -34,7 +34,7 @@ def there_and_back(config, arrays, goal, place, dtype="float32"):
 
 
 def same(name, found, due, less=False):
-    """Hold an array against another, bit for bit; of one that is stored less 1, the sum with 1 to a rounding."""
+    """Compare an array with another, bit for bit; for one stored minus 1, its sum with 1 up to rounding."""
     if less:
         np.testing.assert_allclose(found, due, rtol=0, atol=2**-23, err_msg=name)
     else:

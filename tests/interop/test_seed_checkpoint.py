@@ -172,9 +172,9 @@ def test_bytes_after_the_end(saved):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda c: b"\x00\xff", "not JSON"),
-        (lambda c: b"[1]", "no checkpoint of the original program"),
-        (lambda c: c.replace(b"build-llm", b"other"), "no checkpoint of the original program"),
+        (lambda c: b"\x00\xff", "not valid JSON"),
+        (lambda c: b"[1]", "not a checkpoint of the original program"),
+        (lambda c: c.replace(b"build-llm", b"other"), "not a checkpoint of the original program"),
         (lambda c: c.replace(b'"version": 1', b'"version": 2'), "version 2"),
         (lambda c: c.replace(b'"d_model": 12', b'"d_model": "12"'), "d_model is '12'"),
         (lambda c: c.replace(b'"d_model": 12', b'"d_model": 16'), "wte has 3072 numbers, but the .json says 4096"),
@@ -241,7 +241,7 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path, name):
     for content in (b"mine", b"", b'{"name": "mine"}'):
         (tmp_path / name).write_bytes(content)
         for attempt in (lambda: prepare(str(tmp_path / "notes")), lambda: save(str(tmp_path / "notes"), small())):
-            with pytest.raises(CheckpointError, match=f"{name} is there and is no checkpoint"):
+            with pytest.raises(CheckpointError, match=f"{name} exists and is not a checkpoint"):
                 attempt()
         assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [(name, content)]
 

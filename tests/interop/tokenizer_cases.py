@@ -36,8 +36,8 @@ class Case:
     special   texts of the added tokens; of those in `shown` the flag `special` is false
     settings  of tokenizer_config.json, None: there is no such file
     ends      texts of the tokens that generation_config.json names
-    due       what its conventions are, by texts: bos, eos, ends, before, after
-    unlisted  named tokens that are no added tokens
+    due       its conventions, as texts: bos, eos, ends, before, after
+    unlisted  named tokens that are not added tokens
     apart     vocab.json and merges.txt in place of tokenizer.json
     files     others, by name
     """

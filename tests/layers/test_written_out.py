@@ -6,10 +6,10 @@ import pytest
 import byhand as bh
 from byhand.model import declared
 from layers import written_out
-from model_cases import batch, every_setting, parameters, setting_name
+from model_cases import batch, every_setting, parameters, setting_name, swept
 
 
-@pytest.mark.parametrize("config", every_setting(), ids=setting_name)
+@pytest.mark.parametrize("config", swept())
 def test_initial_numbers(config):
     for dtype in ("float32", "float64"):
         for name, p in bh.TinyGPT(config, seed=7, dtype=dtype).parameters().items():
@@ -17,13 +17,13 @@ def test_initial_numbers(config):
             assert (p.dtype, p.data.tobytes()) == (expected.dtype, expected.tobytes()), name
 
 
-@pytest.mark.parametrize("config", every_setting(), ids=setting_name)
+@pytest.mark.parametrize("config", swept())
 def test_the_layers_say_of_each_parameter_what_the_number_of_its_axes_says(config):
     """AdamW's `decay="matrices"` goes by the axes."""
     assert all(p.decays == (len(p.shape) >= 2) for p in declared(config).values())
 
 
-@pytest.mark.parametrize("config", every_setting()[::5], ids=setting_name)
+@pytest.mark.parametrize("config", every_setting()[::9], ids=setting_name)
 def test_some_steps_give_the_same_bits(config):
     tokens, targets = batch(config)
     by_layers, by_hand = (bh.TinyGPT(config, arrays=parameters(config)) for _ in range(2))

@@ -30,7 +30,7 @@ def example(step=1, config=CONFIG, seed=None):
 
 
 def part(saved, index, count):
-    """Return what one of so many hosts holds: of most arrays some rows, of a few all or nothing."""
+    """Return one host's arrays: some rows of most, all or nothing of a few."""
 
     def cut(arrays):
         found = {}
@@ -47,7 +47,7 @@ def part(saved, index, count):
 
 
 def save(run, saved, hosts=1, keep=2):
-    """Save on so many hosts; return what each of them says, a path or an error."""
+    """Save on several hosts; return each one's result, a path or an error."""
     if hosts > 1:
         return on_hosts(hosts, lambda group: hosts_of_a_run.save(run, part(saved, group.index, hosts), keep, group))
     return on_hosts(1, lambda group: checkpoint.save(run, saved, keep))
@@ -77,7 +77,7 @@ def expect(loaded, saved):
 
 
 def reseal(path, files=None):
-    """Write the manifest anew, of these files or of all: only its parts can tell that a checkpoint is wrong."""
+    """Rewrite the manifest, of these files or of all: then only the parts show that a checkpoint is wrong."""
     names = files or [p.name for p in path.iterdir() if p.name != MANIFEST]
     entries = sealed.entries({name: [(path / name).read_bytes()] for name in names})
     (path / MANIFEST).write_bytes(sealed.manifest(entries))

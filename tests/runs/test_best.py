@@ -12,7 +12,7 @@ from byhand.runs import checkpoint, hosts
 from byhand.runs.run import resume
 from cli import inside
 
-# A model that learns so short a text by heart: its validation loss falls, then rises.
+# A model that memorises so short a text: its validation loss falls, then rises.
 OVERFITS = ["--d-model", 16, "--n-heads", 2, "--n-layers", 1, "--seq-len", 8, "--batch-size", 16, "--lr", 0.03]
 OVERFITS += ["--warmup-steps", 0, "--steps", 120, "--eval-interval", 10, "--eval-windows", 8, "--save-interval", 30]
 OVERFITS += ["--keep", 1, "--runtime", "numpy", "--keep-best"]
@@ -25,7 +25,7 @@ def train(folder, *arguments):
 
 
 def write(folder):
-    """Random letters: nothing in them tells how they go on."""
+    """Random letters: none predicts the next."""
     (folder / "text.txt").write_bytes(bytes(np.random.default_rng(0).integers(97, 105, 500).tolist()))
 
 

@@ -336,7 +336,7 @@ def test_a_failure_before_anything_is_written_is_told_by_all(tmp_path, hosts):
 
 
 def test_a_kill_while_the_last_checkpoint_is_saved_leaves_nothing_behind(tmp_path):
-    """Whoever resumes the run clears it away, also if there is nothing left to train."""
+    """Resuming the run removes it, even if there is nothing left to train."""
     config = replace(CONFIG, steps=2, keep=1)
     for at in range(100):
         run = tmp_path / str(at)
@@ -374,7 +374,7 @@ def test_metrics_are_durable_before_the_checkpoint_that_has_passed_them(tmp_path
 
 @pytest.mark.parametrize("done", range(6))
 def test_a_kill_while_pruning_leaves_nothing_behind(tmp_path, monkeypatch, done, caplog):
-    """The process ends after so many of the removals: the next save clears the rest away."""
+    """The process ends after some of the removals: the next save removes the rest."""
     checkpoint.save(tmp_path, example(1))
 
     class Killed(BaseException):
@@ -551,7 +551,7 @@ def test_a_tokenizer_of_another_vocabulary_is_refused_and_damage(tmp_path):
 
 @pytest.mark.parametrize("there", [True, False], ids=["another", "none"])
 def test_another_tokenizer_of_the_same_size_is_found(tmp_path, there):
-    """Also if the manifest was written anew; checkpoints from before the state had its digest still load."""
+    """Also if the manifest was rewritten; checkpoints from before the state had its digest still load."""
     path = checkpoint.save(tmp_path, replace(example(), tokenizer=BPE))
     other = BytePairTokenizer({c: i for i, c in enumerate([*"lkjihgfedc", "lk"])}, [("l", "k")])
     assert other.vocab_size == BPE.vocab_size

@@ -134,7 +134,7 @@ def test_a_name_that_no_version_writes_is_told(tmp_path):
 
 
 def forged(path, change):
-    """Change the arrays of the second part, and write the manifest anew."""
+    """Change the arrays of the second part, and rewrite the manifest."""
     arrays = by_the_library((path / SECOND).read_bytes())
     change(arrays)
     (path / SECOND).write_bytes(write(arrays))

@@ -154,7 +154,7 @@ print("done")
 
 
 def test_no_interrupt_while_they_are_hashed_leads_to_waiting(tmp_path):
-    """The process would wait for ever: for a thread that waits for a lock that nobody holds."""
+    """The process would wait for ever for a thread blocked on a lock that nobody releases."""
     saved(tmp_path)
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "run")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

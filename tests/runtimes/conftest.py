@@ -1,4 +1,4 @@
-"""A processor that stands for eight devices, before JAX begins."""
+"""The CPU as eight devices, set before JAX starts."""
 
 from importlib.util import find_spec
 

@@ -52,7 +52,7 @@ def slow(found: list[Any]) -> list[Any]:
 
 
 def session_of(model, optimizer, runtime, threads=0, **asked):
-    """Return a runtime's session, with so many threads if it lets one choose."""
+    """Return a runtime's session, with this number of threads if it can be chosen."""
     request = Request("train", model.config, runtime, threads=threads, **asked)
     if named(runtime).obstacle(request):
         request = replace(request, threads=0)

@@ -40,7 +40,7 @@ def copied(session):
 
 
 def put(session, state, t):
-    """Let a session go on from a state after t steps."""
+    """Continue a session from a state after t steps."""
     for name, parameter in session.model.parameters().items():
         parameter.data = state.parameters[name].copy()
     state = state.each(lambda part: {name: array.copy() for name, array in part.items()}, state)

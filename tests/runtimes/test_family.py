@@ -17,7 +17,7 @@ from runtimes.registered import OTHERS, REFERENCE, SUITED, able, new_session
 from runtimes.steps import copied, made, put
 
 CASES = [
-    pytest.param(seed, name, marks=() if seed < (8 if name in SUITED else 2) else pytest.mark.slow)
+    pytest.param(seed, name, marks=() if seed < (4 if name in SUITED else 1) else pytest.mark.slow)
     for seed in range(150) for name in OTHERS
 ]  # fmt: skip
 

@@ -39,7 +39,7 @@ CONFIG = TrainConfig(
 )
 
 
-PAIRS = [pair for name in OTHERS for pair in ((name, REFERENCE), (REFERENCE, name))]
+PAIRS = [(REFERENCE, name) for name in OTHERS]
 
 
 def require_able(*names):

@@ -105,7 +105,7 @@ def test_from_files(tmp_path):
 @pytest.mark.parametrize(
     ("vocab", "merges", "message"),
     [
-        ("{", None, "not JSON"),
+        ("{", None, "not valid JSON"),
         ("[]", None, "one JSON object"),
         ('{"a": "b"}', None, "one JSON object"),
         ('{"a": 1, "b": 1}', "", "two symbols with the id 1"),
@@ -132,5 +132,5 @@ def test_byte_tokenizer_knows_its_ids():
     assert ByteTokenizer().decode([104, 105]) == b"hi"
     with pytest.raises(DataError, match="0 to 255"):
         ByteTokenizer().decode([256])
-    with pytest.raises(DataError, match="no Unicode"):
+    with pytest.raises(DataError, match="invalid Unicode"):
         ByteTokenizer().encode("\ud800")

@@ -107,10 +107,10 @@ def sequence(**values):
 
 
 REFUSED = {
-    "no JSON": ("{", "it is not JSON"),
+    "no JSON": ("{", "it is not valid JSON"),
     "another model": (changed(type="WordPiece"), "its model is not BPE"),
     "no model": (json.dumps({"model": None}), "its model is not BPE"),
-    "sentencepiece": (changed(byte_fallback=True), "none that byhand knows for SentencePiece"),
+    "sentencepiece": (changed(byte_fallback=True), "byhand does not know its normalizer and pre_tokenizer"),
     "dropout": (changed(dropout=0.1), "uses dropout"),
     "a prefix": (changed(continuing_subword_prefix="##"), "uses continuing_subword_prefix"),
     "ids that are words": (changed(vocab={"a": "b"}), "vocab is not one table"),
@@ -120,26 +120,26 @@ REFUSED = {
     "ignore_merges": (changed(ignore_merges=1), "neither true nor false"),
     "a normalizer": (changed(normalizer={"type": "Lowercase"}), "normalizer is not NFC"),
     "a decoder": (changed(decoder={"type": "Metaspace"}), "decoder is not ByteLevel"),
-    "no pre-tokenizer": (changed(pre_tokenizer=None), "pre_tokenizer is none"),
-    "a space in front": (changed(pre_tokenizer={**SPLIT[1], "add_prefix_space": True}), "pre_tokenizer is none"),
+    "no pre-tokenizer": (changed(pre_tokenizer=None), "not one that byhand knows"),
+    "a space in front": (changed(pre_tokenizer={**SPLIT[1], "add_prefix_space": True}), "adds a space in front"),
     "another pattern": (
         changed(pre_tokenizer=sequence(pattern={"Regex": "(?<a>b)"})),
-        "cannot use the pattern|a pattern of its own",
+        "cannot use the pattern|its own pattern",
     ),
     "words removed": (
         changed(pre_tokenizer=sequence(behavior="Removed")),
-        "cuts as Removed, with invert False",
+        "splits as Removed, with invert False",
     ),
     "a greedy token": (added(lstrip=True), "uses lstrip"),
     "a token without id": (added(id=-1), "has no id"),
     "a token of another's id": (added(id=5, content="x y"), "'x y' has the id 5, where others would give it 340"),
     "a token behind a gap": (added(id=900, content="x y"), "'x y' has the id 900, where others would give it 340"),
-    "a token that is not composed": (added(id=340, content="e\u0301", normalized=True), "but is not composed"),
+    "a token that is not composed": (added(id=340, content="e\u0301", normalized=True), "but is not NFC itself"),
     "a part looked for later": (
         changed(added_tokens=[
             {"id": 340, "content": "<x>"}, {"id": 341, "content": "<x>>", "normalized": True},
         ]),
-        "at two times",
+        "only one of them is normalized",
     ),
     "a token with another id": (added(id=400, content="a"), "'a' has another id in the vocabulary"),
     "a token that writes another byte": (added(id=SYMBOLS["é"], content="é"), "'é' has the id of another token"),
@@ -147,14 +147,14 @@ REFUSED = {
         changed(added_tokens=[
             {"id": 340, "content": "abc"}, {"id": 341, "content": "xab", "normalized": True},
         ]),
-        "overlap, and are looked for at two times",
+        "overlap, but only one of them is normalized",
     ),
     "a token that composing makes": (
         changed(normalizer={"type": "NFC"}, added_tokens=[{"id": 340, "content": "ézz"}]),
         "can also arise by composing",
     ),
-    "half a character as a token": (added(id=340, content="\udc80"), "is no Unicode text"),
-    "half a character as a symbol": (changed(vocab={**SYMBOLS, "\udc80": 400}, added_tokens=[]), "no Unicode"),
+    "half a character as a token": (added(id=340, content="\udc80"), "is not valid Unicode"),
+    "half a character as a symbol": (changed(vocab={**SYMBOLS, "\udc80": 400}, added_tokens=[]), "not valid Unicode"),
     "a merge twice": (
         changed(merges=[["a", "a"], ["a", "a"]], vocab={**SYMBOLS, "aa": 400}, added_tokens=[]),
         "merges 1 and 2 are",
@@ -200,7 +200,7 @@ def test_two_tokens_of_one_rank():
 
 def test_what_a_form_cannot_hold(tmp_path):
     ours = trained()
-    with pytest.raises(DataError, match="cut in GPT-2's way"):
+    with pytest.raises(DataError, match="for GPT-2's pre-tokenizer"):
         forms.write(ours, tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
     symbols = {sign: token for token, sign in enumerate(visible_bytes())}
@@ -215,7 +215,7 @@ def test_what_a_form_cannot_hold(tmp_path):
             forms.write(BytePairTokenizer(symbols, [], special={"a": 256}), path)
     with pytest.raises(DataError, match="no merge of two tokens makes 'abc'"):
         forms.write(BytePairTokenizer(symbols | {"abc": 256}, None), tmp_path / "t.json")
-    with pytest.raises(DataError, match="no name of a tokenizer"):
+    with pytest.raises(DataError, match="not a tokenizer's name"):
         forms.write(ours, tmp_path / "t.txt")
     with pytest.raises(DataError, match="a byte tokenizer has no file"):
         forms.write(BYTES, tmp_path / "t.json")
@@ -277,7 +277,7 @@ def test_merges_that_ranks_would_join_in_another_order_are_no_ranks(tmp_path):
     ours = BytePairTokenizer(vocabulary, [("c", "b"), ("b", "c"), ("c", "bc")])
     assert ours.encode("acbc") == [97, 256, 99]
     assert BytePairTokenizer(vocabulary, None).encode("acbc") == [97, 258]
-    with pytest.raises(DataError, match="would join other tokens"):
+    with pytest.raises(DataError, match="would merge other tokens"):
         forms.write(ours, tmp_path / "t.tiktoken")
 
 
@@ -289,21 +289,21 @@ def test_ranks_of_long_runs_are_read(tmp_path):
 
 def test_a_place_that_is_taken_or_cannot_be_written_is_known_before_the_work(tmp_path):
     forms.write(trained(), tmp_path / "t.json")
-    with pytest.raises(DataError, match=r"t.json is there already"):
+    with pytest.raises(DataError, match=r"t.json exists already"):
         forms.require_place(tmp_path / "t.json", "gpt4")
     with pytest.raises(DataError, match=r"cannot write .*: File exists"):
         forms.write(trained(), tmp_path / "t.json")
     with pytest.raises(DataError, match=r"Use --split gpt2, or NAME\.json"):
         forms.require_place(tmp_path / "folder", "gpt4")
     for place in (tmp_path / "none" / "t.json", tmp_path / "t.json" / "folder"):
-        with pytest.raises(DataError, match="is no folder"):
+        with pytest.raises(DataError, match="is not a folder"):
             forms.require_place(place, "gpt2")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "tokenizer.json").touch()
     (tmp_path / "own.json").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere") if os.name != "nt" else (tmp_path / "link").touch()
     for name in ("own", "own.json", "link"):
-        with pytest.raises(DataError, match=r"is there already|is no folder"):
+        with pytest.raises(DataError, match=r"exists already|is not a folder"):
             forms.require_place(tmp_path / name, "gpt2")
     forms.require_place(tmp_path / "folder", "gpt2")
     forms.require_place(tmp_path / "new" / "folder", "gpt2")

@@ -142,10 +142,10 @@ def test_what_the_two_libraries_do_not_share_is_refused(pattern):
     ("steps", "message"),
     [
         ([{"type": "Whitespace"}, LAST], "the step Whitespace"),
-        ([OWN, {"type": "Digits", "individual_digits": True}], "none that ends with ByteLevel"),
+        ([OWN, {"type": "Digits", "individual_digits": True}], "does not end with ByteLevel"),
         ([OWN, OWN], "the step ByteLevel"),
-        ([split("a", "Removed"), LAST], "cuts as Removed, with invert False"),
-        ([split("a", "Isolated", True), LAST], "cuts as Isolated, with invert True"),
+        ([split("a", "Removed"), LAST], "splits as Removed, with invert False"),
+        ([split("a", "Isolated", True), LAST], "splits as Isolated, with invert True"),
         ([{**split("a"), "pattern": {"Other": "a"}}, LAST], "a step without a pattern"),
         ([split("a")] * 17 + [LAST], "at most 16"),
     ],
@@ -174,7 +174,7 @@ class Slow:
 
 def test_a_pattern_that_takes_too_long_is_stopped(monkeypatch):
     how = split_of([["(?:(?=[ab])[ac]|[ab])*(?=d)|[ae]", "Isolated"]])  # 2^40 ways for the text below
-    with pytest.raises(DataError, match="passes over a part"):
+    with pytest.raises(DataError, match="skips a part"):
         words("ab", split_of([["a", "Removed"]]))
     slow, spent = Slow(), iter(range(0, 100, 2))
     monkeypatch.setattr(patterns, "compiled", lambda pattern: slow)

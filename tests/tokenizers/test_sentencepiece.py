@@ -109,7 +109,7 @@ def test_a_tokenizer_json_comes_back(prefix, late):
     values = cases.tokenizer_json(prefix, late)
     found = of_hugging_face(values)
     again = json.loads(as_hugging_face(found))
-    if prefix != "each":  # nothing is put before what is looked for, so that it is the same sooner or later
+    if prefix != "each":  # no prefix is added to a matched token, so early and late matching agree
         values["added_tokens"] = cases.tokenizer_json(prefix)["added_tokens"]
     assert {k: again[k] for k in ("normalizer", "pre_tokenizer", "decoder", "added_tokens")} == {
         k: values[k] for k in ("normalizer", "pre_tokenizer", "decoder", "added_tokens")
@@ -181,7 +181,7 @@ def test_damaged_files_are_refused():
     whole = cases.tokenizer_model()
     with pytest.raises(DataError, match="not BPE"):
         of_model(cases.tokenizer_model(model=1))
-    with pytest.raises(DataError, match="end with their space"):
+    with pytest.raises(DataError, match="have their space at the end"):
         of_model(cases.tokenizer_model(suffix=True))
     for end in range(1, len(whole), 97):
         with pytest.raises(DataError):

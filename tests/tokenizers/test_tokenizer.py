@@ -109,11 +109,11 @@ GOOD = json.loads(byte_pairs().content)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no JSON"),
+        (b"", "not valid JSON"),
         (b"[" * SMALL, "nested"),
-        (b"[]", "kind 'None'"),
-        (b'{"kind":"wordpiece"}', "kind 'wordpiece', which is none of bpe, byte"),
-        (b'{"kind":["bpe"]}', "none of bpe, byte"),
+        (b"[]", "kind is 'None'"),
+        (b'{"kind":"wordpiece"}', "kind is 'wordpiece', which is not one of bpe, byte"),
+        (b'{"kind":["bpe"]}', "not one of bpe, byte"),
         (b'{"kind":"bpe"}', "vocabulary is not"),
         (b'{"kind":"bpe","vocabulary":{"a":true},"merges":[]}', "vocabulary is not"),
         (b'{"kind":"bpe","vocabulary":{"a":1048576},"merges":[]}', "vocabulary is not"),
@@ -122,11 +122,11 @@ GOOD = json.loads(byte_pairs().content)
         (b'{"kind":"bpe","vocabulary":{"a":1},"merges":[["a","a","a"]]}', "merges are not"),
         (b'{"kind":"bpe","vocabulary":{"a":1},"merges":[["a","a"]]}', "which the vocabulary lacks"),
         (b'{"kind":"bpe","vocabulary":{"a":1,"b":1},"merges":[]}', "two symbols"),
-        (b'{"kind":"bpe","merges":[],"vocabulary":{"\\ud800":1}}', "no Unicode"),
-        (b'{"kind":"bpe","merges":[],"vocabulary":{"a":1}} ', "as it was written"),
-        (b'{"kind":"bpe","merges":[],"more":1,"vocabulary":{"a":1}}', "as it was written"),
+        (b'{"kind":"bpe","merges":[],"vocabulary":{"\\ud800":1}}', "not valid Unicode"),
+        (b'{"kind":"bpe","merges":[],"vocabulary":{"a":1}} ', "differs from what byhand writes"),
+        (b'{"kind":"bpe","merges":[],"more":1,"vocabulary":{"a":1}}', "differs from what byhand writes"),
         (b'{"kind":"bpe","merges":[],"vocabulary":{"a":1,"a":1}}', "the key 'a' twice"),
-        (b'{"kind":"byte","more":1}', "as it was written"),
+        (b'{"kind":"byte","more":1}', "differs from what byhand writes"),
     ],
 )
 def test_what_is_no_tokenizer_is_refused(content, message):

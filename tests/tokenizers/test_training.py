@@ -103,7 +103,7 @@ def test_a_short_text_is_learnt_from_without_compiling(monkeypatch):
         (1 << 21, (), "to 1,048,576"),
         (300, ("a", "a"), "given twice"),
         (300, ("",), "is empty"),
-        (300, ("\udcff",), "is no Unicode text"),
+        (300, ("\udcff",), "is not valid Unicode"),
         (300, ("e",), "is a symbol of a byte already"),
     ],
 )

@@ -17,18 +17,18 @@ from byhand.book.entries.contract import ENTRIES
 from byhand.book.explain.explainer import Explainer, explain
 from byhand.book.explain.text import text
 from byhand.book.finding import source
-from byhand.book.finding.index import findings
 from byhand.book.finding.search import search
 from byhand.book.lessons import text as lesson_text
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.closed_form import array
-from byhand.book.pages.filling import docs, filled
 from byhand.book.practice.checking import check
 from byhand.book.words.language import PAGE
 from byhand.cli.main import main
 from byhand.engine import Tensor
 from byhand.tracing.trace import Trace
+from pages.filling import docs, filled
+from where.index import findings
 
 HERE = Path(__file__).resolve().parent
 TOKENS, TARGETS = [[1, 2, 3]], [[2, 3, 4]]

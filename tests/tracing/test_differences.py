@@ -11,8 +11,7 @@ from byhand.tracing.trace import Trace
 from model_cases import batch, drawn_config, parameters
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("seed", "dtype"), [(seed, (np.float64, np.float32)[seed % 2]) for seed in range(8)])
 def test_it_is_the_gradient_of_everything_that_has_one(seed, dtype):
     config = drawn_config(seed)
     model = bh.TinyGPT(config, arrays=parameters(config, dtype))
@@ -25,7 +24,7 @@ def test_it_is_the_gradient_of_everything_that_has_one(seed, dtype):
         assert gradients.central_difference(name, index) == close, name
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_parameter_moved_is_the_same_as_a_model_made_with_it(seed):
     """Bit for bit, from a pass in float32."""
     config, rng = drawn_config(seed), np.random.default_rng(seed)

@@ -26,7 +26,7 @@ def by_vjps(step, index):
 
 @contextmanager
 def toy(forward, vjp):
-    """An equation of which nothing is known but its two halves."""
+    """An equation known only by its two halves."""
     x, y = Symbol("x", "x", "(...)", "any array"), Symbol("y", "y", "(...)", "any array")
     equation = Equation("toy", "Toy", "y", "d_y", (x,), y, forward, vjp, lambda *a, **k: number(0))
     try:
@@ -36,7 +36,7 @@ def toy(forward, vjp):
 
 
 def centred_square(x):
-    """Each column's square less its mean over the rows: rows do not stand alone."""
+    """Each column's square less its mean over the rows: rows depend on each other."""
     return x * x - (x * x).mean(axis=0), (x,)
 
 

@@ -9,7 +9,7 @@ import byhand as bh
 from byhand.engine import Tensor, registry
 from byhand.equations import linear, split_qkv
 from byhand.tracing.trace import Trace
-from model_cases import batch, every_setting, parameters, setting_name, stored_settings
+from model_cases import batch, parameters, setting_name, stored_settings, swept
 
 
 def traced(config):
@@ -17,7 +17,7 @@ def traced(config):
     return model, Trace.of(lambda: model.loss(*batch(config)))
 
 
-@pytest.mark.parametrize("config", every_setting(), ids=setting_name)
+@pytest.mark.parametrize("config", swept())
 def test_the_pass_can_be_computed_again_from_json_and_leaves(config):
     _, trace = traced(config)
     said = json.loads(json.dumps(trace.as_json()))
@@ -36,7 +36,7 @@ def test_the_pass_can_be_computed_again_from_json_and_leaves(config):
     assert len(json.dumps(said)) < 400 * len(said["applications"]), "a pass without its numbers is small"
 
 
-@pytest.mark.parametrize("config", every_setting(), ids=setting_name)
+@pytest.mark.parametrize("config", swept())
 def test_gradients_by_name_are_those_of_backward(config):
     model, trace = traced(config)
     gradients = trace.backward()

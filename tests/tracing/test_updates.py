@@ -59,7 +59,7 @@ def test_the_clipped_gradient_stands_beside_an_update_that_does_not_name_it():
 
 @pytest.mark.parametrize("optimizer", [AdamW(lr=1e-9), Muon({"w": 1}, lr=1e-9)], ids=["adamw", "muon"])
 def test_a_change_smaller_than_the_parameters_digits_is_told(optimizer):
-    """In float32 the parameter would stay as it is."""
+    """In float32 the parameter would not change."""
     tensor, gradient = parameters(np.float32)["w"], np.ones((2, 3), np.float32)
     update = ParameterUpdate("w", tensor, gradient, Clipping(norm=1.0, limit=0.0), optimizer)
     change = update.array("update")

@@ -72,7 +72,7 @@ function exactSum(parts) {
 /** @typedef {{name: string, shape: number[], first: number, kind: string, setting: Setting|undefined}} Cells */
 
 live.Graph = class {
-  /** @param {any} data what byhand.book.live exports */
+  /** @param {any} data what docs/build/live exports */
   constructor(data) {
     Object.assign(this, data);
     const number = (/** @type {number|string} */ x) => Number(x);

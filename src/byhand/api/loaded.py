@@ -41,26 +41,26 @@ OF_SAMPLE = {
     "json",
     "logprobs",
     "stats",
-}  # flags that only a command has
+}  # flags of the command only
 OF_CHAT = {"run", "system", "last", "stats"}
 
 
 class Loaded:
-    """A model with its tokenizer; a path wherever one is asked for, as in `byhand.train(init_from=loaded)`.
+    """A model with its tokenizer, accepted wherever a path is, as in `byhand.train(init_from=loaded)`.
 
     path        the run, or the file or folder of another program
     checkpoint  the settings, arrays and tokenizer that were read
-    model       with adapters merged; its weights may change between two texts: each begins with those of its time
+    model       with adapters merged; if its weights change between two texts, each begins with those of its time
 
-    Threads may share it: their texts are those that each would get alone.
+    Threads may share it: each gets the same texts as alone.
     """
 
     def __init__(self, path: Path, checkpoint: Checkpoint, last: bool = False) -> None:
         self.path = path
         self.checkpoint = checkpoint
         self._model: TinyGPT = checkpoint.model(not last).merged()
-        self._lent = False  # somebody has the model, and may change its weights
-        self._checksum = -1  # of the weights that the last text read since then
+        self._lent = False  # the caller has the model, and may change its weights
+        self._checksum = -1  # of the weights behind the last text since then
         self.tokenizer: Tokenizer = checkpoint.tokenizer
         self._engines: dict[tuple[Any, ...], Engine] = {}
         self._lock = Lock()  # held while a text begins: tokenizers and templates are used by one thread at a time
@@ -78,13 +78,13 @@ class Loaded:
 
     @property
     def model(self) -> TinyGPT:
-        """The model; from now on each text finds out first whether its weights have changed."""
+        """The model; from now on each text first checks whether its weights have changed."""
         self._lent = True
         return self._model
 
     @property
     def config(self) -> TrainConfig:
-        """All settings; `config.model` are the model's."""
+        """All settings; `config.model` has the model's."""
         return self.checkpoint.config
 
     @property
@@ -94,7 +94,7 @@ class Loaded:
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
-        """The numbers of each update up to this checkpoint, as in metrics.jsonl; [] if it is no run."""
+        """The numbers of each update up to this checkpoint, as in metrics.jsonl; [] if it is not a run."""
         rows = metrics.read(self.folder) if self.path.is_dir() else []
         return [row for row in rows if row["step"] <= self.checkpoint.step]
 
@@ -104,28 +104,27 @@ class Loaded:
         return next((row["val/loss"] for row in reversed(self.metrics) if "val/loss" in row), None)
 
     def generate(self, prompt: str | bytes = "", **settings: Any) -> str:
-        """Return the text that continues the prompt, which is not repeated.
+        """Return the continuation of the prompt, without the prompt.
 
-        The first call prepares the runtime; further ones use it again.
+        The first call prepares the runtime; further ones reuse it.
 
-        Raises ConfigError or DataError for settings or a prompt that cannot be, NonFiniteError if the logits are not
-        finite.
+        Raises ConfigError or DataError for invalid settings or prompts, NonFiniteError if the logits are not finite.
         """
         return "".join(self.stream(prompt, **settings))
 
     def stream(self, prompt: str | bytes = "", **settings: Any) -> Iterator[str]:
-        """Return what `generate` returns, piece by piece as it is drawn."""
+        """Yield the text that `generate` returns, piece by piece as it is drawn."""
         return pieces(*self._begun(prompt, settings))
 
     def chat(self, messages: str | Iterable[Mapping[str, str]], **settings: Any) -> str:
         """Return the answer to a question, or to the last of the messages, in the model's chat template.
 
-        Messages that go on with those of the call before are not read again, unless the weights have changed.
+        Messages that continue those of the previous call are not read again, unless the weights have changed.
         The same messages and settings give the same answer; another `seed` gives another one.
 
         messages  such as {"role": "user", "content": "To be?"}; roles are system, user, assistant; the last is user
 
-        Raises DataError if they are none, ConfigError for settings that cannot be.
+        Raises DataError for invalid messages, ConfigError for invalid settings.
         """
         given = named(chat.Options, "chat", settings, OF_CHAT)
         asked = as_suggested(given.over(chat.Options(self.path)), given, self.tokenizer.conventions)
@@ -135,7 +134,7 @@ class Loaded:
         return "".join(pieces(engine, text))
 
     def _begun(self, prompt: str | bytes, settings: dict[str, Any]) -> tuple[Engine, Continuation]:
-        """Return the engine of these settings, kept from text to text, and a text for it."""
+        """Return the engine of these settings, reused for every text, and a text for it."""
         if not isinstance(prompt, str | bytes):
             raise DataError(f"the prompt is {prompt!r:.80}, but must be a text. Give a str, or bytes.")
         options = named(sample.Options, "generate", settings, OF_SAMPLE)
@@ -148,7 +147,7 @@ class Loaded:
             return self._engine(asked.runtime, asked.weights, not asked.no_cache, asked.threads), text
 
     def _engine(self, runtime: str, weights: Weights, cache: bool, threads: int) -> Engine:
-        """Return the engine of these settings, kept from text to text; it reads weights that have changed again."""
+        """Return the engine of these settings, reused for every text; it rereads weights that have changed."""
         if self._lent:
             checksum = 0
             for p in self._model.parameters().values():
@@ -196,7 +195,7 @@ def load(path: AnyPath, *, tokenizer: str = "", last: bool = False) -> Loaded:
     tokenizer  for a model that comes without: a tokenizer.json, a folder with one, or bytes
     last       the weights of the last step, even if the run averages them
 
-    Raises CheckpointError, DataError or ConfigError in one line if it cannot be read, or is no model of ours.
+    Raises CheckpointError, DataError or ConfigError in one line if it cannot be read, or byhand cannot compute it.
     """
     place = _path(path, "path")
     if not run_folder.is_of_byhand(place) and not (place / "config.json").exists() and run_folder.runs_in(place):
@@ -210,7 +209,7 @@ def export(run: Loaded | AnyPath, out: AnyPath, *, to: str = "hf", **settings: A
     run  loaded, or its path
     to   hf: a folder for transformers; gguf: a file for llama.cpp and its relatives
 
-    Raises ConfigError if the model has no form there, with what to change; DataError if the folder cannot be used.
+    Raises ConfigError if the format cannot store the model, with what to change; DataError for an unusable folder.
     """
     loaded = run if isinstance(run, Loaded) else load(run)
     values = {"run": loaded.path, "out": out if out == "" else _path(out, "out", "a folder"), "to": to, **settings}

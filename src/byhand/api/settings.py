@@ -22,7 +22,7 @@ NOT_GIVEN = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
 
 
 class Named(Given[Options]):
-    """Settings that a caller gives by name; messages name them so."""
+    """Settings that a caller gives by name, as messages call them too."""
 
     def _as_flag(self, setting: Match[str]) -> str:
         return setting[0]
@@ -31,11 +31,11 @@ class Named(Given[Options]):
 def named(
     options: type[Options], function: str, values: Mapping[str, Any], but: Collection[str] = ()
 ) -> Given[Options]:
-    """Return the settings that `values` gives; None stands for one that is not given.
+    """Return the settings that `values` gives; None means not given.
 
     but  settings that only a command line has
 
-    Raises ConfigError for a name that is none.
+    Raises ConfigError for an unknown name.
     """
     known = {name: setting for name, setting in settings(options).items() if name not in but}
     for name in values:
@@ -58,7 +58,7 @@ def named(
 
 
 def _instead(name: str, known: Collection[str]) -> str:
-    """Return a hint for a setting that is not there: ours for another program's, else the nearest name."""
+    """Return a hint for an unknown setting: ours for another program's, else the nearest name."""
     ours = ALIASES.get(flag(name), "").removeprefix("--").replace("-", "_")
     if ours in known:
         return f"Use {ours}."
@@ -67,7 +67,7 @@ def _instead(name: str, known: Collection[str]) -> str:
 
 
 def _require_kind(setting: Setting, value: Any) -> None:
-    """Raise ConfigError for a value of another type than the words of a command line become."""
+    """Raise ConfigError for a value of a type that the command line would not produce."""
     kind = setting.kind
     if isinstance(kind, tuple):
         if value not in kind:
@@ -79,10 +79,10 @@ def _require_kind(setting: Setting, value: Any) -> None:
 
 
 def documented(record: Any, but: Collection[str] = ()) -> Callable[[Function], Function]:
-    """Return a decorator: the signature and the docstring of a function list the settings that it passes on.
+    """Return a decorator that adds the settings a function passes on to its signature and docstring.
 
-    record  has them, with their defaults
-    but     those that it does not take
+    record  has the settings, with their defaults
+    but     the settings that it does not take
     """
 
     def decorate(function: Function) -> Function:

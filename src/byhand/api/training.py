@@ -24,7 +24,7 @@ OF_A_PROCESS = {"dry_run", "hosts", "patience"}  # settings of a process that do
 class Interrupt(StopRequest):
     """In the `with` block the first Ctrl-C, or a notebook's interrupt, is a request; the next one interrupts at once.
 
-    Another handler of the program stays, and so does the default outside of the main thread, which gets no signals.
+    A handler of the program's own stays, and so does the default off the main thread, which alone gets signals.
     """
 
     words = "stopping after this step, then saving; interrupt again to stop now"
@@ -64,8 +64,8 @@ def train(
     The result has the `loss`, the `folder`, the `model` and the `tokenizer`, and continues texts. Ctrl-C finishes
     the step, saves, and then raises KeyboardInterrupt; `train(resume=FOLDER)` goes on.
 
-    Raises ConfigError, DataError or CheckpointError in one line for settings, texts and folders that cannot be,
-    NonFiniteError if training diverges. Messages write a setting such as min_lr also as the flag --min-lr.
+    Raises ConfigError, DataError or CheckpointError in one line for invalid settings, texts and folders,
+    NonFiniteError if training diverges. Messages may name a setting such as min_lr by its flag, --min-lr.
     """
     clock.start()
     if text is not None:

@@ -86,8 +86,8 @@ def measure(
 ) -> dict[str, Any]:
     """Return tokens/s over all streams, ms for one token of each, and each peer's with the ratio ours / peer's.
 
-    A token of the prompt is read as one that was drawn is, and counts as much; the last one drawn is not read.
-    share_by_threads gives, by number of threads, the part of our tokens that they drew.
+    A prompt token is read like a drawn one and counts as much; the last one drawn is not read.
+    share_by_threads gives, by number of threads, the share of our tokens that they drew.
     """
     require_known(peers, PEERS)
     decoder, choice, run = ours(shape, tokens, batch, threads, weights, prompt)

@@ -21,13 +21,13 @@ from byhand.model import TinyGPT
 from byhand.runtimes.cores import cores
 from byhand.tokenizers.byte import ByteTokenizer
 
-TYPES = {"bfloat16": "float16"}  # the 16-bit type that it reads fastest, by the weights of ours
+TYPES = {"bfloat16": "float16"}  # its fastest 16-bit type, by our format
 
 
 def text_of(
     shape: Shape, tokens: int, batch: int, threads: int, weights: Weights, prompt: int = 1
 ) -> Callable[[], Any]:
-    """Return a function that draws this many tokens, greedily, behind a prompt of so many, in streams side by side.
+    """Return a function that draws `tokens` greedily after `prompt` tokens, in `batch` parallel streams.
 
     The architecture is GPT-2's if the shape has none. ConfigError if the library is missing or loads no such model.
     """

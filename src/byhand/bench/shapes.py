@@ -1,4 +1,4 @@
-"""The shapes that benchmarks compare speed on: operations of a step, model, a random batch."""
+"""The shapes of benchmarks: operations of a step, the model, a random batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from byhand.runtimes.cores import cores
 class Shape:
     """B windows of T tokens through L blocks of width C with H heads, over V tokens.
 
-    architecture  whose choices the model has (see `ARCHITECTURES`); the defaults' if not given
+    architecture  sets the model's choices (see `ARCHITECTURES`); the defaults if not given
     d_ff, n_kv_heads  as in `ModelConfig`, the architecture's if not given
     """
 
@@ -82,7 +82,7 @@ MOST_TIMED = 64  # threads on a machine with fewer cores: each further one lengt
 
 
 def shape_of(text: str, architecture: str = PLAIN) -> Shape:
-    """Return a named shape, or the one of B,T,C[/F],L,H[/K],V, in one of the architectures that are offered."""
+    """Return a named shape, or the one of B,T,C[/F],L,H[/K],V, in one of the offered architectures."""
     shape = replace(_shape_of(text), architecture="" if architecture == PLAIN else architecture)
     TrainConfig(model=shape.model(), batch_size=shape.batch)  # refuses a shape that is too large
     return shape
@@ -94,7 +94,7 @@ def _shape_of(text: str) -> Shape:
     if not (found := re.fullmatch(NUMBERS, text)):
         raise ConfigError(
             f"shape {text[:60]!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256; "
-            "C/F and H/K say the width of the MLP and the heads of keys and values, too."
+            "C/F and H/K also set the width of the MLP and the heads of keys and values."
         )
     batch, steps, width, ff, layers, heads, kv, vocab = (int(number or 0) for number in found.groups())
     return Shape(batch, steps, width, layers, heads, vocab, d_ff=ff or None, n_kv_heads=kv or None)

@@ -11,9 +11,9 @@ from byhand.bench.shapes import Shape
 from byhand.bench.torch_peer import torch_step
 from byhand.config import TrainConfig
 from byhand.formats.names import Dtype
+from byhand.host import keep_pages
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.protocol import Runtime, TrainingSession, to_train
 from byhand.runtimes.registry import Choice, begin
 
@@ -42,7 +42,7 @@ def our_step(
 def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str, Callable[[], float]]:
     """Return the peers' steps by name; `torch` stands for eager and compile, of which the faster counts.
 
-    `numpy` is our own reference, `float32` our own loops in that type, `scipy` where SciPy's BLAS multiplies.
+    `numpy` is our own reference, `float32` our own loops in that type, `scipy` ours with SciPy's BLAS.
     """
     require_known(peers, PEERS)
     makers: dict[str, Callable[[], Callable[[], float]]] = {

@@ -19,8 +19,8 @@ MARGIN = 0.03  # of the time: a step's mean is above the median that the probe f
 FORWARD = 1 / 3  # of a step's operations
 BESIDES = 1e-4  # seconds of a step outside the runtime: a line of metrics, a check of the text
 EVALUATIONS, EVALUATING = 10, 0.03  # most evaluations of a run, and their largest share of its time
-FEWEST = 50  # steps: only the smallest shape takes a text that it knows by heart sooner, and has as many
-AS_GOOD = 0.005  # nats: two runs that the scaling law does not tell apart
+FEWEST = 50  # steps: only the smallest shape may take a text that it memorises sooner, and runs as many
+AS_GOOD = 0.005  # nats within which the scaling law does not tell two runs apart
 SAVE_EVERY = 600.0  # seconds
 SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # the cost of a save
 
@@ -58,9 +58,9 @@ def choose(
     Among runs as good as the best it takes the largest, or, if the text ends some early, the one done first.
 
     candidates  runs, all but their steps            cost   what each costs here
-    seconds     time from now to the end             given  names of settings that stay
+    seconds     time from now to the end             given  names of settings to keep
     text_tokens  length of the text to learn from
-    worth       bytes that a token stands for
+    worth       bytes per token
     """
     fits = (_fit(run, cost(run), seconds, text_tokens, given, worth, run is candidates[0]) for run in candidates)
     fitting = [choice for choice in fits if choice]
@@ -100,7 +100,7 @@ def _fit(
         elif interval:
             each += price / interval
     in_time = int(left / each)
-    passes = most_passes(weights, text_tokens * worth, candidate.optim.optimizer)
+    passes = most_passes(weights, text_tokens * worth, candidate.optim.by_matrix)
     in_text = int(passes * text_tokens / candidate.tokens_per_step)
     if in_text < FEWEST and not smallest:
         return None
@@ -112,7 +112,7 @@ def _fit(
     config = finished(candidate, given, in_text, steps=steps, **intervals)
     tokens = steps * config.tokens_per_step
     context, text_bytes = config.model.seq_len * worth, text_tokens * worth
-    loss = expected_loss(weights, tokens * worth, context, text_bytes, config.optim.optimizer)
+    loss = expected_loss(weights, tokens * worth, context, text_bytes, config.optim.by_matrix)
     seconds, passes = once + steps * each, tokens / text_tokens
     return PlannedRun(candidate, config, seconds, passes, loss, steps < in_time, in_text, saving)
 

@@ -16,36 +16,36 @@ from dataclasses import dataclass
 import numpy as np
 
 E, A, ALPHA, B, BETA, C, K, R = 1.25, 0.22, 0.345, 0.141, 0.694, 0.405, 0.0951, 29.7
-OF_ADAMW = 0.2  # of the tokens: as many teach as much with Muon
-TOKENS = -0.1  # runs on tokens of w bytes ended at about w^TOKENS of the loss that is expected of their bytes
+OF_ADAMW = 0.2  # share of the tokens from which Muon learns as much
+TOKENS = -0.1  # runs on tokens of w bytes ended at about w^TOKENS of the loss expected of their bytes
 EASIER = 1.1  # power of the n-grams' ratio: 50 runs on 15 texts of other kinds (docs/benchmarks.md)
-SHARE, A_WEIGHT = 0.5, 5  # the n-grams count this share of what is read, and so many bytes for each weight at most
-# The range, which nine runs of ten met: shares of the loss, and of what translating changes.
+SHARE, A_WEIGHT = 0.5, 5  # the n-grams count this share of what is read, at most so many bytes per weight
+# The range, met by nine runs of ten: shares of the loss, and of the change by translating.
 NEAR, FAR = 0.06, 0.25
 
-# What n-grams reach on Shakespeare's last tenth, with counts from so many bytes before it; the last is half of them.
+# The loss of n-grams on Shakespeare's last tenth, counted on so many bytes before it; the last count is half of them.
 COUNTED = (256, 1_024, 4_096, 16_384, 65_536, 262_144, 501_927)
 N_GRAMS = (3.277, 2.863, 2.412, 2.118, 1.826, 1.651, 1.584)
 
 
-def expected_loss(weights: int, tokens: float, seq_len: float, text_bytes: float, optimizer: str = "muon") -> float:
+def expected_loss(weights: int, tokens: float, seq_len: float, text_bytes: float, by_matrix: bool = True) -> float:
     """Return the validation loss in nats per byte, on Shakespeare, after training on `text_bytes` of it.
 
-    Tokens and the context count as bytes. What is no matrix takes AdamW in either case.
+    Tokens and the context are in bytes. Parameters other than matrices use AdamW in either case.
     """
     passes = tokens / text_bytes
     fresh = text_bytes * (1 + R * (1 - math.exp((1 - passes) / R))) if passes > 1 else tokens
-    fresh *= 1.0 if optimizer == "muon" else OF_ADAMW
+    fresh *= 1.0 if by_matrix else OF_ADAMW
     unlearnt = B * (1e6 / fresh) ** BETA * (seq_len / 64) ** C
     return min(E + A * (1e5 / weights) ** ALPHA + unlearnt + K * 64 / seq_len, math.log(256))
 
 
-def most_passes(weights: int, text_bytes: float, optimizer: str = "muon") -> float:
-    """Return the passes over a text after which more of them make the validation loss rise.
+def most_passes(weights: int, text_bytes: float, by_matrix: bool = True) -> float:
+    """Return the number of passes over a text beyond which the validation loss rises.
 
-    More weights for each byte memorise the text sooner, and Muon sooner than AdamW.
+    More weights per byte memorise the text sooner, and Muon sooner than AdamW.
     """
-    passes = 17 * (1e6 / weights) ** 0.15 if optimizer == "muon" else 40
+    passes = 17 * (1e6 / weights) ** 0.15 if by_matrix else 40
     return passes * (text_bytes / weights) ** 0.3
 
 
@@ -68,9 +68,9 @@ class Range:
 
 
 def bytes_to_count(weights: int, tokens: float, text_bytes: float) -> int:
-    """Return from how many bytes n-grams learn as much as a model does, with `weights` in blocks, from `tokens`.
+    """Return from how many bytes n-grams learn as much as a model with `weights` in blocks does from `tokens`.
 
-    A model with few weights keeps little of what it reads, and n-grams all.
+    A model with few weights keeps little of what it reads; n-grams keep all.
     """
     return max(1, int(min(SHARE * min(tokens, text_bytes), A_WEIGHT * weights)))
 

@@ -1,4 +1,4 @@
-r"""n-grams: the loss of byte counts on a text, and so how hard it is.
+r"""n-grams: the loss of byte counts on a text, a measure of how hard it is.
 
 Equation    p_k(b | c) = (max(n(c b) - D, 0) + D w(c) q_{k-1}(b | c')) / n(c) for a byte b after the k bytes c;
             where c never occurs it is q_{k-1}(b | c')

@@ -1,7 +1,7 @@
-"""The pace of a run that has a time: how many steps it is to have, measured anew while it trains.
+"""The pace of a run with a time limit: its number of steps, estimated again while it trains.
 
-Other programs come and go, so steps that the probe timed may take longer, or less. The schedule of the learning rate
-is one of steps: with fewer of them its cool-down begins earlier, and the run still ends at the lowest rate.
+Other programs come and go, so steps may take longer, or less, than when the probe timed them. The learning rate's
+schedule is in steps: with fewer of them its cool-down begins earlier, and the run still ends at the lowest rate.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from byhand.budget.probe import Cost
 EARLY = 0.035  # of the time: a run that would end so much too early gets more steps
 AIM = 0.02  # of the time: how long before its end a run that changed is to end
 MARKS = 0.002  # of the time between two marks of the pace
-SHORTEST, FEWEST = 0.02, 8  # of the time, and steps: the shortest past that tells the pace
+SHORTEST, FEWEST = 0.02, 8  # of the time, and steps: the shortest past that gives the pace
 GAP, LONG = 10, 0.005  # times the pace, and of the time: one step that takes both was interrupted, as by Ctrl-Z
-SAMPLES = 3  # of an evaluation or a save: its price is their median, so that one slow one says nothing
+SAMPLES = 3  # of an evaluation or a save: its price is their median, so that one outlier does not count
 
 
 class Pace:
@@ -41,7 +41,7 @@ class Pace:
 
     @contextmanager
     def aside(self, what: str) -> Iterator[None]:
-        """Time an "evaluation" or a "saving": no part of a step, and its price from now on."""
+        """Time an "evaluation" or a "saving", apart from the steps; update its price."""
         begun = time.monotonic()
         yield
         took = time.monotonic() - begun
@@ -49,14 +49,14 @@ class Pace:
         self._aside += took
 
     def steps(self, step: int, steps: int) -> int:
-        """Return how many steps the run is to have, after `step` of `steps`."""
+        """Return how many steps the run should make, after `step` of `steps`."""
         now, left, budget, marks = self._now(), self._left(), self._budget, self._marks
         late = left <= 0
         if marks and now - marks[-1][0] < MARKS * budget and not late:
             return steps
         marks.append((now, step))
-        # What comes is predicted by half as long a past, and by no less than a quarter: a short load early in the run
-        # says little of its end, and the probe knows better.
+        # Predict the rest from a past half as long, at least a quarter: a short load early in the run says little
+        # about its end, and the probe knows better.
         since = now - max(SHORTEST * budget, left / 2)
         while len(marks) > 1 and marks[1][0] <= since and marks[1][1] <= step - FEWEST:
             marks.popleft()
@@ -74,7 +74,7 @@ class Pace:
         return min(fitting, steps if ends > left else max(steps, self._most))
 
     def _now(self) -> float:
-        """Return the time without what was put aside. One step that was interrupted is no pace; a second one is."""
+        """Return the time without what `aside` timed. Leave out one interrupted step; count a second one."""
         now = time.monotonic() - self._aside
         took, self._last = now - self._last, now
         long = took > max(GAP * self._pace, LONG * self._budget)

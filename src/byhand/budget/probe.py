@@ -19,8 +19,8 @@ from byhand.runtimes.registry import begin
 
 LEAST_STEPS = 4
 SAMPLE = 2048  # tokens of the timed evaluation, or step; its time is scaled to a whole one
-NARROW = 256  # tokens of a vocabulary whose embeddings and head take no time beside the blocks
-ENOUGH = 1.0  # seconds of steps that are timed
+NARROW = 256  # tokens of a vocabulary whose embeddings and head take negligible time beside the blocks
+ENOUGH = 1.0  # seconds of timed steps
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ def measure(config: TrainConfig, train: Corpus, val: Corpus, seconds: float) -> 
 
 
 def step_seconds(config: TrainConfig) -> float:
-    """Return about how long an update takes here, known from a few windows, in proportion.
+    """Estimate the seconds of an update here, in proportion, from a few windows.
 
-    A deep model's blocks are alike: two of them are timed, and each further one counts as the second. What a large
-    vocabulary takes is timed apart.
+    A deep model's blocks are alike: we time two of them, and each further one counts as the second. We time a large
+    vocabulary apart.
     """
     model, rows = config.model, min(config.batch_size, max(cores(), SAMPLE // config.length))
     unit, narrow = len(model.layer_pattern) or 1, min(NARROW, model.vocab_size)

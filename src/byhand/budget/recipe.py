@@ -11,7 +11,7 @@ from byhand.architectures import MODERN
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 
 MODEL = replace(MODERN, activation="swiglu")
-"""The model's choices, as a family has them that other programs load: Qwen3's."""
+"""The model's choices: those of Qwen3, a family that other programs load."""
 OPTIM = OptimConfig(optimizer="muon", schedule="linear", cooldown=0.6, min_lr=0.0)
 
 
@@ -38,8 +38,8 @@ LADDER = (  # from two blocks on: a single one stops learning too early
 )
 HEAD_WIDTH = 32
 BLOCK = 32  # d_ff of gated MLPs is a multiple: 8/3 of the width, rounded up to whole blocks of q8_0 and q4_0 weights
-LR, MUON_LR = 5e-3, 1e-2
-WIDTH_TIMES_LR = 0.5  # without Muon lr falls with width: 5.2e-3 at 96, 3.9e-3 at 128, 1.3e-3 at 384
+LR, LR_OF_MATRICES = 5e-3, 1e-2
+WIDTH_TIMES_LR = 0.5  # without an update of matrices lr falls with width: 5.2e-3 at 96, 3.9e-3 at 128, 1.3e-3 at 384
 HIGHEST_LR = 1e-2
 WARMUP = 0.02  # of the steps
 LOWEST_DECAY, HIGHEST_DECAY = 0.1, 0.6
@@ -64,11 +64,11 @@ def smallest(base: TrainConfig, longest: int) -> TrainConfig:
 def finished(candidate: TrainConfig, given: Collection[str], most: int, **settings: int) -> TrainConfig:
     """Return the candidate with its steps and intervals, and the warm-up and weight decay that belong to them.
 
-    most  steps after which it would know the text by heart: the nearer a run comes to them, the more it has to forget
+    most  steps after which it would have memorised the text: weight decay grows as a run approaches them
     """
     made = replace(candidate, **settings)
     chosen: dict[str, Any] = {"warmup_steps": max(1, round(WARMUP * made.steps))}
-    if made.optim.optimizer == "muon":
+    if made.optim.by_matrix:
         chosen["weight_decay"] = max(LOWEST_DECAY, round(HIGHEST_DECAY * made.steps / most, 3))
     return replace(made, optim=replace(made.optim, **{n: v for n, v in chosen.items() if n not in given}))
 
@@ -87,7 +87,7 @@ def _candidate(rung: Rung, base: TrainConfig, given: Collection[str], longest: i
         "n_layers": rung.n_layers,
         "seq_len": min(rung.seq_len, longest),
         "batch_size": rung.batch_size,
-        **rates(width, base.optim.optimizer),
+        **rates(width, base.optim),
     }
     chosen = {name: value for name, value in chosen.items() if name not in given}
     return replace(
@@ -98,10 +98,10 @@ def _candidate(rung: Rung, base: TrainConfig, given: Collection[str], longest: i
     )
 
 
-def rates(width: int, optimizer: str) -> dict[str, float]:
-    """Return the learning rates at a width."""
-    if optimizer == "muon":
-        return {"lr": LR, "muon_lr": MUON_LR}
+def rates(width: int, optim: OptimConfig) -> dict[str, float]:
+    """Return the learning rates at a width; those of matrices are named after their update."""
+    if optim.by_matrix:
+        return {"lr": LR, f"{optim.optimizer}_lr": LR_OF_MATRICES}
     return {"lr": min(HIGHEST_LR, WIDTH_TIMES_LR / width)}
 
 

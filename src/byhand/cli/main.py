@@ -17,17 +17,17 @@ from byhand.version import __version__
 
 LONGEST_NAME = 40  # characters of a word that is compared with the commands' names
 
-COMMANDS = {  # by name: the folder of its file, and its line of help
+COMMANDS = {  # name: (folder of its file, line of help)
     "train": ("runs", "Train a GPT on your own text, or resume a run."),
     "sample": ("runs", "Continue a prompt with a trained model."),
     "chat": ("runs", "Talk with a trained model, line by line."),
     "serve": ("runs", "Serve a model at OpenAI's endpoints, for other programs."),
     "eval": ("runs", "Measure a model on a text: nats and bits per byte."),
     "info": ("runs", "Show a run's shape, steps and checkpoints."),
-    "runs": ("runs", "List the runs in a folder, with their last validation."),
+    "runs": ("runs", "List the runs in a folder, with their last validation loss."),
     "tokenizer": ("runs", "Learn tokens from a text by byte-pair encoding; encode, decode, inspect, convert."),
     "plot": ("runs", "Draw the loss of a run, or compare runs, in the terminal, as PNG or CSV."),
-    "import": ("exchange", "Make a run of a model from Hugging Face, a GGUF, llm.c or nanoGPT."),
+    "import": ("exchange", "Turn a model from Hugging Face, a GGUF, llm.c or nanoGPT into a run."),
     "export": ("exchange", "Write a run's model for transformers or llama.cpp."),
     "where": ("learn", "Find where an equation is implemented, by name, words or formula, in English or Chinese."),
     "explain": ("learn", "Explain one number of a model: its equation, its terms, and its inputs."),
@@ -42,7 +42,7 @@ ELSEWHERE = {"generate": "sample", "finetune": "train", "convert": "import", "qu
 
 USAGE = """usage: byhand [--debug] COMMAND [options]
 
-A GPT whose every number can be worked by hand,
+A GPT whose every number can be checked by hand,
 and that trains at full speed.
 """
 OPTIONS = {

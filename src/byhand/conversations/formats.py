@@ -1,13 +1,13 @@
-"""How a model writes a conversation: by its own chat template, or by a plain one of byhand's.
+"""The text of a conversation for a model: by its own chat template, or in a plain format of byhand's.
 
     the model's template   Jinja, which comes with the model (`tokenizers/conventions.py`)
     chatml                 <|im_start|>user, a newline, what is said, <|im_end|>, a newline: if the tokenizer has
                            these special tokens
     plain                  User:, a newline, what is said, and the token that ends a document: for any tokenizer
 
-Learnt are the answers, each with what ends it. What belongs to an answer is found by rendering the conversation up to
-it, as it is rendered to ask for it; or the template says so by `{% generation %}`. The tokens are those of the whole
-text, and one that reaches over the edge of an answer is learnt.
+The answers are learnt, each with its end. To find an answer's text, we render the conversation up to it, as to ask
+for it; or the template marks it by `{% generation %}`. The whole text is tokenised at once, and a token that crosses
+the edge of an answer is learnt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import get_args
 
-from byhand.conversations.marks import HERE, Marks, Piece, unveiled
+from byhand.conversations.marks import GENERATED, HERE, Marks, Piece, bare, unveiled
 from byhand.conversations.messages import Message, Messages, Role
 from byhand.conversations.rendering import CLOSE, OPEN
 from byhand.conversations.sandbox import Cut, Refused, Template
@@ -34,7 +34,7 @@ TOLD = re.compile(f"[^{OPEN}{CLOSE}]*(?:{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}[^{OPEN}{C
 
 @dataclass
 class Plain:
-    """A role, what it says, and what ends its turn. Signs of special tokens are hidden in its texts (`Marks`)."""
+    """Role, content and end of each turn. Signs of special tokens are hidden in the contents (`Marks`)."""
 
     name: str
     tokenizer: Tokenizer
@@ -61,13 +61,13 @@ class Plain:
         return self.end
 
     def template(self, goal: str) -> str:
-        """Return Jinja that writes the same text, in what transformers ("hf") and llama.cpp ("gguf") know."""
+        """Return Jinja that writes the same text, in the dialect of transformers ("hf") or llama.cpp ("gguf")."""
         role = "message['role']"
         begins = "".join(
             f"{{% if {role} == '{r}' %}}{{{{ {self._begin(r)!r} }}}}{{% endif %}}" for r in get_args(Role)
         )
         end = repr(self.end + self.between)
-        if goal == "gguf" and END.decode() in self.end:  # llama.cpp's Jinja cannot write it, but has it as a token
+        if goal == "gguf" and END.decode() in self.end:  # llama.cpp's Jinja cannot emit it; it exists as a token
             end = "eos_token"
         return (
             f"{{% for message in messages %}}{begins}{{{{ message['content'] + {end} }}}}{{% endfor %}}"
@@ -91,7 +91,7 @@ class Plain:
 class Templated:
     """The model's own template.
 
-    missed  answers of the last conversation that do not stand where they are asked for, and so are not learnt
+    missed  answers of the last conversation that do not follow the text that asks for them, so are not learnt
     """
 
     name = "the model's"
@@ -108,7 +108,7 @@ class Templated:
 
     def prompt(self, messages: Messages) -> str:
         """Return the text after which the assistant answers."""
-        return _bare(self._rendered(messages, prompt=True)[0])
+        return bare(self._rendered(messages, prompt=True)[0])
 
     def pieces(self, messages: Messages) -> list[Piece]:
         """Return the text of a conversation, cut where answers begin and end."""
@@ -140,7 +140,7 @@ class Templated:
         return len(answer) if answer[last:].strip() else last
 
     def _end_in(self, whole: str, messages: Messages) -> int:
-        """Return where an answer ends that is written otherwise once a question follows it; -1 if it is not found."""
+        """Return where an answer ends that is written differently before a question; -1 if it is not found."""
         before = self._around_here([*self._values(messages[:-1]), FOLLOWING])
         if messages[-1].role != "user" or not before or not before[0].endswith(self._between):
             return -1
@@ -150,21 +150,23 @@ class Templated:
         return len(before[0]) - len(self._between) + (tokens[0].end() if tokens else 0)
 
     def _rendered(self, messages: Messages, cuts: Sequence[Cut] = (), prompt: bool = False) -> tuple[str, list[int]]:
-        """Return the text, signs hidden where messages wrote part of a token, and the places of the cuts."""
+        """Return the text, with signs hidden where messages wrote part of a token, and the offsets of the cuts."""
         said = self._values(messages)
         text, at = self._template.places(said, cuts, prompt)
-        own = self._written(self._values(messages, self.marks.veil), prompt)
-        if unveiled(own) == text:
-            return self.marks.barred(text, own), at
-        # The template edits what it knows, so that stays as it is; else only signs are hidden, or nothing where no
-        # message has a token, if the template writes the same tokens.
-        known = self._written(self._values(messages, partial(self.marks.veil, words=True)), prompt)
-        if unveiled(known) == text:
-            return self.marks.barred(text, known), at
+        # A template may edit the words it knows, so the second and third try leave those. If that fails, hide only
+        # signs, or nothing if no message has a token, provided that the template writes the same tokens.
+        own = ""
+        for words in range(3):
+            veiled = self._written(self._values(messages, partial(self.marks.veil, words=words)), prompt)
+            own = own if words else veiled
+            if unveiled(veiled) == text:
+                return self.marks.barred(text, veiled), at
         inert = self._written(self._values(messages, self.marks.hide), prompt)
-        if inert.translate(self.marks.shown) != _bare(text):
+        if inert.translate(self.marks.shown) != bare(text):
             inert = "" if any(self.marks.found(each) for one in said for each in one.values()) else text
-        tokens, others = ([match[0] for match in self.marks.found(each)] for each in (inert, own))
+        tokens, others = (
+            [each.count(END.decode()), *(match[0] for match in self.marks.found(bare(each)))] for each in (inert, own)
+        )
         if inert and tokens == others:
             return inert, at
         raise DataError(
@@ -179,7 +181,7 @@ class Templated:
             return ""  # as it writes them otherwise
 
     def _values(self, messages: Messages, change: Callable[[str, bool], str] | None = None) -> list[dict[str, str]]:
-        """Return what the template gets of messages. DataError for thoughts for which it has no place."""
+        """Return the messages as the template gets them. DataError for thoughts that it does not write."""
         found = list[dict[str, str]]()
         for message in messages:
             for name, _ in message.thoughts:
@@ -194,24 +196,24 @@ class Templated:
         return found
 
     def _around_here(self, messages: Sequence[dict[str, str]]) -> list[str]:
-        """Return the texts around each `HERE`, none if the template cannot write these messages."""
+        """Return the texts around each `HERE`; [] if the template cannot write these messages."""
         try:
-            return _bare(self._template(messages)).split(HERE)
+            return bare(self._template(messages)).split(HERE)
         except Refused:
             return []
 
     @cached_property
     def after(self) -> str:
-        """The text that ends an answer, "" if the template does not say."""
+        """The text that ends an answer, "" if the template writes none."""
         return "".join(self._around_here([ASK, ANSWER])[1:])
 
     @cached_property
     def _between(self) -> str:
-        """The text from an answer to the question that follows it."""
+        """The text between an answer and the question that follows it."""
         return "".join(self._around_here([ASK, ANSWER, FOLLOWING])[1:2])
 
     def _around(self) -> str:
-        """Return the texts that the template writes around messages, or all that it says."""
+        """Return the texts that the template writes around messages, or else its whole source."""
         for probe in ([{**ASK, "role": "system"}, ASK, ANSWER, ASK], [ASK, ANSWER, ASK], [ASK, ANSWER]):
             if around := self._around_here(probe):
                 return "".join([*around, self.after])
@@ -219,25 +221,20 @@ class Templated:
 
 
 def _told(whole: str, learnt: Sequence[bool]) -> list[Piece]:
-    """Return the pieces of a text in which the template says what is generated."""
+    """Return the pieces of a text in which the template marks what is generated."""
     if not TOLD.fullmatch(whole):
         raise DataError("the model's chat template nests or cuts its {% generation %} blocks. Use another template.")
-    texts = re.split(f"[{OPEN}{CLOSE}]", whole)
+    texts = GENERATED.split(whole)
     if not all(learnt) and len(texts) // 2 != len(learnt):
         raise DataError("the model's chat template does not mark each answer, but some are not to be learnt.")
     return [Piece(text, bool(i % 2) and (all(learnt) or learnt[i // 2])) for i, text in enumerate(texts)]
 
 
-def _bare(text: str) -> str:
-    """Return a text without what marks generated text."""
-    return text.replace(OPEN, "").replace(CLOSE, "")
-
-
 class Chat:
-    """How a model of this tokenizer is asked, and what of a conversation it learns.
+    """Writes prompts for a model of this tokenizer, and conversations with what it learns of them.
 
     ends   tokens that end an answer
-    stops  texts that do, where no token does
+    stops  texts that end an answer, where no token does
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:

@@ -1,12 +1,12 @@
-"""Marks in a text: what a message says is never a special token, and where answers begin and end.
+"""Marks in a text: they keep messages from writing special tokens, and show where answers begin and end.
 
-A template joins what it says with what messages say, and special tokens are found in the result. (transformers lets
-a message write special tokens: whoever asks can then end their turn, and begin the assistant's.) So a template works
-twice: on the messages, and on the same messages veiled, where other characters stand for all but white space. Where
-the two texts differ, a message wrote; a token that holds such a character is text, and one of its signs, such as <,
-is hidden: a noncharacter of Unicode stands for it until the text is cut at its special tokens.
+A template joins its own text with that of messages, and special tokens are found in the result. (transformers lets
+a message write special tokens, so a user can end their turn and begin the assistant's.) So we render twice: the
+messages, and the same messages veiled, with all but white space replaced by other characters. Where the two texts
+differ, a message wrote; a token with such a character is text, and one of its signs, such as <, is hidden: a
+noncharacter of Unicode replaces it until the text is split at its special tokens.
 
-Some special tokens stay what they are in messages: those that are text to readers, such as Gemma's <h1>, unless the
+Some special tokens stay special in messages: those that are text to readers, such as Gemma's <h1>, unless the
 template writes them around messages; and in answers those that a template looks for, such as <think>.
 """
 
@@ -16,7 +16,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 from string import ascii_letters
 from typing import NamedTuple
 
@@ -26,13 +26,14 @@ from byhand.errors import DataError
 from byhand.tokenizers.splitting import finder
 from byhand.tokenizers.tokenizer import END, Tokenizer
 
-HERE, *HIDING = OURS.removeprefix(OPEN + CLOSE)  # HERE: a place that is looked for
+HERE, *HIDING = OURS.removeprefix(OPEN + CLOSE)  # HERE: marks a place to find again
 CODE = re.compile(r"\{[{%].*?[}%]\}", re.DOTALL)
-LITERAL = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
+GENERATED = re.compile(f"[{OPEN}{CLOSE}]")
+LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 
 
 class _Veil(dict[int, str]):
-    """What stands for a character, of the same kind where it matters: letters have their case, spaces stay."""
+    """Substitutes for characters, of the same kind where it matters: letters keep their case, spaces stay."""
 
     def __missing__(self, code: int) -> str:
         one = chr(code)
@@ -54,23 +55,28 @@ _VEIL = _Veil()
 _UNVEIL = _Unveil({ord(_VEIL[ord(letter)]): letter for letter in ascii_letters})
 
 
+def bare(text: str) -> str:
+    """Return a text without the marks of generated text."""
+    return GENERATED.sub("", text)
+
+
 def unveiled(text: str) -> str:
     """Return a text as it was before `Marks.veil`."""
     return text.translate(_UNVEIL)
 
 
 class Piece(NamedTuple):
-    """A text in which signs of messages are hidden, and whether it is learnt."""
+    """A text with the signs of messages hidden, and whether it is learnt."""
 
     text: str
     learnt: bool = False
 
 
 class Marks:
-    """What hides the signs of special tokens, and encodes.
+    """Hides the signs of special tokens, and encodes.
 
-    around  returns what the format writes around messages; asked where the tokenizer has special tokens
-    named   what its template says, in which it may look for special tokens
+    around  returns the text that the format writes around messages; called if the tokenizer has special tokens
+    named   the template's source, which may look for special tokens
     """
 
     def __init__(self, tokenizer: Tokenizer, around: Callable[[], str], named: str = "") -> None:
@@ -86,7 +92,7 @@ class Marks:
 
     @cached_property
     def steering(self) -> list[str]:
-        """The special tokens that messages must not write as such."""
+        """The special tokens that messages must not write."""
         found, special = self.tokenizer.conventions, self.tokenizer.special
         own = {found.bos, found.eos, found.eot, *found.ends, *found.before, *found.after}
         text = {*found.shown} - own
@@ -97,7 +103,7 @@ class Marks:
 
     @cached_property
     def _hidden(self) -> dict[int, str]:
-        """The noncharacter in place of a sign. DataError if there are too few."""
+        """The noncharacter that replaces each sign. DataError if there are too few."""
         signs = list[str]()
         for text in self.steering:
             if not any(sign in signs for sign in text):
@@ -109,32 +115,40 @@ class Marks:
 
     @cached_property
     def shown(self) -> dict[int, str | None]:
-        """What puts hidden signs back, and takes other marks away, by `str.translate`."""
+        """The table for `str.translate` that restores hidden signs and deletes other marks."""
         return {**dict.fromkeys(map(ord, OURS)), **{ord(hidden): chr(sign) for sign, hidden in self._hidden.items()}}
 
     @cached_property
     def _tokens(self) -> tuple[set[str], set[str]]:
-        """The special tokens that are none in messages, and in answers."""
+        """The special tokens that are text in messages, and in answers."""
         found = {*self.steering}
         return found, {text for text in found if text not in self._named or text in self._written}
 
     @cached_property
-    def _words(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
-        """What finds the special tokens; and besides the words that a template may look for: its literals."""
+    def _words(self) -> list[re.Pattern[str] | None]:
+        """The patterns of the special tokens; also of literals without parts of tokens; also of those with signs."""
         words = {one or other for code in CODE.findall(self._named) for one, other in LITERAL.findall(code)}
+        words = {text.encode("ascii", "backslashreplace").decode("unicode_escape", "replace") for text in words}
         words = {text for text in words if text.strip() and not self.found(text)}
-        return finder(self.tokenizer.special), finder({*self.tokenizer.special, *words})
+        some = (set[str](), *({text for text in words if not self._joins(text, signs)} for signs in (True, False)))
+        return [finder({*self.tokenizer.special, *kept}) for kept in some]
+
+    def _joins(self, word: str, signs: bool) -> bool:
+        """Return whether a word has letters of a token, or signs: `user` would stay in a forged <|user|>."""
+        tokens, longest = "\0".join(["", *self.steering, ""]), max(map(len, self.steering), default=0)
+        ends = [part for i in range(1, longest + 1) for part in (f"{word[:i]}\0", f"\0{word[-i:]}")]
+        return any(part in tokens and (signs or any(map(str.isalnum, part))) for part in (word, *ends))
 
     def hide(self, text: str, answer: bool) -> str:
-        """Return what a message says with its signs of special tokens hidden."""
+        """Return a message's text with its signs of special tokens hidden."""
         hidden = text.translate(self._hidden)
         return hidden if hidden == text else self._with(hidden, text, answer)
 
-    def veil(self, text: str, answer: bool, words: bool = False) -> str:
-        """Return what a message says veiled, but for what stays; with `words` also for the template's literals."""
+    def veil(self, text: str, answer: bool, words: int = 0) -> str:
+        """Return a message's text veiled, except tokens that stay and the literals that `words` selects."""
         return self._with(text.translate(_VEIL), text, answer, words)
 
-    def _with(self, changed: str, text: str, answer: bool, words: bool = False) -> str:
+    def _with(self, changed: str, text: str, answer: bool, words: int = 0) -> str:
         parts, at, find = list[str](), 0, self._words[words]
         for match in find.finditer(text) if find else ():
             if match[0] not in self._tokens[answer]:
@@ -144,16 +158,21 @@ class Marks:
 
     def barred(self, text: str, veiled: str) -> str:
         """Return a text with a sign hidden in each special token of which a message wrote a part."""
-        at = 0
+        signs, at, generated = list[int](), 0, list(GENERATED.finditer(text))
+        text, veiled = bare(text), bare(veiled)
         while self._find and (match := self._find.search(text, at)):
             begin, at = match.span()
             if text[begin:at] != veiled[begin:at]:
-                sign = next(i for i in range(begin, at) if ord(text[i]) in self._hidden)
-                text, at = text[:sign] + self._hidden[ord(text[sign])] + text[sign + 1 :], begin
+                signs.append(next(i for i in range(begin, at) if ord(text[i]) in self._hidden))
+                at = signs[-1] + 1  # no token ends before its sign
+        parts = [text[a:b] for a, b in pairwise([0, *signs, len(text)])]
+        text = "".join([parts[0], *(self._hidden[ord(part[0])] + part[1:] for part in parts[1:])])
+        for mark in generated:
+            text = text[: mark.start()] + mark[0] + text[mark.start() :]
         return text
 
     def found(self, text: str) -> list[re.Match[str]]:
-        """Return the special tokens that a template wrote, but for those that are text to readers."""
+        """Return the special tokens that a template wrote, except those that are text to readers."""
         return list(self._find.finditer(text)) if self._find else []
 
     @cached_property
@@ -161,7 +180,7 @@ class Marks:
         return finder(self.steering)
 
     def encode(self, pieces: Sequence[Piece]) -> tuple[list[int], list[bool]]:
-        """Return the ids of a text, and which are learnt: those of which a part is. `END` ends a document."""
+        """Return the ids of a text, and which are learnt: those with a learnt part. `END` ends a document."""
         text = "".join(piece.text for piece in pieces)
         ends = accumulate(len(piece.text) for piece in pieces)
         learnt = [
@@ -188,7 +207,7 @@ class Marks:
         return ids, found
 
     def _count(self, begin: str, ids: Sequence[int], first: bool) -> tuple[int, bool]:
-        """Return how many ids of a section are those of its beginning, and whether another one reaches over."""
+        """Return how many ids of a section lie within its beginning, and whether another crosses the edge."""
         known = self.tokenizer.encode_plain(begin, self.shown, first)
         same = next((i for i, pair in enumerate(zip(known, ids, strict=False)) if pair[0] != pair[1]), len(known))
         return min(same, len(ids)), same < len(known)

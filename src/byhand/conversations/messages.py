@@ -1,12 +1,12 @@
-"""Messages of a conversation, and the two forms in which JSON has them.
+"""Messages of a conversation, and their two forms in JSON.
 
 OpenAI    {"messages": [{"role": "user", "content": "To be?"}, {"role": "assistant", "content": "Not to be."}]}
           a content may be a list of texts: [{"type": "text", "text": "To be?"}]
 ShareGPT  {"conversations": [{"from": "human", "value": "To be?"}, {"from": "gpt", "value": "Not to be."}]}
 
-Read too are a system text beside the list (`SYSTEM`), what an assistant thought (`THOUGHTS`), and whether an answer
-is learnt (`FLAGS`). Any other field of a message is refused by its name, since it may change what is learnt; beside
-the list, only a name that says so (`CHANGING`): files are full of ids, sources and scores.
+We also read a system text beside the list (`SYSTEM`), an assistant's thoughts (`THOUGHTS`), and whether an answer is
+learnt (`FLAGS`). Any other field of a message is refused, since it may change what is learnt; beside the list, only
+one whose name says so (`CHANGING`): files are full of ids, sources and scores.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ UNFIT = re.compile(f"[\0\ud800-\udfff{OURS}]")
 
 
 class Message(NamedTuple):
-    """What one side said.
+    """A message of one side.
 
     train     false: an answer that is not learnt
-    thoughts  what the assistant thought, with the name of its field: a template may write it
+    thoughts  the assistant's thoughts, by name of the field: a template may write them
     """
 
     role: Role
@@ -56,7 +56,7 @@ class Message(NamedTuple):
         return self.role == "assistant" and self.train is not False
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object from which `conversation` makes the same."""
+        """Return the object that `conversation` reads as the same message."""
         train = {} if self.train is None else {"train": self.train}
         return {"role": self.role, "content": self.content, **train, **dict(self.thoughts)}
 
@@ -65,7 +65,7 @@ Messages = Sequence[Message]
 
 
 def conversation(found: Any, where: str) -> list[Message]:
-    """Return the messages of an object of JSON, or of such a list; DataError with its place if it has none."""
+    """Return the messages of a JSON object, or of such a list; DataError with its place if there are none."""
     if isinstance(found, list):
         return [_message(each, *FORMS[0][1:], where) for each in found]
     form = next((form for form in FORMS if isinstance(found, dict) and form[0] in found), None)
@@ -84,7 +84,7 @@ def conversation(found: Any, where: str) -> list[Message]:
 
 
 def changes(name: str, words: re.Pattern[str]) -> bool:
-    """Return whether the name of a field has one of these words, and is not the name of something about it."""
+    """Return whether a field's name has one of these words, and does not name something about it, as in `ABOUT`."""
     parts = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().split("_")
     return any(map(words.fullmatch, parts)) and not ABOUT.fullmatch(parts[-1])
 
@@ -149,13 +149,13 @@ def _text_of(part: Any, where: str) -> str:
 def shortened(
     messages: Messages, length: Callable[[Messages], int], most: int, half: int | None = None
 ) -> tuple[list[Message], bool]:
-    """Return a conversation of at most `most` tokens, and whether it is all of it.
+    """Return a conversation of at most `most` tokens, and whether it is complete.
 
-    It loses its oldest questions with their answers, as few as it must, at most down to the last question, which may
-    be too long itself. What stands before the first question stays.
+    It loses as few of its oldest questions, with their answers, as it must; the last question stays even if it is too
+    long. Messages before the first question stay.
 
-    half  whenever the conversation was full, it lost so many questions that at most these tokens were left: the loss
-          stays the same from question to question until it is full again, and a cache serves those in between
+    half  each time the conversation was full, it was cut to at most these tokens: the cut then stays the same from
+          question to question until it is full again, so a cache serves those in between
     """
     if length(messages) <= most:
         return list(messages), True

@@ -1,7 +1,7 @@
-"""Renders chat templates: the program of a process of its own, which `sandbox.py` starts.
+"""Renders chat templates, as a program in a process of its own, which `sandbox.py` starts.
 
-It imports Jinja, from the folders that are its arguments, and nothing of byhand, so that it starts fast. A request is
-a line of JSON, its answer a line "KIND BYTES", so many bytes of text, and a line of `places` in JSON.
+It imports Jinja, from the folders given as arguments, and nothing of byhand, so that it starts fast. A request is
+a line of JSON; its answer is a line "KIND BYTES", that many bytes of text, and a line of `places` in JSON.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
@@ -18,11 +18,11 @@ from typing import Any
 
 MEMORY = 1 << 29  # bytes of the whole process
 WRITTEN = 16_000_000  # characters of a text
-OPEN, CLOSE = "\ufdd0\ufdd1"  # noncharacters around what the template says is generated
+OPEN, CLOSE = "\ufdd0\ufdd1"  # noncharacters around text that the template marks as generated
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the input ends."""
     sys.path += sys.argv[1:]
     environment()
     with suppress(ImportError):
@@ -44,8 +44,8 @@ def main() -> None:
 def answer(asked: Mapping[str, Any]) -> tuple[str, str, list[int]]:
     """Return "text", the text of a conversation and the places of its cuts; else "unusable" or "refused", and why.
 
-    A cut is a number of messages and whether the assistant is to answer; its place is the length of its text, if the
-    text of the whole begins with it, else -1.
+    A cut is a number of messages and whether the assistant is to answer; its place is the length of its text if the
+    whole text begins with it, else -1.
     """
     kind = "unusable"
     try:
@@ -59,7 +59,7 @@ def answer(asked: Mapping[str, Any]) -> tuple[str, str, list[int]]:
             return _timed(asked["seconds"], _rendered, template, {**fixed, **values})
 
         whole = text(None, asked["prompt"])
-    except Exception as error:  # whatever a template raises is its own
+    except Exception as error:  # a template may raise anything
         large = f"it needs more than {MEMORY >> 20} MB of memory" if isinstance(error, MemoryError) else ""
         return kind, large or str(error)[:2000] or type(error).__name__, []
     places = list[int]()
@@ -72,7 +72,7 @@ def answer(asked: Mapping[str, Any]) -> tuple[str, str, list[int]]:
 
 
 def _timed(seconds: float, function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function; end the process with the code 1 if it takes longer, also in a loop of C."""
+    """Call a function; end the process with code 1 if it takes longer, even in a loop of C."""
     faulthandler.dump_traceback_later(seconds, exit=True)
     try:
         return function(*args)
@@ -117,13 +117,13 @@ def environment() -> Any:
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
     )
     made.filters["tojson"] = partial(json.dumps, ensure_ascii=False)
-    del made.filters["striptags"], made.globals["lipsum"]  # the first writes signs that a message does not hold
+    del made.filters["striptags"], made.globals["lipsum"]  # `striptags` writes signs that a message does not hold
     made.globals["raise_exception"] = _raise
     return made
 
 
 def _raise(message: Any) -> None:
-    raise ValueError(str(message))  # now, while it is timed
+    raise ValueError(str(message))  # `str` now, while it is timed
 
 
 if __name__ == "__main__":

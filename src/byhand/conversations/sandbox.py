@@ -1,8 +1,8 @@
-"""A chat template rendered as transformers renders it: whoever wrote it is not trusted.
+"""Renders an untrusted chat template as transformers does.
 
-Jinja's sandbox keeps it from attributes with an underscore, from files and from changing what it gets. It runs in a
-process of its own (`rendering.py`), which ends if a text takes longer than `SECONDS` and gets no more memory than
-`MEMORY` (on Linux; other systems do not limit it). One process serves all templates of a program.
+Jinja's sandbox keeps it from attributes with an underscore, from files and from changing its values. It runs in a
+process of its own (`rendering.py`), which ends if a text takes longer than `SECONDS` and gets at most `MEMORY` (on
+Linux; other systems do not limit it). One process serves all templates of a program.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from byhand.conversations.messages import OURS
 from byhand.conversations.rendering import WRITTEN
 from byhand.errors import DataError, brief
 
-NEEDED = ("jinja2", "markupsafe")  # by what renders; they may lie in two folders
+NEEDED = ("jinja2", "markupsafe")  # by the process; they may lie in two folders
 SECONDS = 5.0  # a conversation takes a thousandth
 Cut = tuple[int, bool]  # how many messages, and whether the assistant is to answer
 
 
 class Refused(DataError):
-    """A template does not write these messages."""
+    """A template refuses these messages."""
 
 
 class Template:
-    """A template, compiled where it is used first. DataError in one line if it is none, or Jinja is not installed.
+    """A template, compiled on first use. DataError in one line if it is not valid, or Jinja is not installed.
 
     source  Jinja
-    tells   it says itself what the assistant generates: `{% generation %}` … `{% endgeneration %}`
+    tells   it marks what the assistant generates: `{% generation %}` … `{% endgeneration %}`
     """
 
     def __init__(self, source: str, tokens: Mapping[str, str]) -> None:
         if any(mark in source for mark in OURS):
             raise DataError("the chat template holds a noncharacter of Unicode. Use another model.")
         self.source, self.tells = source, "endgeneration" in source
-        now = datetime.now().isoformat()  # one template has one time, as long as it is used
+        now = datetime.now().isoformat()  # a template sees one time as long as it lives
         self._fixed = {"source": source, "values": dict(tokens), "now": now}
 
     def __call__(self, messages: Sequence[Mapping[str, str]], prompt: bool = False) -> str:
         """Return the text of messages; with `prompt` up to where the assistant begins to answer.
 
-        What the template says is generated stands between `OPEN` and `CLOSE`. Refused if it does not write them.
+        Text marked as generated stands between `OPEN` and `CLOSE`. Refused if the template refuses the messages.
         """
         return self.places(messages, (), prompt)[0]
 
     def places(
         self, messages: Sequence[Mapping[str, str]], cuts: Iterable[Cut], prompt: bool = False
     ) -> tuple[str, list[int]]:
-        """Return the text, and where in it the text of each cut ends; -1 if it does not begin with that text."""
+        """Return the text, and the offset at which each cut's text ends in it; -1 if it does not begin with that."""
         request = {**self._fixed, "messages": messages, "prompt": prompt, "cuts": list(cuts), "seconds": SECONDS}
         kind, content, places = _PROCESS.ask(
             json.dumps(request, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
@@ -75,19 +75,19 @@ class Template:
 
 
 class _Process:
-    """The process that renders, started when it is asked, and again after it has ended."""
+    """The rendering process, started when needed, and again after it has ended."""
 
     def __init__(self) -> None:
         self._lock, self._running = threading.Lock(), None
 
     def ask(self, request: bytes) -> tuple[str, bytes, bytes]:
-        """Return what `rendering.answer` says, or that the process has ended."""
+        """Return the result of `rendering.answer`, or that the process has ended."""
         with self._lock:
             try:
                 process = self._started()
                 assert process.stdin
                 assert process.stdout
-                with suppress(OSError):  # it has ended, and does not answer
+                with suppress(OSError):  # it has ended
                     process.stdin.write(request)
                     process.stdin.flush()
                 kind, _, size = process.stdout.readline(64).decode().partition(" ")
@@ -97,7 +97,7 @@ class _Process:
                 self.stop()
                 why = f"does not end within {SECONDS:g} seconds" if late else "breaks the process that renders it"
                 return "unusable", f"it {why}".encode(), b""
-            except BaseException:  # half an answer may be under way
+            except BaseException:  # half an answer may be in the pipe
                 self.stop()
                 raise
 
@@ -115,7 +115,7 @@ class _Process:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            )  # fmt: skip  (Ctrl-C is not for it)
+            )  # fmt: skip  (keeps Ctrl-C from it)
         return self._running
 
     def stop(self) -> None:
@@ -127,7 +127,7 @@ class _Process:
             process.wait()
 
     def forget(self) -> None:
-        """Leave the process to the program from which this one was forked."""
+        """Leave the process to the parent from which this one was forked."""
         if process := self._running:
             _close(process)
             process.returncode = 0  # nobody waits for it here
@@ -137,7 +137,7 @@ class _Process:
 def _close(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout):
         assert isinstance(pipe, BufferedReader | BufferedWriter)
-        pipe.raw.close()  # what it still holds is not written
+        pipe.raw.close()  # discards what it still buffers
 
 
 _PROCESS = _Process()

@@ -1,12 +1,12 @@
-"""Conversations as a corpus: files of them, and rows of tokens of which only the answers are targets.
+"""Conversations as a corpus: their files, and rows of tokens in which only the answers are targets.
 
-A conversation is a document: one line of JSON in one form, so that all that is said of documents (`prepared`) holds,
-also for validation, which takes whole conversations. Their tokens are in memory.
+A conversation is a document, one line of JSON in one form, so the rules of documents (`prepared`) apply; validation
+takes whole conversations. Their tokens are in memory.
 
-A row of training holds conversations that are drawn with equal probability, one after the other as long as they fit
-whole; the first one that does not begins the next row. In a row of validation one stands alone, as it is asked. The
-rest of a row has no target. A conversation that is longer than a row loses its oldest questions with their answers,
-and if the last ones are too long themselves, the beginning of these.
+A training row packs conversations drawn with equal probability as long as they fit whole; the first that does not fit
+begins the next row. In validation each has a row of its own, as it is asked. The rest of a row has no target. A
+conversation longer than a row loses its oldest questions with their answers; if the last pair is still too long, its
+beginning.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Conversations(Reading):
         return self._read(lines_of_stream(stream, name), name, True)
 
     def plain(self, path: Path) -> bool:
-        """Return False: a conversation has one form for all."""
+        """Return False: conversations are always rewritten in one form."""
         return False
 
     def _read(self, found: Iterable[tuple[str, bytes]], name: str, named: bool) -> Iterator[Document]:
@@ -76,7 +76,7 @@ class Conversations(Reading):
                 yield Document(refused(error), name, named)
                 continue
             while messages and not messages[-1].learnt:
-                messages.pop()  # no answer to learn comes behind it
+                messages.pop()  # no answer to learn follows it
             if messages:
                 content = json.dumps([message.as_json() for message in messages], ensure_ascii=False)
                 yield Document([content.encode()], name, named)
@@ -101,7 +101,7 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
             begin = f"{messages[0].content[:60]!r}"
             raise DataError(f"{text.name}, the conversation that begins {begin}: {error}") from None
         if not any(marked):
-            raise DataError(f"{text.name}: the model's chat template marks nothing that is to be learnt.")
+            raise DataError(f"{text.name}: the model's chat template marks nothing to learn.")
         cut, missed = cut + (not whole), missed + chat.format.missed
         lost.append(_lost(tokenizer, messages) if whole else 0)
         ids.append(np.array(row, tokenizer.dtype))
@@ -123,7 +123,7 @@ def chats_of(text: Text, tokenizer: Tokenizer, seq_len: int) -> ChatCorpus:
 
 
 def _lost(tokenizer: Tokenizer, messages: Messages) -> int:
-    """Return how many bytes more the answers have than their tokens stand for."""
+    """Return how many bytes of the answers their tokens do not decode to."""
     if tokenizer.faithful:
         return 0
     answers = [m.content for m in messages if m.learnt and not m.content.isascii()]
@@ -132,7 +132,7 @@ def _lost(tokenizer: Tokenizer, messages: Messages) -> int:
 
 
 def fitted(chat: Chat, messages: Messages, most: int) -> tuple[list[int], list[bool], bool]:
-    """Return at most so many ids of a conversation, which are learnt, and whether these are all."""
+    """Return at most `most` ids of a conversation, which of them are learnt, and whether these are all."""
     rest, whole = shortened(messages, lambda some: len(chat.conversation(some)[0]), most)
     ids, learnt = chat.conversation(rest)
     return ids[-most:], learnt[-most:], whole and len(ids) <= most
@@ -152,7 +152,7 @@ class ChatCorpus(Corpus):
 
     learnt  booleans (N,): which tokens are answers
     ends    where each conversation begins, and where the last one ends
-    lost    how many bytes more its answers have than their tokens stand for; None: none
+    lost    how many bytes of its answers their tokens do not decode to; None: none
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class ChatCorpus(Corpus):
 
     @cached_property
     def stretch(self) -> float:
-        """Bytes of the answers for each byte that their tokens decode to."""
+        """Bytes of the answers per byte that their tokens decode to."""
         learnt, tokens = np.flatnonzero(self.learnt), self.tokens[:]
         decoded = self.tokenizer.count_bytes(tokens[learnt], tokens[learnt - 1])
         return 1 + int(self.lost.sum()) / max(1, decoded)
@@ -233,7 +233,7 @@ class ChatCorpus(Corpus):
             yield from rng.integers(0, self.count, size=size).tolist()
 
     def _rows(self, filled: list[list[int]], seq_len: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows of these conversations: what follows a token is its target if it is learnt."""
+        """Return rows of these conversations; the target of a token is the next one if that is learnt."""
         tokens = np.zeros((len(filled), seq_len + 1), np.int64)
         targets = np.full((len(filled), seq_len + 1), -1, np.int64)
         for i, row in enumerate(filled):
@@ -243,7 +243,7 @@ class ChatCorpus(Corpus):
                 ids, learnt = self.tokens[begin:end], self.learnt[begin:end]
                 tokens[i, at : at + len(ids)] = ids
                 targets[i, at : at + len(ids)][learnt] = ids[learnt]
-                targets[i, at] = -1  # nothing of this conversation comes before it
+                targets[i, at] = -1  # the token before it is of another conversation
                 at += len(ids)
         return tokens[:, :-1], targets[:, 1:]
 

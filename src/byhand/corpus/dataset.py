@@ -20,8 +20,8 @@ from byhand.quantities import counted
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer, beyond
 
-BATCHES = 0xDA7A  # keeps the generator of batches apart from that of parameters
-SHORTEST = 16  # tokens to which a shorter row is padded
+BATCHES = 0xDA7A  # separates the random numbers of batches from those of parameters
+SHORTEST = 16  # tokens; shorter rows are padded to it
 
 
 class Integers(Protocol):
@@ -39,8 +39,8 @@ class Corpus:
     tokenizer  made the tokens and knows how many bytes each stands for
     name       of the text, in errors
     training   ends of documents before those for validation; 0: validation is the end of the text
-    encoded    where decoding does not give the text back: what counts the bytes that were encoded; two such, if
-               `training` is not 0, of the documents before and behind
+    encoded    if decoding does not return the text: counts the bytes that were encoded; with `training` two
+               functions, for the documents before and after
 
     Raises DataError if the tokens are neither bytes nor a vector of integers; models refuse ids they lack.
     """
@@ -66,7 +66,7 @@ class Corpus:
 
     @property
     def unit(self) -> str:
-        """What a token is called: a byte, or just a token."""
+        """The unit of a token: "byte" or "token"."""
         return self.tokenizer.unit
 
     def count_bytes(self, begin: int = 0) -> int:
@@ -77,20 +77,20 @@ class Corpus:
         return self._bytes - (self._decoded(0) - found) if self._encoded else round(found * self.stretch)
 
     def bytes_of(self, tokens: np.ndarray, targets: np.ndarray) -> float:
-        """Return how many bytes of the text the targets that are not -1 stand for, each behind its token."""
+        """Return how many bytes of the text the targets other than -1 stand for, each after its token."""
         kept = targets >= 0
         return self.tokenizer.count_bytes(targets[kept], tokens[kept]) * self.stretch
 
     @cached_property
     def stretch(self) -> float:
-        """Bytes of the text for each byte that its tokens decode to: 1 but where a tokenizer changes texts."""
+        """Bytes of the text per byte that its tokens decode to: 1 unless the tokenizer changes texts."""
         if not self._encoded:
             return 1.0 if self._whole is self else self._whole.stretch
         return self._bytes / max(1, self._decoded(0))
 
     @cached_property
     def _bytes(self) -> int:
-        """The bytes of the text: those that were encoded, without those of special tokens."""
+        """The number of bytes that were encoded, without those of special tokens."""
         special = sum(map(self.tokenizer.count_special, blocks(self.tokens)))
         return sum(count() for count in self._encoded) - special
 
@@ -120,7 +120,7 @@ class Corpus:
     def spread_windows(self, count: int, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (tokens, targets) of at most `count` fixed windows, spread evenly from the first to the last.
 
-        No more are taken than it takes to predict every token: more would measure the same ones again.
+        At most as many as predict every token once: more would measure some tokens again.
         """
         self.require(seq_len)
         count = min(count, math.ceil((len(self) - 1) / seq_len))
@@ -130,7 +130,7 @@ class Corpus:
     def split(self, val_fraction: float, seq_len: int) -> tuple[Self, Self]:
         """Return (training, validation): the first part of the text and the last.
 
-        Windows may span documents: the token between them says so, and is learnt as any other.
+        Windows may span documents: the end token between them is learnt like any other.
         """
         cut = self._after(self.training) if self.training else len(self) - round(len(self) * val_fraction)
         train = self._part(0, cut, f"the training part of {self.name}")
@@ -216,12 +216,12 @@ def _vector(tokens: Any, name: str) -> np.ndarray:
 
 
 def batch_generator(seed: int, number: int) -> np.random.Generator:
-    """Return the generator that draws batch `number` of a run, the same whenever it is asked."""
+    """Return the generator that draws batch `number` of a run, the same on every call."""
     return np.random.default_rng([seed, BATCHES, number])
 
 
 def padded(length: int, most: int) -> int:
-    """Return to how many tokens a row is padded: four lengths for each power of two, so that few shapes serve all."""
+    """Return the padded length of a row: four lengths per power of two, so that few shapes serve all."""
     step = max(SHORTEST, (1 << (length - 1).bit_length()) // 8)
     return min(most, -(-max(1, length) // step) * step)
 

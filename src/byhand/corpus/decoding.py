@@ -1,6 +1,6 @@
-"""Bytes to UTF-8: by their byte order mark, by the encoding that is named, or by the one that is detected.
+"""Bytes to UTF-8: by byte order mark, by the named encoding, or by the detected one.
 
-Detection is for what is neither UTF-8 nor marked, and takes the library chardet.
+Detection applies to text that is neither UTF-8 nor marked, and needs the library chardet.
 """
 
 # pyright: reportMissingImports=false
@@ -14,10 +14,10 @@ from typing import Any
 from byhand.config_checks import AUTO, BYTES
 from byhand.errors import DataError, install
 
-BINARY = 1 << 13  # bytes of a file in which a NUL says that it is not text
-HEAD = 16  # blocks of a text in which its encoding must show
-SAMPLE = 200_000  # bytes that the encoding is detected from
-PACKED = {b"BZh": "bzip2 -dc", b"\xfd7zX": "xz -dc", b"PK\3\4": "unzip -p"}  # not read: what unpacks them
+BINARY = 1 << 13  # first bytes of a file, in which a NUL means that it is not text
+HEAD = 16  # blocks of a text that must reveal its encoding
+SAMPLE = 200_000  # bytes from which the encoding is detected
+PACKED = {b"BZh": "bzip2 -dc", b"\xfd7zX": "xz -dc", b"PK\3\4": "unzip -p"}  # not supported: what unpacks them
 MARKS = (  # UTF-32's first two bytes are UTF-16's mark
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -28,16 +28,16 @@ AS_BYTES = "Name a text, or take its bytes as they are with --encoding bytes."
 
 
 class NoTextError(DataError):
-    """A file holds something else than text."""
+    """A file holds something other than text."""
 
 
 def as_utf8(blocks: Iterable[bytes], encoding: str, name: str, advice: str = "") -> tuple[str, Iterable[bytes]]:
     """Return the encoding that was detected, if any, and the text as UTF-8 without a byte order mark.
 
-    encoding  its name, or auto, or bytes, which are taken as they are
-    advice    what to do if the text is not UTF-8 and must be: nothing is detected then
+    encoding  its name, or auto, or bytes, which keeps the bytes as they are
+    advice    what to do if a text that must be UTF-8 is not; turns detection off
 
-    Reading the text raises DataError where it is not of its encoding, NoTextError if it is not text.
+    Reading the text raises DataError at bytes that are not valid in its encoding, NoTextError if it is not text.
     """
     if encoding == BYTES:
         return "", blocks
@@ -70,7 +70,7 @@ def marked(first: bytes, encoding: str) -> tuple[bytes, str]:
 
 
 def _detected(head: bytes, whole: bool) -> str:
-    """Return the encoding of a text that is this, or begins so; "" if it is UTF-8, or if nobody can tell."""
+    """Return the encoding of a text from its head, or from all of it; "" if it is UTF-8 or cannot be detected."""
     bad = head.find(b"\0", 0, BINARY)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head, whole)
@@ -103,7 +103,7 @@ def _detect() -> Callable[[bytes], Mapping[str, Any]] | None:
 
 
 def _decoded(blocks: Iterable[bytes], encoding: str, begin: int, name: str, advice: str) -> Iterator[bytes]:
-    """Yield blocks of an encoding as UTF-8; DataError where they are not of it, NoTextError at a NUL character.
+    """Yield blocks of an encoding as UTF-8; DataError at bytes not valid in it, NoTextError at a NUL character.
 
     begin   offset of the first byte in the file
     advice  what to do about it
@@ -124,7 +124,7 @@ def _decoded(blocks: Iterable[bytes], encoding: str, begin: int, name: str, advi
 
 
 def _utf8(text: str, name: str, at: int) -> bytes:
-    """Return the UTF-8 of a part of a text; some encodings, such as utf-7, can write half a character."""
+    """Return the UTF-8 of a part of a text; some encodings, such as utf-7, can write lone surrogates."""
     try:
         return text.encode()
     except UnicodeEncodeError:

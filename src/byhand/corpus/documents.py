@@ -7,7 +7,7 @@
     parquet         a document a row: a column
     gzip, zstandard any of these, compressed
 
-Compression and parquet are known by their first bytes, JSON by the file's name.
+Compression and parquet are recognised by their first bytes, JSON by the file's name.
 """
 
 # pyright: reportMissingImports=false
@@ -44,9 +44,9 @@ AS_JSON = "Write JSON in UTF-8."
 class Document:
     """A text as blocks of UTF-8, to be read once.
 
-    file   that holds it
+    file   the file that holds it
     named  the file was named, not found in a folder: it is an error if it cannot be read
-    how    how the file was read, if its owner should know: the encoding that was detected
+    how    how the file was read, if that should be reported: the detected encoding
     """
 
     blocks: Iterable[bytes]
@@ -79,7 +79,7 @@ class Reading:
     def documents(self, path: Path, named: bool = True) -> Iterator[Document]:
         """Yield the documents of a file, each to be read before the next.
 
-        Reading them raises NoTextError if the file is no text, DataError if it cannot be read or its library lacks.
+        Reading them raises NoTextError if the file is not text, DataError if it cannot be read or lacks its library.
         """
         name, suffix = str(path), _suffix(path)
         with _reporting(name), _opened(path) as (file, kind):
@@ -88,20 +88,20 @@ class Reading:
                 yield Document(_reported(blocks, name), name, named, how)
 
     def of_stream(self, stream: BinaryIO, name: str) -> Iterator[Document]:
-        """Yield the documents of a stream: one, or JSON lines if a field of them is named."""
+        """Yield the documents of a stream: one, or those of JSON lines if a field is named."""
         with _reporting(name):
             how, found = self._texts(stream, name, JSON_LINES[0] if self.text_field else "")
             for blocks in found:
                 yield Document(_reported(blocks, name), name, True, how)
 
     def has_fields(self, path: Path) -> bool:
-        """Return whether a file is JSON or parquet, or cannot be read, which `documents` says."""
+        """Return whether a file is JSON or parquet, or cannot be read, which `documents` reports."""
         with suppress(DataError), _reporting(str(path)), _opened(path) as (_, kind):
             return kind == "parquet" or _suffix(path) in (*JSON_LINES, JSON)
         return True
 
     def plain(self, path: Path) -> bool:
-        """Return whether a file is one document whose bytes are UTF-8 already, or are asked for.
+        """Return whether a file is one document to be read as it is: in UTF-8, or with --encoding bytes.
 
         Reads the whole file. Raises as `documents` does.
         """
@@ -135,7 +135,7 @@ class Reading:
 
 
 def refused(error: DataError) -> Iterator[bytes]:
-    """Return blocks that cannot be read: reading them says why."""
+    """Return blocks that raise this error when they are read."""
     raise error
     yield b""
 
@@ -192,7 +192,7 @@ def _zstandard(raw: BinaryIO, path: Path) -> Any:
 
 
 def _json(file: Any, name: str) -> Iterable[bytes]:
-    """Return the UTF-8 of JSON, which is UTF-8 or has a mark."""
+    """Return JSON as UTF-8; it must be UTF-8 or have a mark."""
     return as_utf8(_blocks(file), AUTO, name, AS_JSON)[1]
 
 
@@ -208,7 +208,7 @@ def _reported(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
 
 @contextmanager
 def _reporting(name: str) -> Iterator[None]:
-    """Say what is wrong with a file in one line."""
+    """Turn an error of a file into one line."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -1,7 +1,7 @@
 """A text becomes a corpus: bytes as they are, or tokens, which are encoded once and cached.
 
 A file of the user's cache holds integers of two or four bytes, little-endian, then SHA-256 of the text, of the
-tokenizer and of the integers. A file that others can have written, or whose hashes differ, is replaced.
+tokenizer and of the integers. A file that others could have written, or whose hashes differ, is replaced.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from byhand.corpus.dataset import Corpus
 from byhand.corpus.text_file import TextFile, blocks
 from byhand.corpus.texts import Text
 from byhand.errors import DataError, reason
+from byhand.files.reading import logged
 from byhand.files.user_cache import cache_folder, write_own
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.tokenizer import END, Tokenizer
-from byhand.tokenizers.training import logged
 
 log = logging.getLogger(__name__)
 SEAL = 3 * 32  # bytes: three SHA-256
@@ -55,7 +55,7 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
 
 
 def _how(text: Text, tokenizer: Tokenizer) -> bytes:
-    """Return a digest of all but the text that decides its tokens."""
+    """Return a digest of everything but the text that determines its tokens."""
     digest, added = bytes.fromhex(tokenizer.ids_digest), b"documents" if text.documents else b""
     if tokenizer.conventions and text.documents:
         added += tokenizer.end_text
@@ -94,7 +94,7 @@ def _sealed(text: Text, tokenizer: Tokenizer, key: bytes) -> Iterator[bytes]:
 
 
 def _content(text: Text, tokenizer: Tokenizer) -> Iterator[bytes]:
-    """Yield the text; documents begin and end with the tokenizer's own texts for it."""
+    """Yield the text, each document between the tokenizer's own beginning and end."""
     begin = before = tokenizer.begin_text
     left = len(text.content)
     for block in blocks(text.content):
@@ -128,9 +128,9 @@ def _parts(text: Text) -> Iterator[Text]:
 
 
 def _ends(text: Text, tokenizer: Tokenizer) -> int:
-    """Return how many tokens that end a document come before those for validation.
+    """Return how many end-of-document tokens come before the documents for validation.
 
-    A document may hold the text of that token itself: some corpora are written so.
+    A document may contain the text of that token itself, as in some corpora.
     """
     if not text.training or tokenizer.end_text == END:
         return text.training

@@ -1,6 +1,6 @@
 """Texts in a field: of the objects in JSON lines or in an array, or of the rows of a parquet file.
 
-Only reading a text says what is wrong with it, so that the next one can be read.
+Errors are raised only as a text is read, so that the next one can be read.
 """
 
 # pyright: reportMissingImports=false
@@ -16,16 +16,16 @@ from byhand.errors import DataError, brief, install
 from byhand.files.reading import require_few
 
 LONGEST_LINE = 1 << 27  # bytes of a line of JSON
-ROWS = 64  # that are in memory at once
-DECODED = 1 << 29  # bytes of a column's values that are in memory at once, but for a larger one
-UNPACKED, RATIO = 1 << 28, 1000  # bytes of a column that a file may unpack to; larger ones, and so much smaller
+ROWS = 64  # in memory at once
+DECODED = 1 << 29  # bytes of a column's values in memory at once, except a single larger one
+UNPACKED, RATIO = 1 << 28, 1000  # a column may unpack to these bytes, or to this multiple of its packed size
 WHOLE = 64  # blocks of a .json file that may be one object
-BUFFER = 1 << 20  # bytes of a column that are read at once
-TEXTS = ("string", "large_string", "string_view")  # types of parquet
+BUFFER = 1 << 20  # bytes of a column read at once
+TEXTS = ("string", "large_string", "string_view")  # parquet's text types
 
 
 def of_lines(blocks: Iterable[bytes], field: str, name: str) -> Iterator[Iterable[bytes]]:
-    """Yield the texts of JSON lines, whose UTF-8 comes in blocks."""
+    """Yield the texts of JSON lines, given as blocks of UTF-8."""
     return (_once(_text_of, line, field, where) for where, line in _numbered(blocks, name))
 
 
@@ -76,7 +76,7 @@ def of_rows(file: BinaryIO, field: str, name: str) -> Iterator[Iterable[bytes]]:
                 )
             rows = _rows_at_once(table.metadata, field, name)
             for batch in table.iter_batches(rows, columns=[field], use_threads=False):
-                for value in batch.column(field):  # one at a time: a dictionary's value may stand in each row
+                for value in batch.column(field):  # one at a time: a dictionary's value may repeat in every row
                     yield _once(_text_in, value, field, name)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"cannot read {name} as parquet: {brief(error, 200)}. Make it again.") from None
@@ -96,7 +96,7 @@ def _rows_at_once(metadata: Any, field: str, name: str) -> int:
 
 
 def lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Yield the lines of a text that comes in blocks."""
+    """Yield the lines of a text given in blocks."""
     held, size, number = list[bytes](), 0, 1
     for block in blocks:
         first, *others = block.split(b"\n")
@@ -117,7 +117,7 @@ def _numbered(blocks: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]
 
 
 def _pieces(blocks: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:
-    """Yield lines, of long ones parts, with their places."""
+    """Yield lines, long ones in parts, with their places."""
     number = 1
     for block in blocks:
         for piece in block.splitlines(keepends=True):
@@ -164,7 +164,7 @@ def _parsed(written: bytes | str, where: str) -> Any:
 
 
 def _encoded(text: str | None, field: str, where: str) -> bytes:
-    """Return a document's UTF-8; that of a value that is missing is empty."""
+    """Return a document's UTF-8, empty for a missing value."""
     if text and "\0" in text:
         raise DataError(f"{where}: {field[:40]!r} contains a NUL character. Fix or delete it.")
     try:

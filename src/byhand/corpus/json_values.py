@@ -1,4 +1,4 @@
-"""Values of JSON in a file, each with its place: one a line, or the elements of one array, as exports have it."""
+"""JSON values of a file, each with its place: one per line, or the elements of one array, as exports write them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ AHEAD = 1 << 16  # characters of an array that are read at a time, at least
 
 
 def values_of(lines: Iterable[tuple[str, bytes]], part: str) -> Iterator[tuple[str, Any]]:
-    """Yield each value with its place as in a.json:3, of lines with theirs; a line's DataError if it is not JSON.
+    """Yield the value of each line with its place as in a.json:3; for a line that is not JSON, its DataError.
 
-    Raises DataError where an array is not JSON, or the first line: then the others are no values either.
+    Raises DataError if an array, or the first line, is not JSON: then the other lines are not values either.
 
-    part  a key of objects that an array holds as parts of one value: such an array is a value itself
+    part  a key of objects that are parts of one value: an array of them is itself a value
     """
     rest = iter(lines)
     if (first := next(rest, None)) is None:
@@ -50,7 +50,7 @@ def _is_array(line: bytes, part: str) -> bool:
         return False
     try:
         found = parse_json(line)
-    except (ValueError, RecursionError):  # it goes on in other lines, or is very long
+    except (ValueError, RecursionError):  # it continues on other lines, or is very long
         return True
     return not all(_is_part(each, part) for each in found)
 
@@ -62,13 +62,13 @@ def _is_part(value: Any, part: str) -> bool:
 def elements(pieces: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
     """Yield each element of an array as JSON, with its place; memory holds little more than one of them.
 
-    pieces  of the array, which may end anywhere but within a character, each with its place
+    pieces  of the array's text, cut anywhere but within a character, each with its place
     """
     rest, decoder = iter(pieces), json.JSONDecoder()
     text, at, places, begins = "", 0, list[str](), list[int]()
 
     def read_on() -> bool:
-        """Read at least as much again as is left of the text; return whether there was more."""
+        """Read at least as much as remains of the text; return whether there was more."""
         nonlocal text, at, places, begins
         known = max(0, bisect_right(begins, at) - 1)
         places, begins = places[known:], [begin - at for begin in begins[known:]]
@@ -94,10 +94,10 @@ def elements(pieces: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
         try:
             end = decoder.raw_decode(text, at)[1]
             behind = _behind(text, end)
-        except (ValueError, RecursionError) as error:  # perhaps it goes on
+        except (ValueError, RecursionError) as error:  # perhaps it continues
             end = behind = len(text)
             wrong = _not_json(place(getattr(error, "pos", at)), getattr(error, "msg", "") or brief(error))
-        if behind < len(text):  # it is whole
+        if behind < len(text):  # the element is complete
             if text[behind] not in ",]":
                 raise _not_json(place(behind), "Expecting ',' delimiter")
             yield place(at), text[at:end]
@@ -120,7 +120,7 @@ def _not_json(where: str, why: str) -> DataError:
 
 
 def _behind(text: str, at: int) -> int:
-    """Return where the next character is that is not blank."""
+    """Return the index of the next character that is not blank."""
     while at < len(text) and text[at] in BLANK:
         at += 1
     return at

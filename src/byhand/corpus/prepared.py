@@ -1,9 +1,9 @@
 """Many documents become one text: each ends with a NUL character, those for validation come last.
 
-No document has a NUL (`documents` refuses it), so the text says where each one ends; tokenizers write their own
-token for the end of a text there. Validation takes whole documents, drawn by the hash of their bytes: equal documents
-are on one side, and a document that is added moves no other. If that misses the wanted share by half, as with a few
-long documents, it takes the end of the text instead.
+No document contains a NUL (`documents` refuses it), so a NUL marks the end of each; tokenizers put their end token
+there. Validation takes whole documents, drawn by the hash of their bytes: equal documents are on one side, and adding
+a document moves no other. If that misses the wanted share by half, as with a few long documents, it takes the end of
+the text instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from byhand.tokenizers.tokenizer import END
 
 
 class Skipped(NamedTuple):
-    """Documents of a file that cannot be read, and what is wrong with the first."""
+    """Unreadable documents of a file, and the error of the first."""
 
     file: str
     documents: int
@@ -35,11 +35,11 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Prepared:
-    """Documents in one temporary file, which is gone with the last reference to it.
+    """Documents in one temporary file, deleted with the last reference to it.
 
     training  documents before those for validation; 0: validation is the end of the text
-    skipped   what cannot be read of files that were not named themselves
-    how       files that were read in each way that their owner should know
+    skipped   unreadable documents of files that were not named themselves
+    how       files by each way of reading that should be reported
     """
 
     content: TextFile
@@ -57,7 +57,7 @@ def prepared(
 
     val_fraction  the share of the bytes that validation takes
     val           its documents, if it has its own
-    what          what documents are called
+    what          the noun for a document in messages
 
     Raises DataError if there are none, or no room for them.
     """
@@ -98,8 +98,8 @@ class Spool:
 
     ends     of the documents, in bytes, after their NUL
     hashes   of each, 64 bits
-    skipped  files of which documents cannot be read
-    how      files that were read in each way that their owner should know
+    skipped  files with unreadable documents
+    how      files by each way of reading that should be reported
     holding  the first file with a NUL, which `--encoding bytes` lets pass
     """
 
@@ -118,7 +118,7 @@ class Spool:
 
     @property
     def notes(self) -> tuple[list[Skipped], dict[str, list[str]]]:
-        """What to say of the files: `skipped` and `how`."""
+        """What to report about the files: `skipped` and `how`."""
         return list(self.skipped.values()), self.how
 
     def add(self, documents: Iterable[Document]) -> None:
@@ -156,11 +156,11 @@ class Spool:
         return end, digest.digest()
 
     def drawn(self, share: float) -> np.ndarray:
-        """Return booleans: those of least hash that have this share of the bytes, or none if it misses by half."""
+        """Return booleans: the documents of least hash that make up this share of the bytes; none if half off."""
         ends = np.frombuffer(self.ends, np.int64)
         sizes, hashes = np.diff(ends, prepend=0), np.frombuffer(self.hashes, np.uint64)
         order = hashes.argsort()
-        beyond = np.flatnonzero(sizes[order].cumsum() > share * ends[-1])[0]  # the last one is
+        beyond = np.flatnonzero(sizes[order].cumsum() > share * ends[-1])[0]  # the last one always is
         chosen = hashes < hashes[order[beyond]]  # equal documents are on one side
         return chosen if sizes[chosen].sum() > share * ends[-1] / 2 else np.zeros_like(chosen)
 
@@ -173,7 +173,7 @@ class Spool:
                 begin += to.write(self.file.read(min(BLOCK, end - begin)))
 
     def finish(self, name: str) -> TextFile:
-        """Return the file, to be read; the spool takes no more. A single document needs no end."""
+        """Return the file for reading; the spool takes no more documents. A single one needs no end mark."""
         if len(self.ends) == 1:
             self.file.truncate(self.ends[0] - len(END))
         self.file.flush()
@@ -181,7 +181,7 @@ class Spool:
 
 
 def _stretches(chosen: np.ndarray, ends: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) in bytes of neighbouring documents that are chosen."""
+    """Yield (begin, end) in bytes of each stretch of chosen documents."""
     edges = np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))
     for first, last in edges.reshape(-1, 2).tolist():
         yield (int(ends[first - 1]) if first else 0), int(ends[last - 1])

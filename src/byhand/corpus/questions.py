@@ -3,7 +3,7 @@
     HellaSwag  {"ctx": "To be, or", "endings": ["not to be", "to bee"], "label": 0}
     ARC        {"question": "…", "choices": {"text": ["…", "…"], "label": ["A", "B"]}, "answerKey": "B"}
 
-Names that are common for the same: CONTEXTS, ENDINGS, RIGHT; two of them with different values are refused, as is a
+CONTEXTS, ENDINGS and RIGHT are the common names of a field; two of them with different values are refused, as is a
 field whose name says that it changes the question (CHANGING). A `question` becomes "Question: …\\nAnswer:", as
 lm-evaluation-harness asks ARC's; every other context stays as it is.
 """
@@ -37,7 +37,7 @@ class Question:
     """A context, at least two endings, and the number of the right one, from 0.
 
     where  its place in the file, for messages
-    bytes  of its line
+    bytes  length of its line
     """
 
     context: str
@@ -48,7 +48,7 @@ class Question:
 
 
 def questions_of(path: Path) -> Iterator[Question]:
-    """Yield the questions of a file, which may be compressed. DataError names the line that is none."""
+    """Yield the questions of a file, which may be compressed. DataError names a line that is not valid."""
     for where, line in lines_of(path):
         try:
             yield replace(question(parse_json(line), where), bytes=len(line) + 1)
@@ -107,7 +107,7 @@ def _endings(value: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _place(value: Any, key: str, endings: list[str], names: list[Any]) -> int | None:
-    """Return which ending is meant: its number, its name, or, by `answer`, its text; None if none is."""
+    """Return the index of the ending given by number, by name or, as `answer`, by text; None if there is none."""
     if key == "answer" and value in endings:
         return endings.index(value)
     if isinstance(value, str) and value in names:

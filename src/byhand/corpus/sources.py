@@ -24,7 +24,7 @@ NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idle_test
 
 
 class Excluded:
-    """Says of a path, as it stands in its folder, whether one of several patterns leaves it out.
+    """Tells whether one of several patterns leaves out a path, relative to its folder.
 
     A pattern matches the path, or the name of the file or of a folder on the way to it; `*` matches / too.
     """
@@ -46,9 +46,9 @@ def files_of(sources: Iterable[str], excluded: Callable[[Path], bool] = lambda p
     """Return the files that sources name, in order, each once, and whether it was named itself.
 
     A folder stands for its files in order of path, without hidden ones and byhand's own runs and checkpoints; a name
-    with `*`, `?` or `[` that is no file for those that match. Raises DataError if there are none.
+    with `*`, `?` or `[` that is not a file, for its matches. Raises DataError if there are none.
 
-    excluded  says which are left out
+    excluded  tells which are left out
     """
     found: dict[Path, bool] = {}
     seen: set[str] = set()

@@ -1,8 +1,8 @@
 """The bytes or tokens of a text on disk: small files are read once, large ones piece by piece.
 
 The file is not mapped: truncating a mapped file kills its reader with SIGBUS. Every read checks the file's size and
-times, so bytes of a changed text are never returned. The time of the status change tells also if the modification
-time was set back; Windows has no such time, and there a large text that is changed so goes unnoticed.
+times, so bytes of a changed text are never returned. The status-change time also reveals a modification time that was
+set back; Windows has no such time, so such a change of a large text goes unnoticed there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from byhand.files.user_cache import require_own
 
 BYTE = np.dtype(np.uint8)
 BLOCK = 1 << 20
-IN_MEMORY = 1 << 26  # tokens of a file that is kept: indexing costs half of what a read for each window does
+IN_MEMORY = 1 << 26  # tokens of a file kept in memory: indexing costs half as much as reading each window
 
 
 class TextFile:
@@ -88,7 +88,7 @@ class TextFile:
         return np.frombuffer(joined, self.dtype).reshape(len(starts), length)
 
     def require_own(self) -> None:
-        """Raise PermissionError if another user can have written the open file."""
+        """Raise PermissionError if another user could have written the open file."""
         require_own(os.fstat(self._descriptor), self.path)
 
     def require_in_place(self) -> None:
@@ -103,7 +103,7 @@ class TextFile:
 
     def _require_unchanged(self) -> None:
         known, now = self._facts, self._now()
-        # What is in memory stays as it was read: a new mode, or a second hard link, is no change.
+        # Content in memory stays as it was read: ignore a new mode or a second hard link.
         if now != known and (self._content is None or now[:2] != known[:2]):
             raise self._changed()
 

@@ -29,14 +29,14 @@ SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2d
 STDIN, LIBRARY, SHAKESPEARE = "-", "python-stdlib", "shakespeare"
 MEMORY = "text from memory"
 Texts = str | bytes | Iterable[str | bytes]  # one, or several documents
-NAMED = 5  # skipped files whose names are said
+NAMED = 5  # skipped files that messages name
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text's bytes, what to call it, and the file that holds them (None: it is gone with the process).
+    """A text's bytes, its name, and the file that holds them (None: it lasts as long as the process).
 
-    documents  whether it is documents, each with its end (see `prepared`)
+    documents  whether it consists of documents, each with an end mark (see `prepared`)
     training   how many of them come before those for validation; 0: validation is the end of the text
     """
 
@@ -57,7 +57,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Validation:
-    """What validation takes of documents: a share of their bytes, or documents of its own."""
+    """The validation part: a share of the documents' bytes, or documents of its own."""
 
     share: float = 0.0
     sources: Sequence[str] = ()
@@ -109,9 +109,9 @@ def open_text(
 
 
 def in_memory(texts: Texts, reading: Reading, val: Validation) -> Text:
-    """Return the text of a program that holds it: one, or several documents. DataError if there is nothing to read.
+    """Return a text given in memory: one, or several documents. DataError if there is nothing to read.
 
-    reading  of the files that validation takes
+    reading  how to read the files of validation
     """
     one, held = isinstance(texts, str | bytes) or not isinstance(texts, Iterable), files_of(val.sources)
     several = [texts] if one else texts
@@ -130,7 +130,7 @@ def _bytes(text: object, number: int) -> bytes:
 
 
 def on_disk(path: Path, name: str, documents: bool = False, training: int = 0) -> Text:
-    """Return the text of a file; DataError if it is none, or empty."""
+    """Return the text of a file; DataError if it is empty or cannot be read."""
     return Text(TextFile(path), name, path.resolve(), documents, training)
 
 
@@ -146,7 +146,7 @@ def _standard_input() -> BinaryIO:
 
 
 def _documents(files: Mapping[Path, bool], reading: Reading) -> Iterator[Document]:
-    """Yield the documents of files. Where a file cannot be read on, reading the last one says why."""
+    """Yield the documents of files. If a file turns unreadable, its last document raises the reason when read."""
     for path, named in files.items():
         try:
             yield from reading.documents(path, named or reading.strict)

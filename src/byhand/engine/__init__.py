@@ -1,4 +1,4 @@
-"""The engine: applies equations, records them, and walks back. It knows no transformer and no equation by name."""
+"""The engine applies equations, records them, and walks back. It knows no transformer and no equation by name."""
 
 from byhand.engine.backward import BackwardStep as BackwardStep
 from byhand.engine.backward import backward as backward

@@ -1,7 +1,7 @@
 """Arrays: their namespace, and the functions that the array API standard lacks.
 
-Equations call only functions of the standard, found through the array, so that the same two halves run on NumPy and
-under `jax.jit`. `sigmoid`, `erf` and `scatter_add_rows` fill the gaps.
+Equations call only standard functions, found through the array, so the same two halves run on NumPy and under
+`jax.jit`. `sigmoid`, `erf` and `scatter_add_rows` fill the gaps.
 """
 
 from typing import Any
@@ -21,12 +21,12 @@ Array = Any  # any array of the array API standard
 
 
 def namespace(x: Array) -> Any:
-    """Return the module of functions that the array itself names (NumPy, `jax.numpy`, ...)."""
+    """Return the array's own namespace (NumPy, `jax.numpy`, ...)."""
     return x.__array_namespace__()
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise ShapeError with this one line unless the condition holds."""
+    """Raise ShapeError with this message unless the condition holds."""
     if not condition:
         raise ShapeError(message)
 
@@ -37,12 +37,12 @@ def as_rows(x: Array) -> Array:
 
 
 def as_tuple(results: Any) -> tuple[Any, ...]:
-    """Return the results of an equation that has one or several."""
+    """Return an equation's result, or results, as a tuple."""
     return results if isinstance(results, tuple) else (results,)
 
 
 def sum_to_shape(d: Array, shape: tuple[int, ...]) -> Array:
-    """Undo broadcasting: sum the cotangent d over every axis along which an array of `shape` was repeated."""
+    """Undo broadcasting: sum the cotangent d over every axis along which `shape` was repeated."""
     extra = d.ndim - len(shape)
     repeated = tuple(i + extra for i, n in enumerate(shape) if n == 1 and d.shape[i + extra] != 1)
     axes = tuple(range(extra)) + repeated
@@ -52,7 +52,7 @@ def sum_to_shape(d: Array, shape: tuple[int, ...]) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """Return 1 / (1 + exp(-x)), computed from exp(-|x|), which cannot overflow."""
+    """Return 1 / (1 + exp(-x)), computed from exp(-|x|) to avoid overflow."""
     xp = namespace(x)
     tail = xp.exp(-xp.abs(x))
     return xp.where(x < 0, tail, xp.ones_like(tail)) / (1.0 + tail)
@@ -79,7 +79,7 @@ def positions(start: Array, x: Array) -> Array:
 
 
 def start_of(inputs: tuple[Array, ...], slot: int, index: tuple[int, ...]) -> int:
-    """Return the start of the stream that an index of a result lies in; 0 if that optional input is absent."""
+    """Return the start of the stream that contains an index of a result; 0 if the optional input is absent."""
     if len(inputs) <= slot:
         return 0
     start = inputs[slot]
@@ -89,11 +89,11 @@ def start_of(inputs: tuple[Array, ...], slot: int, index: tuple[int, ...]) -> in
 def scatter_add_rows(n_rows: int, index: Array, rows: Array) -> Array:
     """Return (n_rows, C) whose row r is the sum of rows[i] over all i with index[i] == r.
 
-    index (N,), rows (N, C). Rows are added in their order, so the result does not vary from run to run.
+    index (N,), rows (N, C). Rows are added in order, so the result is reproducible.
     """
     xp = namespace(rows)
     result = xp.zeros((n_rows, rows.shape[1]), dtype=rows.dtype)
-    if hasattr(result, "at"):  # JAX arrays are immutable and bring their own scatter
+    if hasattr(result, "at"):  # JAX arrays are immutable and have their own scatter
         return result.at[index].add(rows)
     if rows.shape[0] == 0:
         return result

@@ -20,14 +20,14 @@ from byhand.errors import ShapeError
 
 @dataclass(frozen=True, slots=True)
 class BackwardStep:
-    """One application in the backward pass: the cotangent of each result, and the vjp's gradient of each input."""
+    """One application in the backward pass: each result's cotangent, and the vjp's gradient for each input."""
 
     node: Node
     d_results: tuple[Array, ...]
     d_inputs: tuple[Array | None, ...]
 
     def gradient_term(self, slot: int, index: Index) -> Term | None:
-        """Return the equation's own arithmetic of one element of an input's gradient; None if it says none.
+        """Return the equation's own term for one element of an input's gradient; None if it has none.
 
         Its leaves are numbered in (*d_results, *node.saved).
         """
@@ -80,7 +80,7 @@ def walk_back(
 def backward(root: Variable, d_root: Any = None) -> None:
     """Add the gradient of `root` to `.grad` of every leaf that requires one.
 
-    d_root is the cotangent, of root's shape; it may be left out for a scalar, where it is 1.
+    d_root is the cotangent, of root's shape; optional for a scalar, where it is 1.
     Raises ShapeError if it has another shape, or if root was computed without recording.
     """
     require(root.requires_grad, "backward() from a tensor that records nothing; compute it outside no_grad()")
@@ -108,7 +108,7 @@ def backward(root: Variable, d_root: Any = None) -> None:
 
 
 def applications(root: Variable) -> list[Node]:
-    """Return every node that root depends on, each after the nodes it needs (no recursion: graphs are deep)."""
+    """Return every node that root depends on, in topological order (no recursion: graphs are deep)."""
     order: list[Node] = []
     seen: set[int] = set()
     stack: list[tuple[Node | None, bool]] = [(root.node, False)]

@@ -60,13 +60,13 @@ def full_name(name: str) -> str:
 
 
 def sums_are_whole() -> bool:
-    """Return whether terms keep addends that are zero now and may be none with other numbers."""
+    """Return whether terms keep addends that are zero here but may not be for other inputs."""
     return _whole_sums.get()
 
 
 @contextmanager
 def whole_sums() -> Iterator[None]:
-    """Keep, inside the `with` block, the addends of gradients that are zero."""
+    """Keep zero addends of gradients inside the `with` block."""
     token = _whole_sums.set(True)
     try:
         yield

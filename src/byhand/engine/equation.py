@@ -1,11 +1,11 @@
-"""Equation: two pure halves, the meaning of its symbols, and the one point at which an interpreter intercepts it.
+"""Equation: two pure halves, the meaning of its symbols, and the one point where an interpreter intercepts it.
 
     forward(*arrays, **static) -> (result, saved)      result an array, or a tuple of arrays
     vjp(saved, d_result, **static) -> one gradient for each input, None for integers
-    terms(index, inputs, result, **static) -> Term     the arithmetic of one element; of several results `which=`
+    terms(index, inputs, result, **static) -> Term     the arithmetic of one element; with several results `which=`
                                                        chooses one, the first by default
 
-`saved` holds arrays only and, with the static settings, is all that one half tells the other.
+`saved` holds arrays only; besides the static settings, it is all that the vjp gets from the forward half.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from byhand.errors import ConfigError
 
 registry: dict[str, Equation] = {}
 
-TRANSCENDENTAL = 12  # multiplications and additions of a polynomial that gives exp, log or tanh in float32
+TRANSCENDENTAL = 12  # multiplications and additions of a polynomial for exp, log or tanh in float32
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One letter of an equation: as code calls it, as LaTeX writes it, its shape, what it is.
+    """One symbol of an equation: its name in code and in LaTeX, its shape, its meaning.
 
-    nonnegative  none of its numbers can be below 0
+    nonnegative  its elements are never negative
     """
 
     name: str
@@ -44,7 +44,7 @@ class Statement:
     """Fields common to equations and composites; each registers under its name.
 
     `inputs` lists the symbols in the order of forward's arrays (trailing ones may be optional); `result` is the
-    result's symbol, or a tuple of one for each result. The formulas stand in `latex` and `derivative` alone.
+    result's symbol, or a tuple with one for each result. Formulas are only in `latex` and `derivative`.
     """
 
     name: str
@@ -57,13 +57,13 @@ class Statement:
 
     def __post_init__(self) -> None:
         first: Statement = registry.setdefault(self.name, self)  # pyright: ignore[reportArgumentType] - a subclass
-        if first is not self:  # perhaps the user's, imported before byhand's own
+        if first is not self:  # the first may be the user's, imported before byhand's
             files = " and ".join(map(_file, (first, self)))
             raise ConfigError(f"two equations are called {self.name!r}, in {files}. Rename one of them.")
 
     @classmethod
     def of(cls, module: str, **facts: Any) -> Self:
-        """Return the equation of a file (`__name__`): it has its name, and the functions named like fields."""
+        """Return the equation of a file (`__name__`): named after it, with its functions named like fields."""
         there = vars(sys.modules[module])
         functions = {f.name: there[f.name] for f in fields(cls) if callable(there.get(f.name))}
         return cls(name=module.rpartition(".")[2], **functions, **facts)
@@ -83,20 +83,20 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Equation(Statement):
-    """One equation of the model. Calling it applies it by the interpreter of the current context.
+    """One equation of the model. Calling it applies it under the current context's interpreter.
 
-    role            what a config may choose it as: "activation", "gate", or "update" of parameters; "" for none
+    role            the setting that may choose it: "activation", "gate", or "update" of parameters; "" for none
     moves           whether it only moves elements (transpose, gather) and computes nothing
-    gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
-                    of input number `slot`, its leaves numbered in (*d_results, *saved); if absent, each partial
-                    derivative costs one vjp and has no tree
-    saved_terms     (which, index, inputs, **static) -> Term: one element of saved array number `which`, asked only of
-                    those that are neither an input nor a result
-    rule_terms      (index, inputs, **static) -> Term: one element with the choice that its inputs decide in it, where
-                    `terms` has only what was chosen
+    gradient_terms  (saved, d_results, slot, index, **static) -> Term: one element of the gradient of input number
+                    `slot`, its leaves numbered in (*d_results, *saved); if absent, each partial derivative costs one
+                    vjp and has no tree
+    saved_terms     (which, index, inputs, **static) -> Term: one element of saved array number `which`; called only
+                    if that is neither an input nor a result
+    rule_terms      (index, inputs, **static) -> Term: one element including the choice that the inputs decide;
+                    `terms` has only the chosen branch
     beside          (index, inputs, **static) -> Terms: intermediate values that are leaves of `terms`, in order of
                     computation
-    products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
+    products        (*shapes of inputs, **static) -> operations of the matrix products, forward and backward
     flops           the same for all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
 
@@ -126,7 +126,7 @@ def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
 
 
 def with_role(*roles: str) -> tuple[str, ...]:
-    """Return the names of the equations that a model may choose for one of these roles."""
+    """Return the names of the equations with one of these roles."""
     return tuple(name for name, equation in registry.items() if getattr(equation, "role", "") in roles)
 
 

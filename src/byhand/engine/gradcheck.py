@@ -23,8 +23,7 @@ def gradcheck(
 
     function takes tensors and returns a tensor (or several); d holds the cotangent of each result. The error of
     one input is max|analytic - numeric| / max(max|analytic|, max|numeric|, max|d|): relative to the largest
-    derivative, and to the cotangent where the derivative vanishes. A derivative that is NaN or infinite is an
-    infinite error.
+    derivative, or to the cotangent if the derivative vanishes. A NaN or infinite derivative is an infinite error.
     """
     leaves = [Tensor(x, requires_grad=_is_float(x)) for x in inputs]
     results = as_tuple(function(*leaves))

@@ -1,4 +1,4 @@
-"""Interpreters: the current one alone decides how an equation is applied.
+"""Interpreters: the current one decides how an equation is applied.
 
 `Evaluate` computes; `Record` also leaves a `Node`. Tracing, planning and compiling are subclasses that override the
 same two methods, `apply` and `compose`.
@@ -28,7 +28,7 @@ class Evaluate:
         return self.apply(statement, tuple(map(as_tensor, inputs)), static, name)
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Run the forward half; drop what it saved."""
+        """Run the forward half; drop the saved arrays."""
         result, _ = equation.forward(*[t.data for t in inputs], **static)
         return _wrap(result, full_name(name), None)
 
@@ -52,7 +52,7 @@ class Record(Evaluate):
         return _wrap(result, name, node, any(t.requires_grad for t in inputs))
 
     def follows(self, tensor: Tensor) -> bool:
-        """Return whether applications to this tensor leave nodes."""
+        """Return whether applications to this tensor are recorded."""
         return tensor.requires_grad
 
 
@@ -68,6 +68,6 @@ use_by_default(Record())
 
 @contextmanager
 def no_grad() -> Iterator[None]:
-    """Compute without recording: results require no gradient and nothing is saved."""
+    """Compute without recording: results require no gradients, nothing is saved."""
     with interpreting(Evaluate()):
         yield

@@ -11,7 +11,7 @@ from byhand.engine.equation import Equation
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One application: the equation, its inputs and settings, the arrays that it saved, its name."""
+    """One application: the equation, its inputs and settings, its saved arrays, its name."""
 
     equation: Equation
     inputs: tuple[Any, ...]  # of variables
@@ -27,8 +27,8 @@ class Variable:
     data           the array; anything without an array namespace (a list, a number) becomes a NumPy array
     grad           dloss/ddata after `backward()`, the same shape and dtype; None before
     requires_grad  True for parameters and for everything computed from them while recording
-    frozen         of a parameter that no step changes: no gradient goes there, but a recorded graph names it
-    node, index    the application that made this tensor, None for a leaf, and the number of its result
+    frozen         a parameter that no step changes: it gets no gradient, but a recorded graph names it
+    node, index    the application that made this tensor, None for a leaf, and the index of its result
     name           a dotted name such as `blocks.0.attn.weights`
     """
 
@@ -70,7 +70,7 @@ class Variable:
 
 
 def _default_array(data: Any) -> Array:
-    """Make an array of a list or number; imported on first use, so that the engine loads without NumPy."""
+    """Convert a list or number to an array; imports on first use, so that the engine loads without NumPy."""
     from byhand.host import as_array
 
     return as_array(data)

@@ -1,6 +1,6 @@
-"""The operations of arithmetic, on numbers and on long rows of them.
+"""Arithmetic operations on numbers and on long rows of them.
 
-Up to EXACT numbers are worked one by one as Python does, and a sum rounds once. NumPy works longer rows, in float64
+Up to EXACT numbers are computed one by one in Python, and a sum rounds once. NumPy computes longer rows, in float64
 with sums in its longest precision: their last digit may differ.
 """
 
@@ -31,7 +31,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 
 def drawn(numbers: Sequence[float]) -> float:
-    """Return the id that u draws with probabilities: the first whose running sum is above u times the whole sum."""
+    """Return the id drawn by u from probabilities: the first whose running sum is above u times the whole sum."""
     u, *p = numbers
     sums = list(itertools.accumulate(p))
     return float(bisect.bisect_right(sums, min(u * sums[-1], math.nextafter(sums[-1], 0.0))))
@@ -49,9 +49,9 @@ OPERATIONS: dict[str, Callable[[list[float]], float]] = {
 
 
 def operate(op: str, values: Any) -> Any:
-    """Return the value of an operation on a list of numbers, or on an array of them.
+    """Return the value of an operation on a list or array of numbers.
 
-    A list that holds arrays is worked for each of their places, and the value is an array.
+    A list with arrays is computed elementwise, and the value is an array.
     """
     if hasattr(values, "tolist"):
         if len(values) > EXACT and op in ("sum", "max"):
@@ -65,12 +65,12 @@ def operate(op: str, values: Any) -> Any:
 
 
 def is_array(value: Any) -> bool:
-    """Return whether a value is an array of numbers, and not one number."""
+    """Return whether a value is an array, not a single number."""
     return bool(getattr(value, "shape", ()))
 
 
 def _each(op: str, values: list[Any]) -> Any:
-    """Return the operation's value for each place of the arrays; a number is the same for all."""
+    """Return the operation's value elementwise; plain numbers broadcast."""
     import numpy as np
 
     with np.errstate(all="ignore"):

@@ -1,7 +1,7 @@
-"""Rows of parts. A long one makes a part when somebody looks at it; the numbers of all are arrays from the start.
+"""Rows of parts. A long row makes its parts on demand; their values are arrays from the start.
 
-The function that makes the part at a place makes, from an array of places, their outline: one term whose numbers are
-arrays. A row's parts that have a label and parts themselves must be the same everywhere, as a row's mean is.
+The function that makes the part at a place also makes, from an array of places, their outline: one term whose numbers
+are arrays. Labelled inner terms of the parts must be the same at every place, like a row's mean.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-FEW = 64  # parts that are made at once
+FEW = 64  # up to this many parts are made at once
 
 
 class Row(Sequence[Any]):
     """Many parts.
 
-    places  where the row is read, as an array of integers
-    part    (place) -> the part; of an array of places their outline
-    values  the numbers of the parts, if they are known
+    places  the row's places, an array of integers
+    part    (place) -> the part; (array of places) -> their outline
+    values  the parts' values, if known
     """
 
     def __init__(self, places: Any, part: Callable[[Any], Any], values: Any = None) -> None:
@@ -33,7 +33,7 @@ class Row(Sequence[Any]):
         return len(self.places)
 
     def __getitem__(self, which: Any) -> Any:
-        """Return one part; of a slice the parts, made if they are few; of an array their outline."""
+        """Return one part; for a slice, the parts, made if they are few; for an array, their outline."""
         if isinstance(which, slice):
             chosen = self.places[which]
             row = Row(chosen, self.at, self.values[which])
@@ -45,7 +45,7 @@ class Row(Sequence[Any]):
         return map(self.at, self.places.tolist())
 
     def at(self, place: Any) -> Any:
-        """Return the part at a place, the same object every time; of an array of places their outline."""
+        """Return the part at a place, the same object every time; for an array of places, their outline."""
         if not isinstance(place, int):
             return self._part(place)
         if place not in self._made:
@@ -53,7 +53,7 @@ class Row(Sequence[Any]):
         return self._made[place]
 
     def where(self, wanted: Any) -> Row:
-        """Return the row of the parts at whose place an array is not zero."""
+        """Return the row of the parts for which `wanted` is not zero."""
         import numpy as np
 
         return Row(self.places[np.broadcast_to(wanted != 0, len(self))], self.at)
@@ -64,19 +64,19 @@ class Row(Sequence[Any]):
 
     @cached_property
     def outline(self) -> Any:
-        """One term for all parts: its numbers are arrays, or a number where it is the same for all."""
+        """One term for all parts: its values are arrays, or a number if all parts share it."""
         return self._part(self.places)
 
     @cached_property
     def values(self) -> Any:
-        """The number of each part."""
+        """The value of each part."""
         import numpy as np  # slow to import
 
         return np.broadcast_to(self.outline.value, len(self))
 
 
 class Joined(Sequence[Any]):
-    """Rows and parts, one after the other."""
+    """Rows and parts, concatenated."""
 
     def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
         self.rows = rows
@@ -86,7 +86,7 @@ class Joined(Sequence[Any]):
         return self._ends[-1]
 
     def __getitem__(self, which: Any) -> Any:
-        """Return one part, or those of a slice."""
+        """Return one part, or a slice of them."""
         if isinstance(which, slice):
             return tuple(map(self.__getitem__, range(len(self))[which]))
         which = range(len(self))[which]
@@ -106,7 +106,7 @@ class Joined(Sequence[Any]):
 
 
 def over(count: int, part: Callable[[Any], Any]) -> Sequence[Any]:
-    """Return the parts at the places from 0 to count - 1."""
+    """Return the parts at places 0 to count - 1."""
     if count <= FEW:
         return tuple(map(part, range(count)))
     import numpy as np
@@ -115,7 +115,7 @@ def over(count: int, part: Callable[[Any], Any]) -> Sequence[Any]:
 
 
 def joined(*rows: Sequence[Any]) -> Sequence[Any]:
-    """Return the parts of these rows, one row after the other."""
+    """Return the parts of these rows, concatenated."""
     rows = tuple(row for row in rows if len(row))
     long = any(isinstance(row, Row | Joined) for row in rows)
     return Joined(rows) if long else tuple(part for row in rows for part in row)
@@ -127,12 +127,12 @@ def mapped(change: Callable[[Any], Any], parts: Sequence[Any]) -> Sequence[Any]:
 
 
 def values(parts: Sequence[Any]) -> Any:
-    """Return the numbers of parts: an array of a long row, else a list."""
+    """Return the values of parts: an array for a long row, else a list."""
     return parts.values if isinstance(parts, Row | Joined) else [part.value for part in parts]
 
 
 def ranked(parts: Sequence[Any]) -> Sequence[Any]:
-    """Return parts, the largest in size first."""
+    """Return parts, largest magnitude first."""
     if not isinstance(parts, Row | Joined):
         return tuple(sorted(parts, key=lambda part: -abs(part.value)))
     order = (-abs(parts.values)).argsort(kind="stable")
@@ -140,7 +140,7 @@ def ranked(parts: Sequence[Any]) -> Sequence[Any]:
 
 
 def outlines(parts: Sequence[Any]) -> Iterator[Any]:
-    """Yield parts, with one outline for each long row."""
+    """Yield parts, but one outline for each long row."""
     if isinstance(parts, Row):
         yield parts.outline
     elif isinstance(parts, Joined):

@@ -17,13 +17,13 @@ from byhand.engine.node import Variable
 class Tensor(Variable):
     """A variable with operators and `backward`."""
 
-    __array_ufunc__ = None  # so that `array + tensor` calls the tensor, not each element of the array
+    __array_ufunc__ = None  # so that `array + tensor` calls the tensor once, not for each element
     __slots__ = ()
 
     def backward(self, d: Any = None) -> None:
         """Add d(self)/d(leaf) to `.grad` of every leaf that requires it; `d` is the cotangent, 1 for a scalar.
 
-        The graph stays as it was: a second call on it adds the same gradients once more.
+        The graph stays unchanged: a second call adds the same gradients again.
         """
         backward(self, d)
 
@@ -35,7 +35,7 @@ class Tensor(Variable):
     def _constant(self, other: Any) -> Any:
         """Turn a Python number into a scalar of this tensor's dtype, so that float32 stays float32.
 
-        A fraction keeps its own type if the tensor holds integers, so that nothing is truncated.
+        A float keeps its own type if the tensor holds integers, so that nothing is truncated.
         """
         if not isinstance(other, (int, float)):
             return other
@@ -79,7 +79,7 @@ class Tensor(Variable):
 
 
 def _operator(name: str) -> Equation:
-    """Find the equation that an operator applies; the registry is filled when `byhand.equations` is imported."""
+    """Return an operator's equation; importing `byhand.equations` fills the registry."""
     return registry[name]
 
 

@@ -1,11 +1,10 @@
 """One element's arithmetic as a small tree of labelled numbers.
 
-A `Term` is a number read from an array, a constant, or an operation on other terms. Its value is worked from its
-parts in Python's float64, so a tree that names the right numbers adds up to the element it explains, and a tree
-that does not is caught by the tests. `explain`, the worked pages and the explorer all print these trees.
+A `Term` is a number read from an array, a constant, or an operation on other terms. Its value is computed from its
+parts in Python's float64, so a tree that names the right numbers gives the element it explains, and tests catch one
+that does not. `explain`, the worked pages and the explorer all print these trees.
 
-Of more than a few parts (`over`) each is made when somebody looks at it; a walk that needs no single one takes their
-outline.
+Long rows (`over`) make their parts on demand; walks that need no single part use the row's outline.
 """
 
 import itertools
@@ -22,16 +21,16 @@ from byhand.engine.rows import Joined, Row, joined, mapped, outlines, ranked, va
 
 Index = tuple[int, ...]
 
-NOTHING = 1e-12  # of the largest part of a sum; a smaller sum is rounding residue
-WHOLE = 400_000  # numbers of the longest tree that JSON holds whole
-LARGEST = 8  # parts of each long row in the JSON of a longer one
+NOTHING = 1e-12  # relative to a sum's largest part; a smaller sum is rounding residue
+WHOLE = 400_000  # numbers of the largest tree that JSON holds whole
+LARGEST = 8  # parts of each long row in the JSON of larger trees
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A number with a label: an input's element (`source`), a constant, or made from `parts` by `op`.
+    """A number with a label: an input's element (`source`), a constant, or `op` applied to `parts`.
 
-    `common_axes` counts the trailing axes along which it is broadcast: 1 for the mean of a row.
+    `common_axes` is the number of trailing axes along which it is broadcast: 1 for a row's mean.
     """
 
     label: str
@@ -44,9 +43,9 @@ class Term:
     def as_json(self, inputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the tree, ready for JSON; `inputs` describes each input, by number, for the leaves read from it.
 
-        A part used several times is written out once, with an `id`; its other places hold a `ref` to it. A tree of
-        more than WHOLE numbers has the LARGEST parts of each long row, largest first, and of all others the `rest`:
-        their `count` and, in a sum or maximum, its `value` over them.
+        A shared part is written once, with an `id`; elsewhere a `ref` points to it. A tree of more than WHOLE numbers
+        has only the LARGEST parts of each long row, largest first, and a `rest`: the `count` of the others and, in a
+        sum or maximum, its `value` over them.
         """
         whole = is_whole(self)
         written: dict[int, dict[str, Any]] = {}
@@ -80,12 +79,12 @@ def number(value: Any, label: str = "") -> Term:
 
 
 def element_name(name: str, index: Index) -> str:
-    """Return an element as people write it: `x[0,2]`, or the bare name of a number without axes."""
+    """Return an element's name: `x[0,2]`, or the bare name of a scalar."""
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
 def element(inputs: tuple[Any, ...], which: int, index: Index, name: str) -> Term:
-    """Return the element `index` of the input number `which`, labelled like `x[0,2]`; the outline of several."""
+    """Return the element `index` of input number `which`, labelled like `x[0,2]`; for several, their outline."""
     value = inputs[which][index]
     if is_array(value):
         return Term(name, value.astype(float), source=(which, index))
@@ -93,7 +92,7 @@ def element(inputs: tuple[Any, ...], which: int, index: Index, name: str) -> Ter
 
 
 def elements(arrays: tuple[Any, ...], index: Index, *names: str) -> tuple[Term, ...]:
-    """Return the element `index` of the first arrays, one for each name."""
+    """Return the element `index` of each of the first arrays, one for each name."""
     return tuple(element(arrays, which, index, name) for which, name in enumerate(names))
 
 
@@ -114,7 +113,7 @@ def product(parts: Iterable[Term], label: str = "") -> Term:
 
 
 def cotangent_sum(parts: Iterable["Term | tuple[Term, Term]"]) -> Term:
-    """Return a sum of cotangents, or of cotangents times slopes; a cotangent of zero adds nothing and is left out."""
+    """Return a sum of cotangents, or of cotangents times slopes, without zero cotangents."""
 
     def share(part: Any) -> Term:
         return product(part) if isinstance(part, tuple) else part
@@ -133,7 +132,7 @@ def cotangent_sum(parts: Iterable["Term | tuple[Term, Term]"]) -> Term:
 
 
 def indices(shape: Sequence[int]) -> Iterator[Index]:
-    """Yield every index of a shape, the last axis running fastest."""
+    """Yield every index of a shape in row-major order."""
     return itertools.product(*map(range, shape))
 
 
@@ -153,7 +152,7 @@ def largest(parts: Iterable[Term], label: str = "") -> Term:
 
 
 def addends(term: Term) -> Sequence[Term]:
-    """Return the addends of a term: the parts of a sum, also of one in a numerator or among factors.
+    """Return the addends of a term: the parts of a sum, even in a numerator or among factors.
 
     Any other term is its only addend.
     """
@@ -174,7 +173,7 @@ def addends(term: Term) -> Sequence[Term]:
 
 
 def labelled(term: Term) -> list[Term]:
-    """Return the labelled parts below a term, the innermost first, each once."""
+    """Return the distinct labelled parts below a term, innermost first."""
     found: dict[tuple[str, float], Term] = {}
     for part in below(term, outlines):
         if part is not term and part.parts and part.label:
@@ -183,7 +182,7 @@ def labelled(term: Term) -> list[Term]:
 
 
 def moved(term: Term, by: int) -> Term:
-    """Return a term whose inputs are numbered `by` higher."""
+    """Return the term with `by` added to its input numbers."""
     done: dict[int, tuple[Term, Term]] = {}
 
     def change(part: Term) -> Term:
@@ -196,12 +195,12 @@ def moved(term: Term, by: int) -> Term:
 
 
 def leaves(term: Term, of: Callable[[Sequence[Term]], Iterable[Term]] = iter) -> Iterator[Term]:
-    """Yield the numbers of a term in the order of writing, each once; `of` as in `below`."""
+    """Yield a term's distinct leaves in the order of writing; `of` as in `below`."""
     return (part for part in below(term, of) if not part.parts)
 
 
 def below(term: Term, of: Callable[[Sequence[Term]], Iterable[Term]] = iter) -> Iterator[Term]:
-    """Yield a term and all its parts, inner ones first, each once; with `of=outlines` one outline for a long row."""
+    """Yield a term and its distinct parts, inner ones first; with `of=outlines` one outline per long row."""
     seen: dict[int, Term] = {}
 
     def visit(part: Term) -> Iterator[Term]:
@@ -230,7 +229,7 @@ def settled(term: Term) -> Term:
 
 
 def size(term: Term) -> Any:
-    """Return how large a term's parts are before they cancel; of an outline for each place."""
+    """Return the magnitude of a term's parts before they cancel; for an outline, at each place."""
     if not term.parts:
         return abs(term.value)
     sizes = [size(part) for part in outlines(term.parts)]

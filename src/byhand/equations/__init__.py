@@ -1,6 +1,6 @@
 """The equations, one file each.
 
-Importing this package imports every file, which fills the engine's registry. A file `softmax.py` holds the
+Importing this package imports every file, which fills the engine's registry. The file `softmax.py` has the
 equation's formulas, forward, derivative and terms; `byhand.equations.softmax` is the equation itself.
 """
 

@@ -1,4 +1,4 @@
-r"""AdamW's update: a step along the smoothed gradient, scaled by its own size, with decoupled weight decay.
+r"""AdamW's update: a step along the smoothed gradient, normalised by its size, with decoupled weight decay.
 
 Equation    m' = beta1 m + (1 - beta1) g,   v' = beta2 v + (1 - beta2) g^2,
             theta' = theta - lr (mhat / (sqrt(vhat) + eps) + wd theta),
@@ -33,13 +33,13 @@ def forward(theta, g, m, v, lr, t, *, beta1, beta2, eps, weight_decay):
 
 
 def corrections(theta, t, beta1, beta2):
-    """Return 1 - beta^t for both averages, in theta's precision also where t is an array."""
+    """Return 1 - beta^t for both averages, in theta's precision even if t is an array."""
     xp = namespace(theta)
     return (xp.asarray(1.0 - beta**t, dtype=theta.dtype) for beta in (beta1, beta2))
 
 
 def vjp(saved, d_results, *, beta1, beta2, eps, weight_decay):
-    """Back through the step, then through the two moving averages."""
+    """Propagate through the step, then through the two moving averages."""
     theta, g, m, v, lr, t = saved
     d_theta, d_m, d_v = d_results
     xp = namespace(theta)
@@ -48,7 +48,7 @@ def vjp(saved, d_results, *, beta1, beta2, eps, weight_decay):
     scale = root + eps
     w = -lr * d_theta
     d_m = d_m + w / (scale * correct_m)
-    root_or_one = xp.where(root == 0, xp.ones_like(root), root)  # v = 0 means g = 0: the slope is taken as 0
+    root_or_one = xp.where(root == 0, xp.ones_like(root), root)  # v = 0 means g = 0: use slope 0
     d_v = d_v - xp.where(root == 0, xp.zeros_like(w), w * m_hat / (2.0 * scale * scale * root_or_one * correct_v))
     d_g = (1.0 - beta1) * d_m + 2.0 * (1.0 - beta2) * g * d_v
     d_lr = xp.asarray(-xp.sum(d_theta * (m_hat / scale + weight_decay * theta)))
@@ -56,7 +56,7 @@ def vjp(saved, d_results, *, beta1, beta2, eps, weight_decay):
 
 
 def terms(index, inputs, result, *, beta1, beta2, eps, weight_decay, which=0):
-    """Old value, minus lr times (corrected mean over corrected root, plus decay); m' (which = 1) or v' (2) alone."""
+    """Old value, minus lr times (corrected mean over corrected root, plus decay); or m' (which = 1) or v' (2)."""
     theta, g, m, v = (element(inputs, k, index, name) for k, name in enumerate(("theta", "g", "m", "v")))
     lr, t = number(inputs[4], "lr"), int(inputs[5])
     new_m = total((product((number(beta1, "beta1"), m)), product((number(1 - beta1, "1 − beta1"), g))), "m'")

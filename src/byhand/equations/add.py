@@ -20,7 +20,7 @@ def forward(a, b):
 
 
 def vjp(saved, d_y):
-    """Give each input the cotangent, summed where it was repeated."""
+    """Each input gets the cotangent, summed where it was repeated."""
     a, b = saved
     return sum_to_shape(d_y, a.shape), sum_to_shape(d_y, b.shape)
 

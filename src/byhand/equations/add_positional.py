@@ -1,4 +1,4 @@
-r"""Positional embedding: add the vector of each position to the vector of the token that stands there.
+r"""Positional embedding: add each position's vector to the vector of the token at that position.
 
 Equation    X[b,t,:] = E[b,t,:] + W[start + t, :]
 Derivative  d_E = d_X;  d_W[p, :] = sum of d_X[b,t,:] over all (b,t) with start + t = p, zero for unused positions
@@ -16,7 +16,7 @@ from byhand.engine.terms import cotangent_sum, element, indices, total
 def forward(e, table, start=None):
     """Add row start + t of the table at position t; start is the number of positions already in a KV cache.
 
-    start + T must not pass the table's end: the model checks that, since no branch here may depend on a value.
+    start + T must not exceed the table: the model checks that, since no branch here may depend on a value.
     """
     t, t_max = e.shape[-2], table.shape[0]
     require(e.shape[-1] == table.shape[1], f"add_positional: widths of {e.shape} and {table.shape} differ")
@@ -28,7 +28,7 @@ def forward(e, table, start=None):
 
 
 def vjp(saved, d_x):
-    """Pass the cotangent on, and sum it over the batch into the rows that were used."""
+    """Pass the cotangent on, and sum it over the batch into the used rows."""
     table, *rows = saved
     xp = namespace(d_x)
     if rows:
@@ -40,14 +40,14 @@ def vjp(saved, d_x):
 
 
 def terms(index, inputs, result):
-    """The token's number plus the position's."""
+    """The token's element plus the position's."""
     *_, t, c = index
     start = start_of(inputs, 2, index)
     return total([element(inputs, 0, index, "E"), element(inputs, 1, (start + t, c), "W")])
 
 
 def gradient_terms(saved, d_results, slot, index):
-    """The cotangent itself; for a position the sum over the batch."""
+    """The cotangent itself; for a position, the sum over the batch."""
     if slot == 0:
         return cotangent_sum([element(d_results, 0, index, "∂X")])
     (row, c), (*batch, n, _) = index, d_results[0].shape
@@ -56,7 +56,7 @@ def gradient_terms(saved, d_results, slot, index):
     return cotangent_sum(element(d_results, 0, (*at, t, c), "∂X") for at, t in steps if 0 <= t < n)
 
 
-flops = per_element(1, 1)  # one addition; going back the sum over the batch
+flops = per_element(1, 1)  # one addition; backward the sum over the batch
 
 add_positional = Equation.of(
     __name__,
@@ -66,9 +66,7 @@ add_positional = Equation.of(
     inputs=(
         Symbol("e", "E", "(..., T, C)", "token vectors"),
         Symbol("table", r"W_{pe}", "(T_max, C)", "one row for each position"),
-        Symbol(
-            "start", r"\mathrm{start}", "() or (B,)", "number of positions before the first one; 0 if it is not given"
-        ),
+        Symbol("start", r"\mathrm{start}", "() or (B,)", "number of positions before the first one; 0 if not given"),
     ),
     result=Symbol("x", "X", "(..., T, C)", "token vectors plus position vectors"),
     seed_names=("model::TinyGPT::add_positional",),

@@ -3,7 +3,7 @@ r"""Attention scores: how well each query matches each key.
 Equation    S[b,h,t,s] = sum over d of q[b,h,t,d] k[b,h,s,d] / sqrt(D)
 Derivative  d_q = d_S k / sqrt(D),  d_k = d_S^T q / sqrt(D)
 Shapes      q (B, H, T, D), k (B, H, S, D) -> (B, H, T, S)
-Units       none; the scale keeps the variance of S independent of D. A `divisor` takes the place of D under the root
+Units       none; the scale keeps the variance of S independent of D. A `divisor` replaces D under the root
 Raises      ShapeError if the head widths, batches or numbers of heads differ
 Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
 """
@@ -17,7 +17,7 @@ from byhand.engine.terms import cotangent_sum, element, function, number, produc
 
 
 def forward(q, k, *, divisor=None):
-    """Scale the queries (fewer numbers than the scores), then take all dot products."""
+    """Scale the queries (smaller than the scores), then take all dot products."""
     require(q.shape[-1] == k.shape[-1], f"attention_scores: q {q.shape} and k {k.shape} differ in head width")
     require(q.shape[:-2] == k.shape[:-2], f"attention_scores: q {q.shape} and k {k.shape} differ in batch or heads")
     scaled = q * (1.0 / math.sqrt(divisor or q.shape[-1]))
@@ -56,13 +56,13 @@ def gradient_terms(saved, d_results, slot, index, *, divisor=None):
 
 
 def products(q, k, **_):
-    """Two for each pair of positions and column; going back as many for queries and for keys."""
+    """Two for each pair of positions and column; backward, as many for queries and for keys."""
     operations = 2 * math.prod(q) * k[-2]
     return operations, 2 * operations
 
 
 def flops(q, k, **_):
-    """The scale: on the queries, and going back on both gradients."""
+    """The scale: on the queries; backward, on both gradients."""
     return math.prod(q), math.prod(q) * 2
 
 

@@ -3,7 +3,7 @@ r"""Causal self-attention with any number of heads: a composition, against which
 Equation    [Q, K, V] = H W_qkv + b_qkv,  P = causal_softmax(Q K^T / sqrt(D)),  A = merge(P V) W_proj + b_proj
 Derivative  the composition's: each part's vjp in reverse order
 Shapes      h (B, T, C), w_qkv (C, (H + 2K) D), b_qkv ((H + 2K) D,), w_proj (H D, C), b_proj (C,), gains (D,)
-            -> (B, T, C); H heads of queries, K of keys and values (K = H if not given); biases and gains may be None.
+            -> (B, T, C); H query heads, K key-value heads (K = H if not given); biases and gains may be None.
             With a cache of keys and values, each (B, K, S, D), and start (B,): the result, and the cache after it
 Raises      ShapeError if the columns do not split into H + 2K heads
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2
@@ -32,15 +32,14 @@ def compose(
 ):  # fmt: skip
     """Apply the parts; without the optional settings, the first equation of this file.
 
-    n_kv_heads              K heads of keys and values, each for H / K heads of queries
+    n_kv_heads              K key-value heads, each shared by H / K query heads
     window                  number of positions that a query sees, itself included
     q_gain, k_gain, qk_eps  with an eps, `rms_norm` normalises queries and keys
-    qk_over                 "heads": `heads_rms_norm` does, all heads of a position together
-    rotary_settings         `rotary` turns queries and keys, with these settings
-    divisor                 of scores, under the root; the head's width if not given
+    qk_over                 "heads": `heads_rms_norm` normalises all heads of a position together
+    rotary_settings         `rotary` rotates queries and keys, with these settings
+    divisor                 of scores, under the root; the head width if not given
     adapters                of w_qkv and of w_proj, each (A, B, s), for `low_rank`
-    cache                   start, the position of the first; then keys and values: `extend_cache` puts the new ones
-                            among those of the earlier positions
+    cache                   start, the first token's position; then keys and values, which `extend_cache` extends
     """
     start, keys, values = (*cache, None, None, None)[:3]
     of_qkv, of_proj = adapters
@@ -90,15 +89,15 @@ causal_self_attention = Composite.of(
     inputs=(
         Symbol("h", "H", "(B, T, C)", "normalised residual stream"),
         Symbol("w_qkv", "W_{qkv}", "(C, (H + 2K) D)", "packed projection to queries, keys and values"),
-        Symbol("b_qkv", "b_{qkv}", "((H + 2K) D,)", "its bias; may be left out"),
+        Symbol("b_qkv", "b_{qkv}", "((H + 2K) D,)", "its bias, optional"),
         Symbol("w_proj", "W_{proj}", "(H D, C)", "output projection"),
-        Symbol("b_proj", "b_{proj}", "(C,)", "its bias; may be left out"),
+        Symbol("b_proj", "b_{proj}", "(C,)", "its bias, optional"),
         Symbol("q_gain", "g_q", "(D,) or (H D,)", "gain of the queries' norm, optional"),
         Symbol("k_gain", "g_k", "(D,) or (K D,)", "gain of the keys' norm, optional"),
         Symbol("start", r"\mathrm{start}", "(B,)", "positions before the first, for each stream; optional"),
         Symbol("keys", "C_k", "(B, K, S, D)", "keys of earlier positions, optional"),
         Symbol("values", "C_v", "(B, K, S, D)", "values of earlier positions, optional"),
     ),
-    result=Symbol("a", "A", "(B, T, C)", "what attention adds to the stream"),
+    result=Symbol("a", "A", "(B, T, C)", "attention's output, added to the stream"),
     seed_names=("nn::self_attention_1h", "nn::variants::mha::self_attention_mha"),
 )

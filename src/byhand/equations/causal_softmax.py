@@ -1,11 +1,11 @@
-r"""Causal softmax: each query weighs only the keys at its own position and before.
+r"""Causal softmax: each query weighs only the keys up to its own position.
 
 Equation    P[...,t,s] = exp(S[...,t,s] - m_t) / sum over visible s' of exp(S[...,t,s'] - m_t),
             s visible if s <= t + (S - T); all other weights are exactly 0
 Derivative  d_S = P * (d_P - sum over s of d_P P), 0 where masked
 Shapes      scores (..., T, S) -> the same; the T queries are the last of the S positions. With start (B,), of
-            integers, query t has position n = start_b + t, and place s of the keys is that of the position
-            n - (n - s) mod S, as `extend_cache` puts them; from 0 on they are visible
+            integers, query t has position n = start_b + t, and place s of the keys holds position
+            n - (n - s) mod S, as in `extend_cache`; positions from 0 on are visible
 Units       none; a query that sees no key (S < T) gives zeros
 Raises      ShapeError if the scores have fewer than two axes
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3
@@ -24,7 +24,7 @@ BEFORE = Symbol(
 
 
 def forward(scores, start=None):
-    """Mask with -inf, then take the plain softmax, for which an all-masked row is zero."""
+    """Mask with -inf, then take the plain softmax, whose result for a fully masked row is zero."""
     require(scores.ndim >= 2, f"causal_softmax: scores must be (..., T, S), not {scores.shape}")
     xp = namespace(scores)
     p, _ = softmax.forward(xp.where(visible(scores, start), scores, -xp.inf))
@@ -32,7 +32,7 @@ def forward(scores, start=None):
 
 
 def visible(scores, start=None, window=None):
-    """Return booleans that broadcast to scores: which keys a query sees, at most the last `window` of them."""
+    """Return booleans that broadcast to scores: the keys that a query sees, at most the last `window` of them."""
     xp, (t, s) = namespace(scores), scores.shape[-2:]
     keys = xp.arange(s)
     newest = xp.arange(s - t, s)[:, None] if start is None else positions(start, scores)[..., None]
@@ -42,7 +42,7 @@ def visible(scores, start=None, window=None):
 
 
 def seen(inputs, index, window=None):
-    """Return the places of the keys that the query at an index sees, in order."""
+    """Return the places of the keys visible to the query at an index, in order."""
     *place, t, _ = index
     row = visible(inputs[0], *inputs[1:], window=window)
     at = (*(i if n > 1 else 0 for i, n in zip(place, row.shape[:-2], strict=True)), t) if row.ndim > 2 else (t,)
@@ -56,7 +56,7 @@ def vjp(saved, d_p):
 
 
 def terms(index, inputs, result, window=None):
-    """One exponential over the sum of the visible ones."""
+    """One exponential over the sum of those of visible keys."""
     *place, t, s = index
     keys = seen(inputs, index, window)
     if s not in keys:
@@ -70,7 +70,7 @@ def gradient_terms(saved, d_results, slot, index):
 
 
 def flops(scores, start=None):
-    """A softmax over the visible keys alone."""
+    """A softmax over the visible keys."""
     queries, keys = scores[-2:]
     visible = sum(max(0, keys - queries + t + 1) for t in range(queries))
     return softmax_flops((*scores[:-2], visible))

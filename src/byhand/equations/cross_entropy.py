@@ -1,11 +1,11 @@
-r"""Cross-entropy: how surprised the model is by the token that came, on average.
+r"""Cross-entropy: how surprised the model is by the actual next token, on average.
 
 Equation    L = 1/N * sum over n of (ln sum over v of exp(z[n,v]) - z[n, y_n])
 Derivative  d_z[n,v] = d_L / N * (p[n,v] - [v = y_n]),   p = softmax(z)
-            the sums run over the rows that have a target; below 0 it is none, and d_z of that row is 0
+            the sums run over the rows with a target; a negative one means none, and d_z of that row is 0
 Shapes      logits (..., V), targets (...) of integers -> scalar; N is the number of targets; without any, L is 0
 Units       nats (divide by ln 2 for bits)
-Raises      ShapeError if the targets are no integers or have another shape than the rows
+Raises      ShapeError if the targets are not integers or differ in shape from the rows
 Source      Shannon 1948, A Mathematical Theory of Communication
 """
 
@@ -20,7 +20,7 @@ from byhand.equations.softmax import softmax_terms
 
 
 def forward(logits, targets):
-    """Shift by each row's maximum, so that logits of any size stay finite."""
+    """Shift by each row's maximum, so that no exponential overflows."""
     xp = namespace(logits)
     require(
         logits.shape[:-1] == targets.shape,
@@ -38,7 +38,7 @@ def forward(logits, targets):
 
 
 def vjp(saved, d_loss):
-    """Probabilities minus the one-hot targets, over N; nothing where there is no target."""
+    """Probabilities minus the one-hot targets, over N; 0 without a target."""
     p, targets = saved
     xp = namespace(p)
     target = targets.reshape((-1, 1))
@@ -49,7 +49,7 @@ def vjp(saved, d_loss):
 
 
 def _count(xp, targets, dtype):
-    """Return N, or 1 where there is no target: a mean over nothing is 0."""
+    """Return N, or 1 without targets: an empty mean is 0."""
     n = xp.sum(xp.astype(targets >= 0, dtype))
     return xp.where(n > 0, n, xp.ones_like(n))
 
@@ -72,19 +72,19 @@ def terms(index, inputs, result):
 
 
 def saved_terms(which, index, inputs):
-    """The probabilities; their rows are numbered through."""
+    """The probabilities, with flattened rows."""
     logits, targets = inputs
     row, v = index
     place = next(itertools.islice(indices(targets.shape), row, None))
     return softmax_terms(over(logits.shape[-1], lambda i: element(inputs, 0, (*place, i), "z")), v)
 
 
-# Maximum, difference, exp and sum; going back ratio, one-hot and weight.
+# Maximum, difference, exp and sum; backward, ratio, one-hot and weight.
 flops = per_element(TRANSCENDENTAL + 3, 3)
 
 
 def gradient_terms(saved, d_results, slot, index):
-    """d (p - [v = y]) / N, or d 0 / N where there is no target."""
+    """d (p - [v = y]) / N, or d 0 / N without a target."""
     _, targets = saved
     *place, v = index
     row = 0

@@ -1,10 +1,10 @@
-r"""Token embedding: each token id picks its row of a table.
+r"""Token embedding: each token id selects its row of a table.
 
 Equation    E[b,t,:] = W[token[b,t], :]
 Derivative  d_W[v,:] = sum of d_E[b,t,:] over all (b,t) with token[b,t] = v   (repeated tokens add up)
 Shapes      table (V, C), tokens (...) of integers -> (..., C)
-Units       with a `scale` every number, and on the way back every cotangent, is multiplied by it
-Raises      ShapeError if the table is no matrix or the tokens are no integers
+Units       a `scale` multiplies every element, and backward every cotangent
+Raises      ShapeError if the table is not a matrix or the tokens are not integers
 Source      Bengio et al. 2003, A Neural Probabilistic Language Model
 """
 
@@ -16,7 +16,7 @@ from byhand.engine.terms import cotangent_sum, element, indices, number, product
 
 
 def forward(table, tokens, *, scale=None):
-    """Look the rows up. Ids must be in [0, V): the model checks that, since no branch here may depend on a value."""
+    """Look up the rows. Ids must be in [0, V): the model checks that, since no branch here may depend on a value."""
     xp = namespace(table)
     require(table.ndim == 2, f"embedding: table must be (V, C), not {table.shape}")
     require(xp.isdtype(tokens.dtype, "integral"), f"embedding: tokens must be integers, not {tokens.dtype}")
@@ -25,14 +25,14 @@ def forward(table, tokens, *, scale=None):
 
 
 def vjp(saved, d_e, *, scale=None):
-    """Scatter each row's cotangent back to the row that it came from."""
+    """Scatter-add each cotangent to the row it came from."""
     table, tokens = saved
     d_e = d_e if scale is None else d_e * scale
     return scatter_add_rows(table.shape[0], tokens.reshape((-1,)), as_rows(d_e)), None
 
 
 def terms(index, inputs, result, *, scale=None):
-    """One number, read from the table, times the scale."""
+    """An element of the table, times the scale."""
     *place, c = index
     row = int(inputs[1][tuple(place)])
     x = element(inputs, 0, (row, c), "W")
@@ -40,14 +40,14 @@ def terms(index, inputs, result, *, scale=None):
 
 
 def gradient_terms(saved, d_results, slot, index, *, scale=None):
-    """The cotangents of the places where the token stands, each times the scale."""
+    """The cotangents at the token's occurrences, each times the scale."""
     (row, c), tokens = index, saved[1]
     found = (element(d_results, 0, (*at, c), "∂E") for at in indices(tokens.shape) if int(tokens[at]) == row)
     return cotangent_sum(found if scale is None else ((d, number(scale, "s")) for d in found))
 
 
 def flops(table, tokens, *, scale=None):
-    """A product for the scale; going back each row is added to its token's."""
+    """A product for the scale; backward, each row is added to its token's."""
     count = prod(tokens) * table[1]
     return (0, count) if scale is None else (count, 2 * count)
 

@@ -1,4 +1,4 @@
-r"""Extending a KV cache: the rows of new positions take their places among the rows that are kept.
+r"""Extending a KV cache: write the rows of new positions to their places among the kept rows.
 
 Equation    y[b,h,s,d] = x[b,h,t,d] if s = (start_b + t) mod S, the last such t;  otherwise kept[b,h,s,d]
 Derivative  d_x[b,h,t,d] = d_y[b,h,s,d], s = (start_b + t) mod S, 0 if a later row took the place;
@@ -14,7 +14,7 @@ from byhand.engine.terms import element, total
 
 
 def forward(kept, x, start):
-    """Gather for each place the row that lands there. Each stream of the batch has its own start."""
+    """Gather the new row of each place. Each stream of the batch has its own start."""
     require(
         kept.ndim == x.ndim == 4 and (*kept.shape[:2], kept.shape[3]) == (*x.shape[:2], x.shape[3]),
         f"extend_cache: kept {kept.shape} and x {x.shape} differ in batch, heads or width",
@@ -28,18 +28,18 @@ def forward(kept, x, start):
 
 
 def row_in(start, place, steps, places):
-    """Return the number of the new row that lands in a place; below 0 where the old row stays."""
+    """Return the index of a place's new row; negative if the old row stays."""
     return steps - 1 - (start + steps - 1 - place) % places
 
 
 def _gathered(rows, index):
-    """Return row index[b,s] of each text and head, row 0 where the index is below 0."""
+    """Return row index[b,s] of each stream and head, row 0 for a negative index."""
     xp = namespace(rows)
     return xp.take_along_axis(rows, xp.where(index < 0, 0, index)[:, None, :, None], axis=2)
 
 
 def vjp(saved, d_y):
-    """Each row's cotangent is that of its place; what was replaced gets none."""
+    """Each row's cotangent is its place's; replaced rows get 0."""
     rows, taken = saved
     zero = namespace(d_y).zeros_like(d_y[:, :, :1])
     where = namespace(d_y).where
@@ -48,7 +48,7 @@ def vjp(saved, d_y):
 
 
 def terms(index, inputs, result):
-    """One number: of the new row that landed here, or the kept one."""
+    """One element: the new row's, or the kept one."""
     b, h, s, d = index
     kept, x, start = inputs
     row = int(row_in(int(start[b]), s, x.shape[2], kept.shape[2]))
@@ -64,10 +64,10 @@ extend_cache = Equation.of(
     r"\partial C_{b,h,s,:} = \begin{cases} 0 & s = \mathrm{mod}(\mathrm{start}_b + t, S) \\ "
     r"\partial Y_{b,h,s,:} & \text{otherwise} \end{cases}",
     inputs=(
-        Symbol("kept", "C", "(B, H, S, D)", "keys or values of earlier positions; position p has place p mod S"),
+        Symbol("kept", "C", "(B, H, S, D)", "keys or values of earlier positions; position p is at place p mod S"),
         Symbol("x", "X", "(B, H, T, D)", "keys or values of the new positions"),
         Symbol("start", r"\mathrm{start}", "(B,)", "number of positions before the first new one, for each stream"),
     ),
-    result=Symbol("y", "Y", "(B, H, S, D)", "keys or values of all positions that are kept"),
+    result=Symbol("y", "Y", "(B, H, S, D)", "keys or values of all kept positions"),
     moves=True,
 )

@@ -21,14 +21,14 @@ def forward(gate, up):
 
 
 def vjp(saved, d_y):
-    """Product rule: the gate's cotangent passes through the slope of GELU, as d_y times up."""
+    """Product rule: d_y times up passes through the slope of GELU to the gate."""
     gate, up, tanh = saved
     (d_gate,) = gelu.vjp((gate, tanh), d_y * up)
     return d_gate, d_y * (0.5 * gate * (1.0 + tanh))
 
 
 def terms(index, inputs, result):
-    """GELU of the gate's number, times the number that passes."""
+    """GELU of the gate's element, times the gated element."""
     return product((gelu.terms(index, inputs[:1], None), element(inputs, 1, index, "up")))
 
 
@@ -52,7 +52,7 @@ geglu = Equation.of(
     r" \partial u = \partial y \odot \tfrac{g}{2}\left(1 + \tanh v\right)",
     inputs=(
         Symbol("gate", "g", "(..., F)", "result of the gate's linear layer"),
-        Symbol("up", "u", "(..., F)", "result of the linear layer that is gated"),
+        Symbol("up", "u", "(..., F)", "result of the gated linear layer"),
     ),
     result=Symbol("y", "y", "(..., F)", "gated array"),
     role="gate",

@@ -1,4 +1,4 @@
-r"""GELU, tanh form: a smooth gate that lets large values through and holds negative ones back.
+r"""GELU, tanh form: a smooth gate that passes large values and suppresses negative ones.
 
 Equation    y = x/2 * (1 + tanh(u)),   u = k (x + 0.044715 x^3),   k = sqrt(2/pi)
 Derivative  d_x = d_y * ((1 + tanh u)/2 + x/2 * (1 - tanh^2 u) * k (1 + 3 * 0.044715 x^2))
@@ -46,7 +46,7 @@ def _tanh(x):
     return function("tanh", product((number(K, "k"), total((x, cube))), "u"))
 
 
-flops = per_element(7 + TRANSCENDENTAL, 11)  # going back with the tanh that was kept
+flops = per_element(7 + TRANSCENDENTAL, 11)  # backward reuses the tanh
 
 
 def gradient_terms(saved, d_results, slot, index):
@@ -56,7 +56,7 @@ def gradient_terms(saved, d_results, slot, index):
 
 
 def slope_term(x, tanh):
-    """Return the arithmetic of GELU's slope at x; shared with GeGLU."""
+    """Return the term of GELU's slope at x; shared with GeGLU."""
     gate = ratio(total((number(1), tanh)), number(2))
     inner = total((number(1), product((number(3), number(CUBIC), x, x))))
     bend = total((number(1), function("negative", function("square", tanh))))

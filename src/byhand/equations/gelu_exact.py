@@ -1,4 +1,4 @@
-r"""GELU, exact: each number times the probability that a standard normal one is smaller.
+r"""GELU, exact: each number times the probability that a standard normal variable is smaller.
 
 Equation    y = x/2 * (1 + erf(u)),   u = x / sqrt(2)
 Derivative  d_x = d_y * ((1 + erf u)/2 + x exp(-u^2) / sqrt(2 pi))

@@ -1,4 +1,4 @@
-r"""RMSNorm of all heads of a position together: OLMo 2 normalises whole queries and keys, before they are split.
+r"""RMSNorm over all heads of a position together: OLMo 2 normalises whole queries and keys before the split.
 
 Equation    y[b,h,t,d] = g[h D + d] xhat[b,h,t,d],   xhat = x rstd[b,t],
             rstd = (avg(x^2) + eps) ** -1/2, over all h, d
@@ -6,7 +6,7 @@ Derivative  with j = g * d_y and averages over h and d:  d_x = rstd * (j - xhat 
             d_g[h D + d] = sum over b and t of d_y * xhat
 Shapes      x (B, H, T, D), gain (H D,) or none -> y (B, H, T, D)
 Units       none; scaling x by a positive number changes nothing but the weight of eps
-Raises      ShapeError if x has not four axes or gain is not (H D,)
+Raises      ShapeError if x does not have four axes or gain is not (H D,)
 Source      OLMo Team 2025, arXiv:2501.00656, section 3.2
 """
 
@@ -43,7 +43,7 @@ def forward(x, gain=None, *, eps=1e-5):
 
 
 def by_head(gain, x):
-    """Return the gain (H D,) so that it broadcasts to x (B, H, T, D)."""
+    """Return the gain (H D,) in a shape that broadcasts to x (B, H, T, D)."""
     return gain.reshape((1, x.shape[1], 1, x.shape[3]))
 
 
@@ -60,7 +60,7 @@ def vjp(saved, d_y, *, eps=1e-5):
 
 
 def terms(index, inputs, result, *, eps=1e-5):
-    """A number over the root mean square of all heads at its position, then the gain."""
+    """An element over the root mean square of all heads at its position, times the gain."""
     b, h, t, d = index
     heads, width = inputs[0].shape[1], inputs[0].shape[3]
     row = over(heads * width, lambda c: element(inputs, 0, (b, c // width, t, c % width), "x"))
@@ -72,7 +72,7 @@ def terms(index, inputs, result, *, eps=1e-5):
 
 
 def flops(x, gain=None, **_):
-    """Square and its sum, product with rstd: 3 a number, going back 5; the gain 1 and 3."""
+    """Square and its sum, product with rstd: 3 per element, backward 5; the gain 1 and 3."""
     scaled = 1 if gain else 0
     return (3 + scaled) * prod(x), (5 + 3 * scaled) * prod(x)
 

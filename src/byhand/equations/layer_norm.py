@@ -1,4 +1,4 @@
-r"""LayerNorm: centre each C-vector, scale it to unit variance, then apply gain and bias if there are any.
+r"""LayerNorm: centre each C-vector, scale it to unit variance, then apply optional gain and bias.
 
 Equation    y = g * xhat + b,   xhat = (x - mean) * rstd,   rstd = (var + eps) ** -1/2
 Derivative  with h = g * d_y and averages over C:  d_x = rstd * (h - avg(h) - xhat * avg(h * xhat));
@@ -62,7 +62,7 @@ def vjp(saved, d_y, *, eps=1e-5):
 
 
 def terms(index, inputs, result, *, eps=1e-5):
-    """Deviation over standard deviation, then gain and bias."""
+    """Deviation over standard deviation, times gain, plus bias."""
     c = index[-1]
     deviation, scale = _deviation_and_scale(index, inputs, eps)
     xhat = ratio(deviation, scale, "xhat")
@@ -92,7 +92,7 @@ def _deviation_and_scale(index, inputs, eps):
 
 
 def flops(x, gain=None, bias=None, **_):
-    """Mean, difference, square and its sum, product with rstd: 5 a number, going back 7; gain and bias 2 and 4."""
+    """Mean, difference, square and its sum, product with rstd: 5 per element, backward 7; gain and bias 2 and 4."""
     affine = 1 if gain else 0
     return (5 + 2 * affine) * prod(x), (7 + 4 * affine) * prod(x)
 
@@ -112,7 +112,7 @@ def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
 
 
 def affine_terms(saved, d_results, slot, index):
-    """Return the arithmetic of the gradient of a gain (slot 1) or bias (2); shared with RMSNorm."""
+    """Return the term of the gradient of a gain (slot 1) or bias (2); shared with RMSNorm."""
     at = ((*row, *index) for row in indices(saved[0].shape[:-1]))
     found = ((element(d_results, 0, place, "∂y"), place) for place in at)
     arrays = (*d_results, *saved)

@@ -16,7 +16,7 @@ from byhand.engine.terms import cotangent_sum, element, indices, product, total
 
 
 def forward(x, weight, bias=None):
-    """Multiply every row with the weight in one matrix product."""
+    """Multiply all rows by the weight in one matrix product."""
     require(weight.ndim == 2, f"linear: weight must be (I, O), not {weight.shape}")
     require(
         x.shape[-1] == weight.shape[0], f"linear: x {x.shape} and weight {weight.shape} differ in the inner length"
@@ -49,7 +49,7 @@ def terms(index, inputs, result):
 
 
 def gradient_terms(saved, d_results, slot, index):
-    """Cotangents times weights for x, times numbers of x for a weight; their sum for the bias."""
+    """Cotangents times weights for x, times elements of x for a weight; their sum for the bias."""
     arrays, rows = (*d_results, *saved), indices(saved[0].shape[:-1])
     if slot == 2:
         return cotangent_sum(element(arrays, 0, (*row, *index), "∂y") for row in rows)
@@ -66,7 +66,7 @@ def gradient_terms(saved, d_results, slot, index):
 
 
 def products(x, weight, bias=None):
-    """Two for each weight and row; going back as many for x and for the weight."""
+    """Two for each weight and row; backward, as many for x and for the weight."""
     operations = 2 * prod(x) * weight[1]
     return operations, 2 * operations
 

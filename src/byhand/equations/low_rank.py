@@ -1,7 +1,7 @@
-r"""Low-rank update (LoRA): a frozen matrix stays as it is, and the product of two thin ones is added to it.
+r"""Low-rank update (LoRA): add the product of two thin matrices to a frozen one.
 
-Equation    y' = y + s h B,   of rows y = x W and h = x A: so y' = x (W + s A B).
-            Of the matrices themselves, y = W and h = A: W' = W + s A B
+Equation    y' = y + s h B,   for rows y = x W and h = x A: so y' = x (W + s A B).
+            For the matrices themselves, y = W and h = A: W' = W + s A B
 Derivative  d_y = d_y',  d_h = s d_y' B^T,  d_B = s sum over rows of h^T d_y'
 Shapes      y (..., O), h (..., r), up (r, O) -> y' (..., O)
 Units       scale s = alpha / r: a larger rank r then moves y by about as much
@@ -22,7 +22,7 @@ Adapter = tuple[Any, Any, float]  # A, B, s
 
 
 def forward(y, h, up, *, scale):
-    """Scale the r numbers of a row, not its O results."""
+    """Scale a row's r elements, not its O results."""
     require(up.ndim == 2, f"low_rank: up must be (r, O), not {up.shape}")
     require(
         y.shape == (*h.shape[:-1], up.shape[1]) and h.shape[-1] == up.shape[0],
@@ -39,7 +39,7 @@ def vjp(saved, d_y, *, scale):
 
 
 def terms(index, inputs, result, *, scale):
-    """The frozen matrix's number plus s times a row of h times a column of B."""
+    """The frozen matrix's element plus s times a row of h times a column of B."""
     *place, o = index
     row = over(
         inputs[2].shape[0], lambda r: product((element(inputs, 1, (*place, r), "h"), element(inputs, 2, (r, o), "B")))
@@ -64,13 +64,13 @@ def gradient_terms(saved, d_results, slot, index, *, scale):
 
 
 def products(y, h, up, *, scale):
-    """Two for each row and number of B; going back as many for h and for B."""
+    """Two for each row and element of B; backward, as many for h and for B."""
     operations = 2 * prod(h) * up[1]
     return operations, 2 * operations
 
 
 def flops(y, h, up, *, scale):
-    """h is scaled, and the product added; going back d_h and h are scaled."""
+    """h is scaled, and the product added; backward, d_h and h are scaled."""
     return prod(h) + prod(y), 2 * prod(h)
 
 
@@ -81,7 +81,7 @@ low_rank = Equation.of(
     derivative=r"\partial Y = \partial Y', \quad \partial H = s\, \partial Y' B^{\top}, "
     r"\quad \partial B = s \sum_{\mathrm{rows}} H^{\top} \partial Y'",
     inputs=(
-        Symbol("y", "Y", "(..., O)", "rows that the frozen matrix W gives"),
+        Symbol("y", "Y", "(..., O)", "rows times the frozen matrix W"),
         Symbol("h", "H", "(..., r)", "the same rows times A: r numbers each"),
         Symbol("up", "B", "(r, O)", "the second thin matrix"),
     ),
@@ -90,7 +90,7 @@ low_rank = Equation.of(
 
 
 def adapted(y, x, adapter):
-    """Add to rows y = x W + b the update of an adapter (A, B, s); None is no adapter."""
+    """Add the update of an adapter (A, B, s) to rows y = x W + b; None means no adapter."""
     if adapter is None:
         return y
     down, up, scale = adapter

@@ -3,7 +3,7 @@ r"""Matrix product, batched over leading axes.
 Equation    Y[...,m,n] = sum over k of A[...,m,k] B[...,k,n]
 Derivative  d_A = d_Y B^T,  d_B = A^T d_Y, each summed over the leading axes along which it was repeated
 Shapes      a (..., M, K), b (..., K, N) -> (..., M, N); leading axes broadcast
-Raises      ShapeError if the inner lengths differ, the leading axes do not broadcast, or an input is no matrix
+Raises      ShapeError if the inner lengths differ, the leading axes do not broadcast, or an input is not a matrix
 Source      Giles 2008, An extended collection of matrix derivative results
 """
 
@@ -27,7 +27,7 @@ def forward(a, b):
 
 
 def vjp(saved, d_y):
-    """Multiply the cotangent with the other input's transpose."""
+    """Multiply the cotangent by the other input's transpose."""
     a, b = saved
     transpose = namespace(d_y).matrix_transpose
     return sum_to_shape(d_y @ transpose(b), a.shape), sum_to_shape(transpose(a) @ d_y, b.shape)
@@ -47,7 +47,7 @@ def terms(index, inputs, result):
 
 
 def gradient_terms(saved, d_results, slot, index):
-    """Cotangents times a row of B for A, times a column of A for B; of each matrix that read the element."""
+    """Cotangents times a row of B for A, times a column of A for B; for each matrix that read the element."""
     arrays, (*batch, i, j), (*batches, rows, columns) = (*d_results, *saved), index, d_results[0].shape
     shapes = [x.shape[:-2] for x in saved]
 
@@ -61,7 +61,7 @@ def gradient_terms(saved, d_results, slot, index):
 
 
 def products(a, b):
-    """Two for each pair of numbers that are multiplied; going back as many for each side."""
+    """Two for each multiplied pair; backward, as many for each side."""
     lengths = zip_longest(reversed(a[:-2]), reversed(b[:-2]), fillvalue=1)
     operations = 2 * prod(max(pair) for pair in lengths) * a[-2] * a[-1] * b[-1]
     return operations, 2 * operations

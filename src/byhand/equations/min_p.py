@@ -1,4 +1,4 @@
-r"""Min-p: keep the tokens whose probability is at least a fraction p of the likeliest one's.
+r"""Min-p: keep the tokens with at least a fraction p of the likeliest one's probability.
 
 Equation    z'_v = z_v if z_v >= max z + ln p, else -inf
 Derivative  d_z = d_z' where kept, else 0
@@ -16,12 +16,12 @@ from byhand.engine.terms import element, number, total
 
 
 def log_ratio(p):
-    """Return ln p, -inf for 0: how far below the largest logit a kept one may be."""
+    """Return ln p, -inf for 0: the distance below the largest logit within which logits are kept."""
     return math.log(p) if p else -math.inf
 
 
 def forward(logits, *, p):
-    """Compare logits: the softmax's denominator is the same on both sides, so none is computed."""
+    """Compare logits: the softmax's denominator cancels, so it is not computed."""
     require(0 <= p <= 1, f"min_p: p must be in [0, 1], not {p}")
     xp = namespace(logits)
     kept = logits >= xp.max(logits, axis=-1, keepdims=True) + log_ratio(p)

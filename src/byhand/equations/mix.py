@@ -3,7 +3,7 @@ r"""Mix: each query's weighted sum of the values.
 Equation    Y[b,h,t,d] = sum over s of P[b,h,t,s] v[b,h,s,d]
 Derivative  d_P = d_Y v^T,  d_v = P^T d_Y
 Shapes      weights (B, H, T, S), v (B, H, S, D) -> (B, H, T, D)
-Raises      ShapeError if the numbers of keys, the batches or the numbers of heads differ
+Raises      ShapeError if batches or numbers of keys or heads differ
 Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
 """
 
@@ -54,7 +54,7 @@ def gradient_terms(saved, d_results, slot, index):
 
 
 def products(weights, v):
-    """Two for each weight and column; going back as many for weights and for values."""
+    """Two for each weight and column; backward, as many for weights and for values."""
     operations = 2 * prod(weights) * v[-1]
     return operations, 2 * operations
 

@@ -31,7 +31,7 @@ def terms(index, inputs, result):
 
 
 def gradient_terms(saved, d_results, slot, index):
-    """Cotangents times the other factor, wherever the element was read."""
+    """Cotangents times the other factor, for each read of the element."""
     arrays, shape, other = (*d_results, *saved), saved[slot].shape, 1 - slot
     read = (place for place in indices(d_results[0].shape) if broadcast_index(place, shape) == index)
     factors = ((place, broadcast_index(place, saved[other].shape)) for place in read)

@@ -1,14 +1,14 @@
-r"""Muon's update: momentum, orthogonalised, so that a step moves every direction of a matrix by the same length.
+r"""Muon's update: orthogonalised momentum, so that a step moves every direction of a matrix by the same length.
 
-Equation    m' = beta m + (1 - beta) g,   n = beta m' + (1 - beta) g (Nesterov's look ahead),
+Equation    m' = beta m + (1 - beta) g,   n = beta m' + (1 - beta) g (Nesterov's look-ahead),
             theta' = theta - lr (s O(n) + wd theta),   O = orthogonalise,   s = sqrt(max(1, N / M)),
             beta = momentum, wd = weight_decay; N counts outputs, M inputs, since weights are [in, out].
-            Matrices that lie side by side in one array are orthogonalised apart
+            Matrices side by side in one array are orthogonalised separately
 Derivative  with d_n = vjp of O at -lr s d_theta':  d_theta = (1 - lr wd) d_theta',   d_m' += beta d_n,
             d_g = (1 - beta) (d_m' + d_n),   d_m = beta d_m',   d_lr = -sum of d_theta' (s O(n) + wd theta)
 Shapes      theta, g, m (..., M, packed N); lr a scalar -> theta', m'
 Units       the decay is scaled by lr, as in AdamW
-Raises      ShapeError if the shapes differ, or are those of no matrix
+Raises      ShapeError if the shapes differ or are not those of matrices
 Source      Jordan et al. 2024, Muon: An optimizer for hidden layers in neural networks
 """
 
@@ -36,12 +36,12 @@ def forward(theta, g, m, lr, *, momentum, weight_decay, packed=1, steps=STEPS, e
 
 
 def stretch(shape, packed):
-    """Return s: wide matrices (more outputs than inputs) move further, so that each output moves alike."""
+    """Return s: wide matrices (more outputs than inputs) move further, so that all outputs move equally."""
     return max(1.0, shape[-1] / packed / shape[-2]) ** 0.5
 
 
 def apart(x, packed):
-    """Return the matrices (..., packed, M, N) that lie side by side in x (..., M, packed N); one stays as it is."""
+    """Return the matrices (..., packed, M, N) packed side by side in x (..., M, packed N); a single one is x."""
     if packed == 1:
         return x
     *batch, rows, columns = x.shape
@@ -57,7 +57,7 @@ def together(x, packed):
 
 
 def vjp(saved, d_results, *, momentum, weight_decay, packed=1, steps=STEPS, eps=EPS):
-    """Back through the step, the orthogonalisation, and the moving average, which n reads twice."""
+    """Propagate through the step, the orthogonalisation, and the moving average, which n applies twice."""
     theta, lr, direction, *of_direction = saved
     d_theta, d_m = d_results
     scale = stretch(theta.shape, packed)
@@ -70,7 +70,7 @@ def vjp(saved, d_results, *, momentum, weight_decay, packed=1, steps=STEPS, eps=
 
 
 def terms(index, inputs, result, *, momentum, weight_decay, packed=1, steps=STEPS, eps=EPS, which=0):
-    """Old value, minus lr times (stretched direction, plus decay); m' (which = 1) alone."""
+    """Old value, minus lr times (stretched direction, plus decay); or m' (which = 1)."""
     theta, g, m = (element(inputs, k, index, name) for k, name in enumerate(("theta", "g", "m")))
     if which:
         return total((product((number(momentum, "beta"), m)), product((number(1 - momentum), g))), "m'")
@@ -84,7 +84,7 @@ def terms(index, inputs, result, *, momentum, weight_decay, packed=1, steps=STEP
 
 
 def beside(index, inputs, *, momentum, packed=1, steps=STEPS, eps=EPS, **_):
-    """m', n, the norm of the whole n, and an element of the direction O, which theta's arithmetic names alone."""
+    """m', n, the norm of the whole n, and an element of the direction O, of which theta's term has only the value."""
     _, g, m, _ = inputs
     own, average = element(inputs, 1, index, "g"), element(inputs, 2, index, "m")
 
@@ -99,12 +99,12 @@ def beside(index, inputs, *, momentum, packed=1, steps=STEPS, eps=EPS, **_):
 
 
 def products(theta, g, m, lr, *, packed=1, steps=STEPS, **_):
-    """Those of the orthogonalisation."""
+    """The orthogonalisation's."""
     return orthogonalise.products(_matrices(theta, packed), steps=steps)  # pyright: ignore[reportOptionalCall]
 
 
 def flops(theta, g, m, lr, *, packed=1, steps=STEPS, **_):
-    """Those of the orthogonalisation; both averages 5, decay and step 5, going back 12."""
+    """The orthogonalisation's; both averages 5, decay and step 5, backward 12."""
     forward, back = orthogonalise.flops(_matrices(theta, packed), steps=steps)  # pyright: ignore[reportOptionalCall]
     return forward + 10 * prod(theta), back + 12 * prod(theta)
 

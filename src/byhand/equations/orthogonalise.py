@@ -1,15 +1,15 @@
-r"""Orthogonalise: a few Newton-Schulz steps bring all singular values of a matrix near 1 and keep its directions.
+r"""Orthogonalise: a few Newton-Schulz steps move all singular values of a matrix near 1 and keep its directions.
 
-A singular value s of X_k becomes a s + b s^3 + c s^5, and its two vectors stay.
+A singular value s of X_k becomes a s + b s^3 + c s^5; its singular vectors stay.
 
 Equation    X_0 = G / (|G| + eps) with the Frobenius norm |G|;   X_{k+1} = a X_k + (b A + c A^2) X_k,   A = X_k X_k^T,
-            with a = 3.4445, b = -4.775, c = 2.0315; the result is X_steps. A tall matrix is worked as its transpose
+            with a = 3.4445, b = -4.775, c = 2.0315; the result is X_steps. Tall matrices are transposed
 Derivative  of one step, with B = b A + c A^2 and D = d_X_{k+1} X_k^T:
             d_A = b D + c (D A + A D),   d_X_k = a d_X_{k+1} + B d_X_{k+1} + (d_A + d_A^T) X_k;
             d_G = (d_X_0 - G sum(d_X_0 * G) / (|G| (|G| + eps))) / (|G| + eps)
 Shapes      g (..., M, N) -> (..., M, N)
 Units       none; scaling g by a positive number changes nothing but the weight of eps
-Raises      ShapeError if g is no matrix
+Raises      ShapeError if g is not a matrix
 Source      Jordan et al. 2024, Muon: An optimizer for hidden layers in neural networks
 """
 
@@ -23,7 +23,7 @@ A, B, C = 3.4445, -4.775, 2.0315
 
 
 def forward(g, *, steps=5, eps=1e-7):
-    """Divide by the norm, so that no singular value is above 1; then apply the polynomial to them, steps times."""
+    """Divide by the norm, so that no singular value exceeds 1; then apply the polynomial `steps` times."""
     require(g.ndim >= 2, f"orthogonalise: needs a matrix, not shape {g.shape}")
     norm = frobenius(g)
     x = g / (norm + eps)
@@ -35,7 +35,7 @@ def forward(g, *, steps=5, eps=1e-7):
 
 
 def frobenius(g):
-    """Return the root of the sum of squares of each matrix, (..., 1, 1)."""
+    """Return the Frobenius norm of each matrix, (..., 1, 1)."""
     xp = namespace(g)
     return xp.sqrt(xp.sum(g * g, axis=(-2, -1), keepdims=True))
 
@@ -54,7 +54,7 @@ def _step_back(d, x):
 
 
 def _upright(function, *arrays):
-    """Apply a function of wide matrices; tall ones go through it transposed, which makes its products smaller."""
+    """Apply a function of wide matrices; transpose tall ones, which makes the products smaller."""
     if arrays[0].shape[-2] <= arrays[0].shape[-1]:
         return function(*arrays)
     transpose = namespace(arrays[0]).matrix_transpose
@@ -62,19 +62,19 @@ def _upright(function, *arrays):
 
 
 def vjp(saved, d_x, *, steps=5, eps=1e-7):
-    """Back through each step, then through the division by the norm."""
+    """Propagate through each step, then through the division by the norm."""
     g, norm, *kept = saved
     xp = namespace(g)
     for x in reversed(kept):
         d_x = _upright(_step_back, d_x, x)
     along = xp.sum(d_x * g, axis=(-2, -1), keepdims=True)
     size = norm + eps
-    norm_or_one = xp.where(norm == 0, xp.ones_like(norm), norm)  # g = 0: the norm has no slope, 0 is taken
+    norm_or_one = xp.where(norm == 0, xp.ones_like(norm), norm)  # g = 0: the norm has no slope, use 0
     return ((d_x - g * (along / (norm_or_one * size))) / size,)
 
 
 def terms(index, inputs, result, *, steps=5, eps=1e-7):
-    """The last step: a x, and a row of b A + c A^2 times a column of x; where it is the first, x is g / |G|."""
+    """The last step: a x, and a row of b A + c A^2 times a column of x; if it is the first, x is g / |G|."""
     *batch, i, j = index
     batch = tuple(batch)
     g = inputs[0]
@@ -106,7 +106,7 @@ def _places(shape):
 
 
 def products(g, *, steps=5, eps=1e-7):
-    """Of each step A = X X^T, A A and B X; going back those of B again, and six more."""
+    """For each step A = X X^T, A A and B X; backward, those of B again, and six more."""
     *batch, m, n = g
     short, long = sorted((m, n))
     narrow, wide = 2 * prod(batch) * short**3, 2 * prod(batch) * short * short * long
@@ -114,7 +114,7 @@ def products(g, *, steps=5, eps=1e-7):
 
 
 def flops(g, *, steps=5, eps=1e-7):
-    """The norm and the division 3 a number; of each step 3 for each number of A, 2 for each of X."""
+    """Norm and division 3 per element; each step 3 per element of A, 2 per element of X."""
     *batch, m, n = g
     short = min(m, n)
     each = 3 * short * short + 2 * m * n

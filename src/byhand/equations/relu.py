@@ -12,7 +12,7 @@ from byhand.engine.terms import cotangent_sum, element, elements, function
 
 
 def forward(x):
-    """Cut at zero; NaN stays NaN, so that errors upstream stay visible."""
+    """Clamp at zero; NaN stays NaN, so that errors upstream stay visible."""
     xp = namespace(x)
     return xp.where(x <= 0, xp.zeros_like(x), x), (x,)
 
@@ -29,7 +29,7 @@ def terms(index, inputs, result):
     return function("positive", element(inputs, 0, index, "x"))
 
 
-flops = per_element(1, 1)  # a comparison each way
+flops = per_element(1, 1)  # one comparison each, forward and backward
 
 
 def gradient_terms(saved, d_results, slot, index):

@@ -19,7 +19,7 @@ def forward(x):
 
 
 def vjp(saved, d_y):
-    """Twice the positive part; unlike the slope of ReLU it does not jump at zero."""
+    """Twice the positive part; unlike ReLU's slope it is continuous at zero."""
     (positive,) = saved
     return (2.0 * d_y * positive,)
 
@@ -29,7 +29,7 @@ def terms(index, inputs, result):
     return function("square", function("positive", element(inputs, 0, index, "x")))
 
 
-flops = per_element(2, 2)  # comparison and square; two products going back
+flops = per_element(2, 2)  # comparison and square; backward two products
 
 
 def gradient_terms(saved, d_results, slot, index):

@@ -1,9 +1,9 @@
-r"""Repeat heads: in grouped-query attention a head of keys or values serves a group of query heads.
+r"""Repeat heads: in grouped-query attention a key-value head serves a group of query heads.
 
-Equation    y[b,h,s,d] = x[b, h // G, s, d],   G = H / K query heads read each head of keys and values
+Equation    y[b,h,s,d] = x[b, h // G, s, d],   G = H / K query heads read each key-value head
 Derivative  d_x[b,k,s,d] = sum over the G heads h with h // G = k of d_y[b,h,s,d]
 Shapes      x (B, K, S, D) -> y (B, H, S, D), H = G K
-Raises      ShapeError if x has not four axes
+Raises      ShapeError if x does not have four axes
 Source      Ainslie et al. 2023, arXiv:2305.13245
 """
 
@@ -29,7 +29,7 @@ def vjp(saved, d_y, *, times):
 
 
 def terms(index, inputs, result, *, times):
-    """One number, read from the group's head."""
+    """One element, read from the group's head."""
     b, h, s, d = index
     return total([element(inputs, 0, (b, h // times, s, d), "x")])
 
@@ -41,7 +41,7 @@ def gradient_terms(saved, d_results, slot, index, *, times):
 
 
 def flops(x, *, times):
-    """Nothing forward; going back a sum over each group."""
+    """None forward; backward, a sum over each group."""
     return 0, (times - 1) * prod(x)
 
 

@@ -1,10 +1,10 @@
-r"""Repetition penalty: logits of tokens that the text has already become smaller.
+r"""Repetition penalty: lower the logits of tokens that the text already has.
 
 Equation    z'_v = z_v if n_v = 0; else z_v / r if z_v > 0, and r z_v if not
 Derivative  d_z = d_z' if n_v = 0; else d_z' / r if z_v > 0, and r d_z' if not
 Shapes      logits (..., V), counts (..., V) of integers -> (..., V)
 Units       r is a factor: 1 changes nothing, below 1 rewards repetition
-Raises      ShapeError if r is not positive or the counts are no integers of the logits' shape
+Raises      ShapeError if r is not positive or the counts are not integers of the logits' shape
 Source      Keskar et al. 2019, arXiv:1909.05858
 """
 
@@ -14,7 +14,7 @@ from byhand.engine.terms import element, number, product, ratio, total
 
 
 def forward(logits, counts, *, r):
-    """Scale what has occurred, however often. The paper divides all; a negative logit would become larger by that."""
+    """Scale logits of tokens that have occurred. The paper divides all, which would raise a negative logit."""
     require(r > 0, f"repetition_penalty: r must be positive, not {r}")
     xp = namespace(logits)
     require(xp.isdtype(counts.dtype, "integral"), f"repetition_penalty: counts must be integers, not {counts.dtype}")
@@ -31,7 +31,7 @@ def vjp(saved, d_z, *, r):
 
 
 def terms(index, inputs, result, *, r):
-    """The logit itself, divided by r, or multiplied."""
+    """The logit itself, or divided or multiplied by r."""
     z, factor = element(inputs, 0, index, "z"), number(r, "r")
     if not inputs[1][index] > 0:
         return total([z])

@@ -1,4 +1,4 @@
-r"""Reshape: the same numbers in row-major order under other axes.
+r"""Reshape: the same elements in row-major order under other axes.
 
 The offset of x[i,j,k] in (I, J, K) is (i J + j) K + k.
 
@@ -32,12 +32,12 @@ def vjp(saved, d_y, *, shape):
 
 
 def terms(index, inputs, result, *, shape):
-    """One number, at the same flat offset."""
+    """The element at the same flat offset."""
     return total([element(inputs, 0, _moved(index, result.shape, inputs[0].shape), "x")])
 
 
 def _moved(index, shape, other):
-    """Return the index under another shape that has the same flat offset."""
+    """Return the index with the same flat offset in another shape."""
     offset = 0
     for i, n in zip(index, shape, strict=True):
         offset = offset * n + i

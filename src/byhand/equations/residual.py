@@ -1,4 +1,4 @@
-r"""Residual connection: a sublayer adds to the stream that flows past it.
+r"""Residual connection: a sublayer adds its output to the stream.
 
 Equation    y = x + a,   a the sublayer's output
 Derivative  d_x = d_y,  d_a = d_y
@@ -19,12 +19,12 @@ def forward(x, a):
 
 
 def vjp(saved, d_y):
-    """Give both inputs the cotangent, unchanged."""
+    """Both inputs get the cotangent, unchanged."""
     return d_y, d_y
 
 
 def terms(index, inputs, result):
-    """The stream's number plus the sublayer's."""
+    """The stream's element plus the sublayer's."""
     return total((element(inputs, 0, index, "x"), element(inputs, 1, index, "a")))
 
 
@@ -33,7 +33,7 @@ def gradient_terms(saved, d_results, slot, index):
     return cotangent_sum([element(d_results, 0, index, "∂y")])
 
 
-flops = per_element(1, 0)  # one addition; going back nothing is computed
+flops = per_element(1, 0)  # one addition; backward nothing
 
 residual = Equation.of(
     __name__,

@@ -1,4 +1,4 @@
-r"""RMSNorm: divide each C-vector by its root mean square, then apply the gain if there is one.
+r"""RMSNorm: divide each C-vector by its root mean square, then apply an optional gain.
 
 Equation    y = g * xhat,   xhat = x * rstd,   rstd = (avg(x^2) + eps) ** -1/2
 Derivative  with h = g * d_y and averages over C:  d_x = rstd * (h - xhat * avg(h * xhat));
@@ -19,7 +19,7 @@ from byhand.equations.layer_norm import affine_terms, row_terms
 
 
 def forward(x, gain=None, *, eps=1e-5):
-    """Divide by the root mean square; the mean stays in x."""
+    """Divide by the root mean square; the mean is not subtracted."""
     xp = namespace(x)
     width = x.shape[-1]
     require(gain is None or gain.shape == (width,), f"rms_norm: gain must be ({width},) for x {x.shape}")
@@ -43,7 +43,7 @@ def vjp(saved, d_y, *, eps=1e-5):
 
 
 def terms(index, inputs, result, *, eps=1e-5):
-    """A number over the root mean square of its row, then the gain."""
+    """An element over the root mean square of its row, times the gain."""
     xhat = ratio(*_number_and_root(index, inputs, eps), "xhat")
     return product((element(inputs, 1, index[-1:], "g"), xhat)) if len(inputs) > 1 else xhat
 
@@ -64,7 +64,7 @@ def _number_and_root(index, inputs, eps):
 
 
 def flops(x, gain=None, **_):
-    """Square and its sum, product with rstd: 3 a number, going back 5; the gain 1 and 3."""
+    """Square and its sum, product with rstd: 3 per element, backward 5; the gain 1 and 3."""
     scaled = 1 if gain else 0
     return (3 + scaled) * prod(x), (5 + 3 * scaled) * prod(x)
 

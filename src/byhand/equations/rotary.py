@@ -1,12 +1,12 @@
-r"""Rotary position embedding: turn each pair of a query's or key's numbers by an angle that grows with the position.
+r"""Rotary position embedding: rotate pairs of a query's or key's elements by an angle that grows with the position.
 
 Equation    y_i = x_i cos(a) - x_j sin(a),   y_j = x_j cos(a) + x_i sin(a),   a = (start + t) base ** (-2 p / R)
             for each pair p < R/2 of columns: (i, j) = (p, p + R/2) for "halves", (2 p, 2 p + 1) for "neighbours";
-            columns from R on stay as they are. For longer texts a times s_p (`slowed`), cos(a) and sin(a) times m
-Derivative  d_x_i = d_y_i cos(a) + d_y_j sin(a),   d_x_j = d_y_j cos(a) - d_y_i sin(a): the pairs turned back
+            columns from R on are unchanged. For longer texts a times s_p (`slowed`), cos(a) and sin(a) times m
+Derivative  d_x_i = d_y_i cos(a) + d_y_j sin(a),   d_x_j = d_y_j cos(a) - d_y_i sin(a): the inverse rotation
 Shapes      x (..., T, D), start () or, for each stream, (B,) of integers, or absent: 0 -> (..., T, D);
             R = width, even, at most D
-Units       angles in radians; lengths stay (but for m), and q.k depends on the distance of the two positions alone
+Units       angles in radians; lengths are preserved (except for m), and q.k depends only on the positions' distance
 Raises      ShapeError if x has fewer than two axes, if the width is odd or larger than D, or
             if the pairing is unknown
 Source      Su et al. 2021, arXiv:2104.09864, section 3.2
@@ -24,13 +24,13 @@ SCALINGS = ("linear", "llama3", "yarn")
 
 
 class Scaling(NamedTuple):
-    """How a model that was trained on short texts is stretched to longer ones: its pairs turn more slowly.
+    """How a model trained on short texts is extended to longer ones: its pairs rotate more slowly.
 
-    kind      linear: all pairs alike. llama3, yarn: those that turned often in a text of the old length stay
-    factor    f, by which a pair is slowed at most
+    kind      linear: all pairs alike. llama3, yarn: those with many turns in a text of the old length are unchanged
+    factor    f, the largest slow-down of a pair
     original  L, the length of the old texts
     slow      pairs with fewer turns than this in L positions are slowed by the whole factor
-    fast      those with more stay as they are
+    fast      pairs with more turns than this are unchanged
     m         factor of cosines and sines, so that scores grow by its square
     """
 
@@ -43,7 +43,7 @@ class Scaling(NamedTuple):
 
 
 def forward(x, start=None, *, base, width, pairing="halves", scaling=None):
-    """Compute the angles in the namespace's default real type: float32 loses digits of large angles."""
+    """Compute the angles in the namespace's default real type: float32 would lose digits of large angles."""
     require(x.ndim >= 2, f"rotary: x must be (..., T, D), not {x.shape}")
     require(
         0 < width <= x.shape[-1] and width % 2 == 0,
@@ -60,13 +60,13 @@ def forward(x, start=None, *, base, width, pairing="halves", scaling=None):
 
 
 def frequencies(base, width, scaling=None):
-    """Return the angle by which each pair turns from one position to the next."""
+    """Return each pair's angle from one position to the next."""
     plain = [base ** (-2 * p / width) for p in range(width // 2)]
     return plain if scaling is None else [f * s for f, s in zip(plain, slowed(base, width, scaling), strict=True)]
 
 
 def magnitude(scaling):
-    """Return m, 1 without a scaling."""
+    """Return m; 1 without a scaling."""
     return 1.0 if scaling is None else scaling.m
 
 
@@ -94,7 +94,7 @@ def slowed(base, width, scaling):
 
 
 def turned(x, cos, sin, pairing):
-    """Return x with its pairs turned by the angles whose cosines and sines (T, R/2) are given."""
+    """Return x with its pairs rotated, given the angles' cosines and sines (T, R/2)."""
     xp, width = namespace(x), 2 * cos.shape[-1]
     if pairing == "halves":
         left, right = x[..., : width // 2], x[..., width // 2 : width]
@@ -109,13 +109,13 @@ def turned(x, cos, sin, pairing):
 
 
 def vjp(saved, d_y, *, base, width, pairing="halves", scaling=None):
-    """Turn back: the transpose of a rotation is the rotation by the opposite angle; m stays."""
+    """Rotate back: a rotation's transpose is the rotation by the opposite angle; m stays."""
     d_x = turned(d_y, saved[0], -saved[1], pairing)
     return (d_x,) if len(saved) == 2 else (d_x, None)
 
 
 def pair_of(column, width, pairing):
-    """Return a column's pair p, its partner, and whether it is the pair's first; None for a column that stays."""
+    """Return a column's pair p, its partner, and whether it is the pair's first; None for an unrotated column."""
     if column >= width:
         return None
     if pairing == "halves":
@@ -124,7 +124,7 @@ def pair_of(column, width, pairing):
 
 
 def terms(index, inputs, result, *, base, width, pairing="halves", scaling=None):
-    """Two numbers of the pair, times cosine and sine of the angle, and m."""
+    """The pair's two elements, times cosine and sine of the angle, and m."""
     *place, t, column = index
     x = element(inputs, 0, index, "x")
     if (found := pair_of(column, width, pairing)) is None:
@@ -140,7 +140,7 @@ def terms(index, inputs, result, *, base, width, pairing="halves", scaling=None)
 
 
 def gradient_terms(saved, d_results, slot, index, *, base, width, pairing="halves", scaling=None):
-    """Two cotangents of the pair, times cosine and sine of the angle; m is in what is saved of these."""
+    """The pair's two cotangents, times the saved cosine and sine of the angle, which include m."""
     *place, t, column = index
     d = element(d_results, 0, index, "∂y")
     if (found := pair_of(column, width, pairing)) is None:
@@ -165,9 +165,7 @@ rotary = Equation.of(
     r"\quad \partial x_j = \partial y_j \cos a - \partial y_i \sin a",
     inputs=(
         Symbol("x", "x", "(..., T, D)", "queries or keys"),
-        Symbol(
-            "start", r"\mathrm{start}", "() or (B,)", "number of positions before the first one; 0 if it is not given"
-        ),
+        Symbol("start", r"\mathrm{start}", "() or (B,)", "number of positions before the first one; 0 if not given"),
     ),
-    result=Symbol("y", "y", "(..., T, D)", "the same, turned by position"),
+    result=Symbol("y", "y", "(..., T, D)", "the same, rotated by position"),
 )

@@ -30,7 +30,7 @@ def terms(index, inputs, result):
 
 
 def gate_term(x: Term) -> Term:
-    """Return the arithmetic of sigmoid(x)."""
+    """Return the term of sigmoid(x)."""
     return ratio(number(1), total((number(1), function("exp", function("negative", x)))), "s")
 
 

@@ -1,9 +1,9 @@
-r"""Softcap: bend numbers smoothly into the range from -cap to cap.
+r"""Softcap: squash numbers smoothly into the range from -cap to cap.
 
 Equation    y = cap tanh(x / cap)
 Derivative  d_x = d_y (1 - (y / cap)^2)
 Shapes      any -> the same
-Units       y has x's; near 0 it changes nothing, and no logit passes the cap
+Units       y has x's; small numbers hardly change, and no logit exceeds the cap
 Source      Bello et al. 2016, arXiv:1611.09940; Gemma Team 2024, arXiv:2408.00118
 """
 

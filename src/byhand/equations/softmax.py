@@ -1,9 +1,9 @@
 r"""Softmax over the last axis: positive weights that sum to one.
 
-Equation    p_i = exp(x_i - m) / sum over j of exp(x_j - m),   m = max x   (m changes nothing but the range)
+Equation    p_i = exp(x_i - m) / sum over j of exp(x_j - m),   m = max x   (m only prevents overflow)
 Derivative  d_x = p * (d_p - sum over j of d_p_j p_j)
 Shapes      any (..., N) -> the same
-Units       none; a row that is -inf throughout gives zeros
+Units       none; a row of only -inf gives zeros
 Raises      ShapeError if x has no axis
 Source      Bridle 1990, Probabilistic Interpretation of Feedforward Classification Network Outputs
 """
@@ -26,14 +26,14 @@ def forward(x):
 
 
 def vjp(saved, d_p):
-    """Remove the part of the cotangent that would change the sum of the weights."""
+    """Project out the part of the cotangent that would change the sum of the weights."""
     (p,) = saved
     dp = d_p * p
     return (dp - p * namespace(d_p).sum(dp, axis=-1, keepdims=True),)
 
 
 def terms(index, inputs, result):
-    """One exponential over the sum of all."""
+    """One exponential over the sum of all exponentials."""
     *place, i = index
     row = over(inputs[0].shape[-1], lambda j: element(inputs, 0, (*place, j), "x"))
     return softmax_terms(row, i)
@@ -48,7 +48,7 @@ def softmax_terms(row, i):
     return ratio(exponentials[i], total(exponentials))
 
 
-# Maximum, difference, exp, sum and ratio; going back product, sum, difference and product.
+# Maximum, difference, exp, sum and ratio; backward, product, sum, difference and product.
 flops = per_element(TRANSCENDENTAL + 4, 4)
 
 

@@ -13,7 +13,7 @@ from byhand.engine.terms import cotangent_sum, element, total
 
 
 def forward(x, *, n_heads, n_kv_heads=None):
-    """Name the axes (B, T, heads, D) and bring heads before positions; no number is copied."""
+    """Reshape to (B, T, heads, D) and move heads before positions, without copies."""
     require(x.ndim == 3, f"split_qkv: x must be (B, T, columns), not {x.shape}")
     b, t, width = x.shape
     k = n_heads if n_kv_heads is None else n_kv_heads
@@ -25,14 +25,14 @@ def forward(x, *, n_heads, n_kv_heads=None):
 
 
 def vjp(saved, d_qkv, *, n_heads, n_kv_heads=None):
-    """Put the three cotangents side by side again."""
+    """Concatenate the three cotangents."""
     xp = namespace(d_qkv[0])
     heads = xp.permute_dims(xp.concat(list(d_qkv), axis=1), (0, 2, 1, 3))
     return (heads.reshape((*heads.shape[:2], heads.shape[2] * heads.shape[3])),)
 
 
 def terms(index, inputs, result, *, n_heads, n_kv_heads=None, which=0):
-    """One number of the queries (which = 0), keys (1) or values (2), read from its column."""
+    """One element of the queries (which = 0), keys (1) or values (2), read from its column."""
     b, h, t, d = index
     k = n_heads if n_kv_heads is None else n_kv_heads
     width = inputs[0].shape[-1] // (n_heads + 2 * k)
@@ -56,7 +56,7 @@ split_qkv = Equation.of(
     latex=r"[Q, K, V] = X, \quad Q_{b,h,t,d} = X_{b,t,hD+d}, \quad K_{b,h,t,d} = X_{b,t,(H+h)D+d}, "
     r"\quad V_{b,h,t,d} = X_{b,t,(H+K+h)D+d}",
     derivative=r"\partial X = [\partial Q, \partial K, \partial V]",
-    inputs=(Symbol("x", "X", "(B, T, (H + 2K) D)", "packed projection H W_qkv + b_qkv; K = H if it is not given"),),
+    inputs=(Symbol("x", "X", "(B, T, (H + 2K) D)", "packed projection H W_qkv + b_qkv; K = H if not given"),),
     result=(
         Symbol("q", "Q", "(B, H, T, D)", "queries of each head"),
         Symbol("k", "K", "(B, K, T, D)", "keys of each head"),

@@ -21,13 +21,13 @@ def forward(gate, up):
 
 
 def vjp(saved, d_y):
-    """Product rule: the gate's cotangent passes through the slope of SiLU, as d_y times up."""
+    """Product rule: d_y times up passes through the slope of SiLU to the gate."""
     gate, up, s = saved
     return d_y * up * s * (1.0 + gate * (1.0 - s)), d_y * gate * s
 
 
 def terms(index, inputs, result):
-    """Three factors: the gate's number, its sigmoid, the number that passes."""
+    """Three factors: the gate's element, its sigmoid, the gated element."""
     gate, up = element(inputs, 0, index, "gate"), element(inputs, 1, index, "up")
     return product((gate, gate_term(gate), up))
 
@@ -50,7 +50,7 @@ swiglu = Equation.of(
     r" \partial u = \partial y \odot g \odot s",
     inputs=(
         Symbol("gate", "g", "(..., F)", "result of the gate's linear layer"),
-        Symbol("up", "u", "(..., F)", "result of the linear layer that is gated"),
+        Symbol("up", "u", "(..., F)", "result of the gated linear layer"),
     ),
     result=Symbol("y", "y", "(..., F)", "gated array"),
     role="gate",

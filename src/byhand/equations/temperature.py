@@ -3,7 +3,7 @@ r"""Temperature: flatten (tau > 1) or sharpen (tau < 1) the distribution before 
 Equation    z' = z / tau
 Derivative  d_z = d_z' / tau
 Shapes      logits (..., V) -> the same
-Raises      ShapeError if tau is not positive (tau = 0 is greedy decoding, which takes no distribution)
+Raises      ShapeError if tau is not positive (tau = 0 is greedy decoding, which needs no distribution)
 Source      Ackley, Hinton & Sejnowski 1985, A Learning Algorithm for Boltzmann Machines
 """
 

@@ -13,13 +13,13 @@ from byhand.engine.terms import element, function, made, number, total
 
 
 def ranks(logits):
-    """Return each logit's place in its row, 0 for the largest; a stable sort puts smaller ids first."""
+    """Return each logit's rank in its row, 0 for the largest; a stable sort puts smaller ids first."""
     xp = namespace(logits)
     return xp.argsort(xp.argsort(-logits, axis=-1, stable=True), axis=-1, stable=True)
 
 
 def forward(logits, *, k):
-    """Send all but the first k to -inf."""
+    """Set all but the k largest to -inf."""
     require(k >= 1, f"top_k: k must be at least 1, not {k}")
     xp = namespace(logits)
     kept = ranks(logits) < k
@@ -41,7 +41,7 @@ def terms(index, inputs, result, *, k):
 
 
 def rule_terms(index, inputs, *, k):
-    """The logit if its rank, 1 and the number of those before it, is at most k, else -inf."""
+    """The logit if its rank, 1 plus the number of logits before it, is at most k, else -inf."""
     *place, v = index
     row = [element(inputs, 0, (*place, u), "z") for u in range(inputs[0].shape[-1])]
 

@@ -2,7 +2,7 @@ r"""Top-p (nucleus): keep the fewest tokens, largest first, whose probabilities 
 
 Equation    z'_v = z_v if the total softmax(z) of the tokens ranking before v is < p, else -inf; ranks as in top_k
 Derivative  d_z = d_z' where kept, else 0
-Shapes      logits (..., V) -> the same; the largest is always kept, p = 1 keeps all that have probability
+Shapes      logits (..., V) -> the same; the largest is always kept, p = 1 keeps all with nonzero probability
 Units       p is a probability
 Raises      ShapeError unless 0 < p <= 1
 Source      Holtzman et al. 2020, arXiv:1904.09751

@@ -1,4 +1,4 @@
-r"""Transpose: swap the last two axes. A tied LM head multiplies with the transposed token table.
+r"""Transpose: swap the last two axes. A tied LM head multiplies by the transposed token table.
 
 Equation    Y[...,n,m] = A[...,m,n]
 Derivative  d_A[...,m,n] = d_Y[...,n,m]
@@ -13,7 +13,7 @@ from byhand.engine.terms import cotangent_sum, element, total
 
 
 def forward(a):
-    """Swap the axes; no number changes."""
+    """Swap the axes; elements do not change."""
     require(a.ndim >= 2, f"transpose: needs a matrix, not shape {a.shape}")
     return namespace(a).matrix_transpose(a), ()
 
@@ -24,13 +24,13 @@ def vjp(saved, d_y):
 
 
 def terms(index, inputs, result):
-    """One number, read across the diagonal."""
+    """The element mirrored at the diagonal."""
     *batch, n, m = index
     return total([element(inputs, 0, (*batch, m, n), "A")])
 
 
 def gradient_terms(saved, d_results, slot, index):
-    """The cotangent across the diagonal."""
+    """The cotangent mirrored at the diagonal."""
     *batch, m, n = index
     return cotangent_sum([element(d_results, 0, (*batch, n, m), "∂Y")])
 

@@ -33,12 +33,12 @@ def vjp(saved, d_p, *, window):
 
 
 def terms(index, inputs, result, *, window):
-    """One exponential over the sum of the visible ones."""
+    """One exponential over the sum of those of visible keys."""
     return causal_terms(index, inputs, result, window)
 
 
 def flops(scores, start=None, *, window):
-    """A softmax over the visible keys alone."""
+    """A softmax over the visible keys."""
     newest = range(scores[-1] - scores[-2], scores[-1])
     return softmax_flops((*scores[:-2], sum(max(0, min(n + 1, window)) for n in newest)))
 

@@ -1,1 +1,1 @@
-"""Files: read within bounds, since others may have written them; written whole or not at all."""
+"""Files: reads are bounded, since others may have written them; writes are whole or not at all."""

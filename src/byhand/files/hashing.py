@@ -1,4 +1,4 @@
-"""SHA-256 of a file's pieces, each hashed by a thread while the next one is read."""
+"""SHA-256 of a file's pieces: a thread hashes one while the next is read."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 
 class Hashing:
-    """The SHA-256 of pieces, within a `with` block; where the system refuses a thread, `update` hashes them itself.
+    """The SHA-256 of pieces, within a `with` block; if the system refuses a thread, `update` hashes them itself.
 
-    Ctrl-C may come at any point. A pool, or a `Thread`, takes locks in Python code: one of them would stay taken, and
-    the pool's end wait for ever. Here a queue is all that is shared, and nobody waits for the thread to end.
+    Ctrl-C may come at any point. A pool, or a `Thread`, takes locks in Python code: one could stay taken, and ending
+    the pool would wait for ever. Here only a queue is shared, and nobody waits for the thread to end.
     """
 
     def __init__(self) -> None:
         self._found = sha256()
         self._given, self._hashed = SimpleQueue[memoryview | None](), SimpleQueue[None]()
         self._under_way = False  # the last piece
-        self._beside: bool | None = None  # the thread is there; None before the first piece
+        self._beside: bool | None = None  # whether a thread hashes; None before the first piece
 
     def __enter__(self) -> Hashing:
         return self
@@ -28,7 +28,7 @@ class Hashing:
         self._given.put(None)
 
     def update(self, piece: memoryview) -> None:
-        """Begin to hash the next piece, which nobody may write to before the end."""
+        """Begin to hash the next piece, which must not change before the end."""
         if self._beside is None:
             self._beside = self._start()
         self._wait()

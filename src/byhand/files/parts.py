@@ -16,7 +16,7 @@ PLACED = re.compile(r"(?P<name>[^\[\]]+)\[(?P<box>[0-9]{1,9}:[0-9]{1,9}(?:,[0-9]
 
 
 def placed_name(name: str, box: Box, shape: tuple[int, ...]) -> str:
-    """Return the name of an array's part; of the whole array, its own."""
+    """Return the name of an array's part; for the whole array, its own."""
     if all((s.start, s.stop) == (0, n) for s, n in zip(box, shape, strict=True)):
         return name
     return f"{name}[{','.join(f'{s.start}:{s.stop}' for s in box)}]"
@@ -33,7 +33,7 @@ def place_of(key: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, Box]
         return name, tuple(slice(0, n) for n in shape)
     box = tuple(slice(*map(int, pair.split(":"))) for pair in match["box"].split(","))
     if len(box) != len(shape) or not all(s.start < s.stop <= n for s, n in zip(box, shape, strict=True)):
-        raise ValueError(f"{key[:80]!r} is no part of an array of the shape {shape}")
+        raise ValueError(f"{key[:80]!r} is not a part of an array of the shape {shape}")
     return name, box
 
 
@@ -51,7 +51,7 @@ class Assembly:
         self._missing = {name: math.prod(shape) for name, shape in shapes.items()}
 
     def put(self, key: str, part: np.ndarray) -> None:
-        """Put a part of finite numbers in its place; ValueError if another one is there already."""
+        """Put a part of finite numbers in its place; ValueError if that is taken."""
         name, box = place_of(key, self.shapes)
         place = self.arrays[name][box]
         if not np.isnan(place).all():

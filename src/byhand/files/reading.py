@@ -11,16 +11,18 @@ import json
 import os
 import re
 import stat
+import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 from byhand.errors import DataError
 
 SMALL = 1 << 20  # bytes: settings, manifests, state
-VALUES = 1 << 22  # in a file: a vocabulary of a million tokens and its merges have three million
+VALUES = 1 << 22  # in a file; a vocabulary of a million tokens with its merges has three million
 DEPTH = 32  # nested tables and lists; ours have four
+EVERY = 2.0  # seconds between two lines of progress
 DIGITS = 400  # of a number: more than a float64 or an int64 takes in any notation
 
 # A string may end with the text, so that an open quote is met once and not at each quote behind it.
@@ -41,7 +43,7 @@ def open_regular(path: str | Path) -> int:
     Raises OSError, with `filename` and a `strerror` for people, if the path cannot be opened or is not a regular
     file; opening never blocks.
     """
-    # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
+    # O_NONBLOCK: opening a FIFO without a writer returns at once. O_BINARY exists on Windows only.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         descriptor = os.open(path, flags)
@@ -59,18 +61,18 @@ def open_regular(path: str | Path) -> int:
 def read_regular(path: str | Path, most: int) -> bytes:
     """Return the bytes of a regular file.
 
-    Raises OSError as `open_regular` does, or if it holds more than `most` bytes (of which no more are read).
+    Raises OSError as `open_regular` does, or if it holds more than `most` bytes; never reads more.
     """
     return read_with_facts(path, most)[0]
 
 
 def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]:
-    """Return the bytes, and the status of the file that was read: its owner, its mode."""
+    """Return the bytes of a regular file, and its status: owner, mode."""
     with os.fdopen(open_regular(path), "rb") as file:
         facts = os.fstat(file.fileno())
         size = facts.st_size
         content = file.read(size + 1) if size <= most else b""  # `read` allocates as much as it is asked for
-        while size <= most and len(content) <= most and (more := file.read(SMALL)):  # it grows, or is in /proc
+        while size <= most and len(content) <= most and (more := file.read(SMALL)):  # the file grows, or is in /proc
             content += more
         if max(size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
@@ -80,8 +82,8 @@ def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]
 def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     """Return a JSON value.
 
-    Raises ValueError if it is none, nests deeper than `depth`, has more than VALUES values, or holds NaN, infinity,
-    a number of over DIGITS digits or an object with the same key twice.
+    Raises ValueError if it is not valid, nests deeper than `depth`, has more than VALUES values, or holds NaN,
+    infinity, a number of over DIGITS digits or an object with the same key twice.
     """
     encoded = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     _require_depth(_BRACKETS.finditer(encoded), depth)
@@ -92,7 +94,7 @@ def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
 
 
 def require_few(encoded: bytes) -> None:
-    """Raise ValueError if JSON has more than VALUES values: an empty list takes twenty times its bytes in memory."""
+    """Raise ValueError if JSON has more than VALUES values: an empty list takes twenty times its size in memory."""
     if encoded.count(b",") + encoded.count(b"[") + encoded.count(b"{") > VALUES:
         raise ValueError(f"more than {VALUES:,} values")
 
@@ -100,7 +102,7 @@ def require_few(encoded: bytes) -> None:
 def parse_toml(content: bytes) -> dict[str, Any]:
     """Return the tables of a TOML file.
 
-    Raises ValueError if it is none, is not UTF-8, nests deeper than DEPTH, or holds a number of over DIGITS digits.
+    Raises ValueError if it is not TOML or UTF-8, nests deeper than DEPTH, or holds a number of over DIGITS digits.
     """
     _require_depth(_TOML.finditer(content), DEPTH)
     bare = _TOML.sub(lambda m: m[1] or m[2] or b"", content)
@@ -112,9 +114,9 @@ def parse_toml(content: bytes) -> dict[str, Any]:
 
 
 def parse_integer(written: str, name: str) -> int:
-    """Return a decimal integer; DataError naming `name` if it is none or has more than 18 digits.
+    """Return a decimal integer; DataError naming `name` if it is not one or has more than 18 digits.
 
-    Python refuses to convert over 4,300 digits with an error of its own and takes long just below.
+    Python refuses to convert over 4,300 digits with an error of its own, and is slow just below that.
     """
     if not re.fullmatch(r"[-+]?[0-9]+", written):
         raise DataError(f"{name} {written[:40]!r} is not an integer. Write it in digits.")
@@ -151,3 +153,14 @@ def _finite(written: str) -> float:
 def refuse_constant(name: str) -> NoReturn:
     """Refuse NaN and Infinity, which Python's JSON parser accepts."""
     raise ValueError(f"{name} is not a JSON number")
+
+
+def logged(blocks: Iterable[bytes], say: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield blocks; now and then, `say` how many bytes were read."""
+    done, said = 0, time.monotonic()
+    for block in blocks:
+        yield block
+        done += len(block)
+        if time.monotonic() - said > EVERY:
+            said = time.monotonic()
+            say(done)

@@ -1,6 +1,6 @@
-"""Removing byhand's own files and nothing else: real folders that hold only files of a checkpoint.
+"""Removes byhand's own files and nothing else: real folders that hold only files of a checkpoint.
 
-A checkpoint is renamed first, so that a kill leaves none that looks whole, and the next save clears the rest.
+A checkpoint is renamed first, so that a kill leaves none that looks whole; the next save removes the rest.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from byhand.files.writing import TEMPORARY
 
 REMOVING = ".removing-"
 LEFT = re.compile(rf"(?:{re.escape(TEMPORARY)}|{re.escape(REMOVING)})(step-[0-9]+)")
-PLACE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)}|)(step-[0-9]+)")  # names that saving a step needs
+PLACE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)}|)(step-[0-9]+)")  # names used in saving a step
 
 
 def remove(checkpoint: Path, ours: re.Pattern[str]) -> None:
-    """Remove a checkpoint whose files all have such names; a link, or a folder with other files, stays.
+    """Remove a checkpoint if all its files match `ours`; a link, or a folder with other files, stays.
 
     Raises OSError if it cannot be renamed.
     """
@@ -33,7 +33,7 @@ def remove(checkpoint: Path, ours: re.Pattern[str]) -> None:
 
 
 def set_aside(checkpoint: Path, ours: re.Pattern[str]) -> None:
-    """Give a damaged checkpoint, which nothing shows to be of this run, a name that no save needs; OSError if not."""
+    """Rename a damaged checkpoint, perhaps of another run, out of the way of saves; OSError if that fails."""
     if _has_only(checkpoint, ours):
         names = (f"damaged-{checkpoint.name}{f'-{i}' * (i > 1)}" for i in count(1))
         checkpoint.rename(next(p for p in map(checkpoint.with_name, names) if not os.path.lexists(p)))
@@ -49,7 +49,7 @@ def remove_left_over(run: Path, ours: re.Pattern[str]) -> None:
 
 
 def in_the_way(run: Path, steps: Container[int], ours: re.Pattern[str]) -> Path | None:
-    """Return a path that is not byhand's to remove and has the name of a checkpoint of these steps, or None."""
+    """Return a path named as a checkpoint of these steps that byhand may not remove, or None."""
     for path in sorted(run.iterdir()):
         match = PLACE.fullmatch(path.name)
         if match is None or (step := step_of(match[2])) is None or step not in steps:
@@ -61,7 +61,7 @@ def in_the_way(run: Path, steps: Container[int], ours: re.Pattern[str]) -> Path 
 
 
 def remove_files(folder: Path, ours: re.Pattern[str]) -> None:
-    """Remove files of such names, the manifest first, and the folder if it is empty then; failing does no harm."""
+    """Remove files that match `ours`, the manifest first, and the folder if then empty; failing does no harm."""
     with suppress(OSError):
         for name in sorted(os.listdir(folder), key=lambda name: name != MANIFEST):
             if ours.fullmatch(name):

@@ -21,7 +21,7 @@ from byhand.quantities import counted
 MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
 METRICS = "metrics.jsonl"
 MANIFEST, MODEL, STATE = "manifest.json", "model.safetensors", "trainer_state.json"
-FOREIGN = (".gguf", ".safetensors", ".bin")  # what other programs call their weights
+FOREIGN = (".gguf", ".safetensors", ".bin")  # other programs' files of weights
 SEALED = re.compile(
     rb'\{\n  "files": \{\n.*\},\n  "format": "byhand-checkpoint",\n  "version": ([0-9]+)\n\}\n', re.DOTALL
 )
@@ -48,7 +48,7 @@ def checkpoints(run: Path) -> list[Path]:
 
 
 def again_with(checkpoint: Path | None) -> str:
-    """Return how to go on with a stopped run: resume, or begin again without a checkpoint."""
+    """Return how to continue a stopped run: resume, or without a checkpoint begin again."""
     return "resume" if checkpoint else "run the same command again"
 
 
@@ -63,7 +63,7 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def is_of_byhand(folder: Path) -> bool:
-    """Return whether a folder is certainly a run or a checkpoint, and so no text of the user."""
+    """Return whether a folder is certainly a run or a checkpoint, and so not a text of the user."""
     return is_run(folder) or _is_sealed(folder)
 
 
@@ -86,7 +86,7 @@ def require_readable(folder: Path) -> None:
     if os.path.isfile(folder):
         if folder.suffix in FOREIGN:
             raise _foreign(folder if folder.suffix == ".gguf" else folder.parent)
-        raise CheckpointError(f"{folder} is a file, and no run. Give the folder that `byhand train` made.")
+        raise CheckpointError(f"{folder} is a file, not a run. Give the folder that `byhand train` made.")
     if not os.path.isdir(folder):
         raise CheckpointError(
             f"there is no run {folder}. Check the path, or start one with `byhand train --out {command(folder)}`."
@@ -116,15 +116,15 @@ def _foreign(path: Path) -> ForeignModelError:
 
 
 def run_of(folder: Path) -> Path:
-    """Return the run that a checkpoint lies in; a run is its own, and a checkpoint's copy elsewhere."""
+    """Return the run of a checkpoint; a run, or a checkpoint copied elsewhere, is returned as it is."""
     place = folder.resolve()
     return place.parent if is_checkpoint(folder) and place in checkpoints(place.parent) else folder
 
 
-def require_free(run: Path, use: str = "`byhand train --resume {}` goes on with it") -> None:
+def require_free(run: Path, use: str = "`byhand train --resume {}` resumes it") -> None:
     """Raise CheckpointError unless the folder is absent, empty, or a run of byhand without a checkpoint.
 
-    use  what to do with a run that is there
+    use  what to do with an existing run
     """
     try:
         names = sorted(os.listdir(run))
@@ -146,12 +146,12 @@ def require_free(run: Path, use: str = "`byhand train --resume {}` goes on with 
         )
     if mark == MARK and steps:
         raise CheckpointError(
-            f"{run} holds {steps[-1]}, which is no whole checkpoint. Choose another folder with --out."
+            f"{run} holds {steps[-1]}, which is not a whole checkpoint. Choose another folder with --out."
         )
     cut_short = names == [MARKER] and mark is not None and MARK.startswith(mark)
     if names and not (mark == MARK or cut_short):
         raise CheckpointError(
-            f"{run} holds {names[0]!r} and is no run of byhand. Choose a new or empty folder with --out."
+            f"{run} holds {names[0]!r} and is not a run of byhand. Choose a new or empty folder with --out."
         )
 
 
@@ -161,7 +161,7 @@ def begin(run: Path) -> None:
         run.mkdir(parents=True, exist_ok=True)
         require_free(run)
         if _mark(run) != MARK:
-            (run / MARKER).unlink(missing_ok=True)  # it was cut short
+            (run / MARKER).unlink(missing_ok=True)  # a kill cut it short
             with suppress(FileExistsError):  # another process begins here too: the lock will tell
                 write_new(run / MARKER, [MARK])
     except OSError as error:

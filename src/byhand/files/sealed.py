@@ -25,13 +25,13 @@ from byhand.files.run_folder import MANIFEST
 from byhand.files.weights import PIECE, OpenFile, own_pages, read_at
 
 NAME = re.compile(r"[\w-][\w.-]{0,99}")
-NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.EFBIG)  # of a file that is another thing now
+NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.EFBIG)  # what replaced the file cannot be read as one
 FORMAT = {"format": "byhand-checkpoint", "version": 1}
 
 
 Content = Sequence[bytes | memoryview]  # of a file, in blocks
-Read = Callable[[int, int], np.ndarray]  # bytes of a file, uint8: where they begin, how many
-Again = Callable[[int, np.ndarray], None]  # bytes of a file into memory, uint8: where they begin
+Read = Callable[[int, int], np.ndarray]  # (offset, count): bytes of a file, uint8
+Again = Callable[[int, np.ndarray], None]  # (offset, memory): reads bytes of a file into memory, uint8
 
 
 def as_json(value: Any) -> bytes:
@@ -56,7 +56,7 @@ def manifest(files: Mapping[str, dict[str, Any]]) -> bytes:
 
 
 def entry_of(folder: Path, name: str) -> dict[str, Any] | None:
-    """Return the manifest's entry of a file, None without one that can be read."""
+    """Return the manifest's entry of a file, None if it cannot be read."""
     try:
         return parse_json(read_regular(folder / MANIFEST, SMALL))["files"][name]
     except (OSError, ValueError, KeyError, TypeError):
@@ -64,13 +64,13 @@ def entry_of(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 class Sealed:
-    """The files of a folder, named; CheckpointError unless the manifest is as it was written and all sizes hold.
+    """The named files of a folder; CheckpointError unless the manifest is unchanged and all sizes agree.
 
     required  names that the manifest has
     known     further names that it may have
 
-    What is damaged differs from what was written. What cannot be read, or is of another version, may be whole: that
-    is an UnknownCheckpointError.
+    Damaged means that it differs from what was written. A checkpoint that cannot be read, or is of another version,
+    may be whole: that is an UnknownCheckpointError.
     """
 
     def __init__(self, path: Path, required: tuple[str, ...], known: re.Pattern[str]) -> None:
@@ -82,7 +82,7 @@ class Sealed:
                 raise newer(path, f"{MANIFEST} has version {str(read['version'])[:20]}")
             names = {*required, *read["files"]}
             self._entries = {n: (read["files"][n]["bytes"], read["files"][n]["sha256"]) for n in names}
-            # Written anew it must be the same bytes: nothing in it is left unread.
+            # Written again it must give the same bytes: so nothing in it is ignored.
             due = {n: {"bytes": size, "sha256": digest} for n, (size, digest) in self._entries.items()}
             if written != as_json({**FORMAT, "files": due}) or not all(map(NAME.fullmatch, names)):
                 raise CheckpointError(f"{path} is damaged: {MANIFEST} is not as it was written.")
@@ -109,20 +109,20 @@ class Sealed:
         return self._entries[name][0]
 
     def read(self, name: str, most: int) -> bytes:
-        """Return a file's bytes; CheckpointError if they are not as written, or more than `most`."""
+        """Return a file's bytes; CheckpointError if they differ from what was written, or are more than `most`."""
         with self.reading(name, most) as (read, size, _):
             return read(0, size).tobytes()
 
     @contextmanager
     def reading(self, name: str, most: int) -> Iterator[tuple[Read, int, Callable[[], Again]]]:
-        """Give a function that reads a file's bytes from its beginning to its end, each once, its size, and `again`.
+        """Give a function that reads a file's bytes in order, each once; its size; and `again`.
 
-        What was read is hashed while more is: nothing of it may be written before the end. CheckpointError if the
-        bytes are not as written, or more than `most`: also where a ValueError ends the reading, which then is only
-        what followed from that.
+        A thread hashes what was read, which must not change before the end. CheckpointError if the bytes differ from
+        what was written, or are more than `most`; it replaces a ValueError of the reader, which only followed from
+        that.
 
-        again  returns a function that reads any bytes again after the end, of this file even if its name has gone to
-               another; several threads may call it, and it raises DataError once the file has other bytes
+        again  returns a function that rereads any bytes after the end, of this file even if its name now is another
+               file's; several threads may call it, and it raises DataError once the file has other bytes
         """
         size, digest = self._entries[name]
         if size > most:
@@ -185,7 +185,7 @@ class Sealed:
 
 
 def newer(path: Path, why: str) -> UnknownCheckpointError:
-    """Return the error for a checkpoint that is as it was written, but not by this version."""
+    """Return the error for an undamaged checkpoint of another version."""
     return UnknownCheckpointError(
         f"{path} is of another version of byhand: {why}. Use that version, or move it away to go on without it."
     )

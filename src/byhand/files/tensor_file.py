@@ -1,7 +1,6 @@
-"""Reading and writing a safetensors file, one array at a time: memory never holds a file beside its arrays.
+"""Reads and writes a safetensors file, one array at a time: memory never holds a file beside its arrays.
 
-A header must agree with the names, shapes and type that are known beforehand, and is checked before anything is
-allocated.
+A header must agree with the expected names, shapes and type, and is checked before anything is allocated.
 
 Source      https://github.com/huggingface/safetensors#format
 """
@@ -30,7 +29,7 @@ MOST_AXES = 8
 KNOWN = called("safetensors")
 OF_A_TENSOR, BESIDES = 512, 1024  # bytes of a header, more than any of ours has
 MOST_OF_PARTS = 1 << 24  # bytes of a header of parts
-VERIFIED = 1 << 19  # bytes that are verified at a time, in memory that malloc hands out again and again
+VERIFIED = 1 << 19  # bytes verified at a time, in memory that malloc reuses
 
 
 def sizes(shapes: Mapping[str, tuple[int, ...]], dtype: str) -> tuple[int, int]:
@@ -40,7 +39,7 @@ def sizes(shapes: Mapping[str, tuple[int, ...]], dtype: str) -> tuple[int, int]:
 
 
 def head(arrays: Mapping[str, tuple[Format, tuple[int, ...]]], metadata: Mapping[str, str] | None = None) -> bytes:
-    """Return what stands in a file before its arrays, in the order in which they follow.
+    """Return the head of a file whose arrays follow in this order.
 
     arrays  format and shape by name
     """
@@ -76,7 +75,7 @@ def tensors(
 ) -> dict[str, Any]:
     """Return the arrays of a file, exactly those of `shapes`, all finite; ValueError says what differs.
 
-    read   gives the bytes of the file from its beginning to its end, each once, as writable uint8 (N,)
+    read   returns the bytes of the file in order, each once, as writable uint8 (N,)
     size   of the file, bytes
     again  reads any bytes again: all arrays are read and verified now, and returned as `Unread`
     """
@@ -97,7 +96,7 @@ def tensors(
 
 
 def parts(read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:
-    """Return the parts that a file has of arrays of these shapes (see `parts.py`); ValueError says what is wrong."""
+    """Return a file's parts of arrays of these shapes (see `parts.py`); ValueError says what is wrong."""
     found = header(read, size, MOST_OF_PARTS)
     due = {key: shape_of(place_of(key, shapes)[1]) for key in found}
     arrays = {name: _finite(name, _array(read, stored, dtype)) for name, stored in _in_order(found, due, dtype)}
@@ -107,7 +106,7 @@ def parts(read: Read, size: int, shapes: Mapping[str, tuple[int, ...]], dtype: s
 def _in_order(
     found: Mapping[str, Stored], shapes: Mapping[str, tuple[int, ...]], dtype: str
 ) -> list[tuple[str, Stored]]:
-    """Return the arrays of a file in its order; ValueError unless their types and shapes are due."""
+    """Return the arrays of a file in its order; ValueError unless they have these types and shapes."""
     for name, shape in shapes.items():
         if (kind := found[name].kind) != FORMATS[dtype]:
             raise ValueError(f"{name} is {kind.symbol!r}, but the config says {dtype}")
@@ -129,7 +128,7 @@ def _array(read: Read, stored: Stored, dtype: str) -> np.ndarray:
 
 
 def _fill(again: Again, begin: int, rows: np.ndarray, element: int) -> None:
-    """Fill contiguous rows with the elements of an array from number `element` on."""
+    """Fill contiguous rows with an array's elements from index `element` on."""
     again(begin + element * rows.itemsize, rows.reshape(-1).view(np.uint8))
     if rows.dtype != (stored := rows.dtype.newbyteorder("<")):
         rows[...] = rows.view(stored)
@@ -142,7 +141,7 @@ def _finite(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def header(read: Read, size: int, most: int) -> dict[str, Stored]:
-    """Return what a file holds by name; ValueError unless its arrays cover it without gap or overlap.
+    """Return the arrays of a file by name; ValueError unless they cover it without gap or overlap.
 
     size  of the file, bytes
     most  bytes that the header may have
@@ -155,7 +154,7 @@ def header(read: Read, size: int, most: int) -> dict[str, Stored]:
     except ValueError as error:
         raise ValueError(f"its header is not JSON: {brief(error)}") from None
     if not isinstance(entries, dict):
-        raise ValueError("its header is no table")
+        raise ValueError("its header is not a table")
     entries.pop("__metadata__", None)
     found = {name: _entry(name, entry, LENGTH + length) for name, entry in entries.items()}
     spans = sorted((entry.begin, entry.begin + entry.size) for entry in found.values())
@@ -179,7 +178,7 @@ def _entry(name: str, entry: object, place: int) -> Stored:
 
 
 def _is_shape(shape: object) -> bool:
-    """Return whether JSON is the shape of an array in a file."""
+    """Return whether a JSON value is the shape of an array in a file."""
     return (
         isinstance(shape, list)
         and len(shape) <= MOST_AXES

@@ -1,4 +1,4 @@
-"""An array that stays in its file, verified, until its numbers are asked for; shape and type are known."""
+"""A verified array that stays in its file until its numbers are needed; shape and type are known."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from byhand.files.weights import own_pages
 
 
 class Unread:
-    """What NumPy makes an array of, reading it each time (`numpy.asarray`); nothing else computes with it.
+    """An array in a file, which `numpy.asarray` reads each time; nothing else computes with it.
 
-    fill  (memory, element): fills contiguous memory of the dtype with the elements from number `element` on; raises
-          a ByhandError if the file is not what it was
+    fill  (memory, element): fills contiguous memory of the dtype with the elements from index `element` on; raises
+          a ByhandError if the file has changed
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: str, fill: Callable[[np.ndarray, int], None]) -> None:
@@ -32,7 +32,7 @@ class Unread:
         return math.prod(self.shape)
 
     def into(self, place: np.ndarray, first: int = 0) -> None:
-        """Fill a contiguous place of this dtype with its rows from `first` on; threads may read at the same time."""
+        """Fill contiguous memory of this dtype with the rows from `first` on; threads may read at the same time."""
         self._fill(place, first * math.prod(self.shape[1:]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -45,7 +45,7 @@ class Unread:
 
 
 def read(model: Any) -> Any:
-    """Return the model itself, with the arrays that are still in a file read."""
+    """Return the model itself, after reading the arrays that are still in a file."""
     for parameter in model.parameters().values():
         if isinstance(parameter.data, Unread):
             parameter.data = np.asarray(parameter.data)

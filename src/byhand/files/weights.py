@@ -1,6 +1,6 @@
-"""Arrays in files that other programs wrote, read one at a time and in pieces, within bounds.
+"""Arrays in files of other programs, read one at a time, in pieces and within bounds.
 
-A reader states each array's format, shape and place first; nothing is allocated before these agree with the size.
+A reader gives each array's format, shape and offset first; nothing is allocated before these agree with the size.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular
 from byhand.formats.registry import Format
 
-OWN_PAGES = 1 << 20  # bytes from which an array gets pages of its own
-PIECE = 1 << 22  # bytes of a file that are unpacked at a time
+OWN_PAGES = 1 << 20  # arrays of at least these bytes get pages of their own
+PIECE = 1 << 22  # bytes of a file unpacked at a time
 _seeking = Lock()
 
 
@@ -35,7 +35,7 @@ class Stored:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """Its size in bytes."""
         return self.kind.bytes(math.prod(self.shape))
 
 
@@ -68,8 +68,8 @@ class OpenFile:
     def require_unchanged(self) -> bool:
         """Raise DataError if another program wrote to the file since it was opened.
 
-        Of a file with a digest also the time of the status change counts, which nobody can set back. A hard link, a
-        rename or a new mode moves it too: the bytes are hashed then. Return whether they were.
+        For a file with a digest, also compare the status-change time, which nobody can set back. A hard link, a
+        rename or a new mode changes it too: then hash the bytes. Return whether they were hashed.
         """
         stamp, status = _stamp(self.raw.fileno())
         if stamp != self.stamp:
@@ -102,7 +102,7 @@ class OpenFile:
             raise self.damaged("it changed while it was read")
 
     def floats(self, stored: Stored, name: str) -> np.ndarray:
-        """Return an array of finite numbers in float32; beside it, memory holds a piece of the file."""
+        """Return an array of finite numbers in float32; besides it, memory holds one piece of the file."""
         if stored.begin + stored.size > self.size:
             raise self.damaged(f"it ends at byte {self.size:,}, within what it should hold")
         kind, count = stored.kind, math.prod(stored.shape)
@@ -116,7 +116,7 @@ class OpenFile:
         return array.reshape(stored.shape)
 
     def damaged(self, what: str) -> DataError:
-        """Return the error for a file that is not what it should be."""
+        """Return the error for a damaged file."""
         return DataError(f"{self.path} is damaged: {what}. Use another copy.")
 
 
@@ -137,9 +137,9 @@ def _read(file: FileIO, begin: int, memory: memoryview) -> int:
 
 
 def own_pages(size: int) -> np.ndarray:
-    """Return memory, uint8 (size,), which the system gets back as soon as nobody uses it: malloc may keep it.
+    """Return memory, uint8 (size,), that returns to the system as soon as it is unused, while malloc may keep it.
 
-    Its pages are small where NumPy asks for huge ones: a virtual machine may take milliseconds to find each of those.
+    Its pages are small while NumPy asks for huge ones: a virtual machine may take milliseconds to find one of those.
     """
     if size < OWN_PAGES:
         return np.empty(size, np.uint8)
@@ -151,6 +151,6 @@ def own_pages(size: int) -> np.ndarray:
 
 
 def _stamp(descriptor: int) -> tuple[tuple[int, int, int], int]:
-    """Return a file's inode, size and time of change: a changed file has others; and its status's time of change."""
+    """Return a file's inode, size and modification time, which a change alters; and its status-change time."""
     facts = os.fstat(descriptor)
     return (facts.st_ino, facts.st_size, facts.st_mtime_ns), 0 if os.name == "nt" else facts.st_ctime_ns

@@ -1,12 +1,12 @@
-"""Writing whole files or none, whatever ends the process, and never through a symbolic or hard link.
+"""Writes whole files or none, whatever ends the process, and never through a symbolic or hard link.
 
-Files are written into a folder beside their places, and get their names when all of them are whole:
+Files are written into a folder beside their targets, and get their names when all of them are whole:
 
     .writing-5f0c1a2b3d4e5f60/   being written, or left by a process that was killed
-    .written-5f0c1a2b3d4e5f60/   they have their names, each by a hard link; the rest is to be removed
+    .written-5f0c1a2b3d4e5f60/   all have their names, each by a hard link; the folder can be removed
 
-A link may lead to another user's file, so a file is created where none was, or another is renamed to its name. Every
-OSError names the file.
+A link may lead to another user's file, so we create a file only where none exists, or rename another to its name.
+Every OSError names the file.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os,
 _stages: set[Path] = set()  # of this process, with files that have no names yet
 
 
-def write_new(path: Path, content: Iterable[bytes | memoryview]) -> None:
-    """Write a new file, which grows under its name, and make it durable; FileExistsError if it exists.
+def write_new(path: Path, content: Iterable[bytes | memoryview], mode: int = 0o666) -> None:
+    """Write a new file in place, and make it durable; FileExistsError if it exists.
 
-    A failure leaves no file, but the end of the process does: for a folder that is not read before it is whole.
+    A failure leaves no file, but a kill leaves a partial one: for a folder that is not read before it is whole.
     """
     with _naming(path):
-        descriptor = os.open(path, _NEW | _FLAGS, 0o666)
+        descriptor = os.open(path, _NEW | _FLAGS, mode)
         try:
             for block in content:
                 _write(descriptor, block)
@@ -78,16 +78,16 @@ def create_all(folder: Path, contents: Iterable[tuple[str, bytes | Iterable[byte
     return named
 
 
-def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
+def replace(path: Path, content: Iterable[bytes | memoryview], mode: int = 0o666) -> None:
     """Write or replace a file: a reader finds the old one or the new one, whole."""
     with _naming(path), _stage(path.parent) as stage:
-        write_new(stage / path.name, content)
+        write_new(stage / path.name, content, mode)
         (stage / path.name).replace(path)
     sync(path.parent)
 
 
 def remove_left_over(folder: Path) -> None:
-    """Remove what killed processes left in a folder: unfinished files, and those of a set that has not all names."""
+    """Remove what killed processes left in a folder: unfinished files, and sets of which not all have their names."""
     with suppress(OSError):
         for path in list(folder.iterdir()):
             match = STAGE.fullmatch(path.name)
@@ -97,17 +97,17 @@ def remove_left_over(folder: Path) -> None:
 
 
 def abandon() -> None:
-    """Take back what this process has not finished; for another thread, before it ends the process."""
+    """Undo what this process has not finished; called by another thread before it ends the process."""
     for stage in list(_stages):
         _undo(stage)
 
 
 @contextmanager
 def _stage(folder: Path) -> Iterator[Path]:
-    """Make a folder for files that get their names when they are whole, and remove it."""
+    """Make a folder for files that get their names when they are whole; remove it at the end."""
     remove_left_over(folder)
     stage, held = folder, None
-    for _ in range(10):  # until it is held, another process may take it for a left-over
+    for _ in range(10):  # until we hold it, another process may take it for a left-over
         stage = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
         with _naming(folder):
             stage.mkdir()
@@ -135,10 +135,10 @@ def _name(staged: Path, path: Path) -> None:
 
 
 def _undo(stage: Path) -> None:
-    """Take the names back that files of a stage have, and remove it, unless it is finished or somebody else does."""
+    """Remove a stage and the names of its files, unless it is finished or another process undoes it."""
     doomed = stage.with_name(STAGE.sub(rf"{UNDOING}\2", stage.name))
     with suppress(OSError):
-        stage.rename(doomed)  # at once: from here on the files cannot be finished
+        stage.rename(doomed)  # atomic: from here on the files cannot be finished
         for name in os.listdir(doomed):
             with suppress(OSError):
                 if os.path.samestat(os.lstat(doomed / name), os.lstat(stage.parent / name)):
@@ -168,11 +168,11 @@ def append(path: Path, content: bytes) -> None:
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open a regular file that is no link, created if absent, and return its descriptor; the caller closes it."""
+    """Open a regular file, not a link, created if absent; return its descriptor, which the caller closes."""
     with _naming(path):
         if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        # O_NONBLOCK: opening a FIFO that nobody reads returns at once.
+        # O_NONBLOCK: opening a FIFO without a reader returns at once.
         descriptor = os.open(path, flags | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | _FLAGS, 0o666)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             return descriptor
@@ -190,7 +190,7 @@ def remedy(error: OSError, again: str) -> str:
 
 
 def sync(path: Path) -> None:
-    """Make durable what was renamed in a folder, or appended to a file; Windows and some file systems cannot."""
+    """Make renames in a folder, or appended lines of a file, durable; Windows and some file systems cannot."""
     if os.name == "nt":
         return
     with _naming(path):
@@ -207,7 +207,7 @@ def sync(path: Path) -> None:
 if sys.platform == "win32":
 
     def _held(stage: Path) -> int | None:
-        """Return a descriptor; files that another process writes cannot be removed on Windows."""
+        """Return a descriptor; on Windows, files that another process writes cannot be removed."""
         return os.open(os.devnull, os.O_RDONLY)
 else:
     import fcntl
@@ -243,7 +243,7 @@ def _write(descriptor: int, content: bytes | memoryview) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Give every OSError the name of the file; those of `write` and `fsync` lack it."""
+    """Give every OSError the file's name, which those of `write` and `fsync` lack."""
     try:
         yield
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Number formats: bits of a number in memory and in files, packing and unpacking, and the rounding error."""
+"""Number formats: bits in memory and in files, packing and unpacking, rounding error."""

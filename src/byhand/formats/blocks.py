@@ -1,11 +1,11 @@
-"""Quantised blocks: numbers that share a scale, as GGUF has them.
+"""GGUF's quantised blocks: numbers that share a scale.
 
 Q8_0   32 numbers in 34 bytes: float16 d, int8 q;              x = d q
 Q4_0   32 in 18: float16 d, nibbles q, low ones first;         x = d (q - 8)
 Q4_K   256 in 144: float16 d and m, 8 scales and minima of 6 bits, nibbles;   x = d s q - m n
 Q6_K   256 in 210: 4 low and 2 high bits of q, 16 int8 scales, float16 d;     x = d s (q - 32)
 
-Packing gives the bytes of the gguf package's reference, unpacking its numbers.
+Packing gives the same bytes as the gguf package's reference, unpacking the same numbers.
 
 Source      https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h
 """
@@ -36,7 +36,7 @@ def to_q4_0(blocks: np.ndarray) -> np.ndarray:
 
 
 def rounded_rows(x: np.ndarray) -> np.ndarray:
-    """Return float32 numbers (..., N) as quantised weights are multiplied with them: Q8_0, but ties go to even."""
+    """Return activations (..., N) rounded as for products with quantised weights: Q8_0, but ties go to even."""
     rows = x.reshape(-1, x.shape[-1])
     blocks = np.pad(rows, ((0, 0), (0, -x.shape[-1] % 32))).reshape(-1, 32)
     e = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
@@ -45,7 +45,7 @@ def rounded_rows(x: np.ndarray) -> np.ndarray:
 
 
 def _inverse(d: np.ndarray) -> np.ndarray:
-    """Return 1 / d, and 0 if d is zero or so small that its inverse is infinite."""
+    """Return 1 / d; 0 if d is zero or its inverse is infinite."""
     with np.errstate(divide="ignore", over="ignore"):
         inverse = 1 / d
     return np.where(np.isinf(inverse), np.float32(0), inverse)
@@ -93,7 +93,7 @@ def _q6_k(blocks: np.ndarray) -> np.ndarray:
     return scale[..., None] * q
 
 
-# A scale is rounded as a float16 is, and a number to half a step of it; -8 to 7 leaves one end a whole step away.
+# A scale is rounded to float16, a number to half a step of it; Q4_0's range -8 to 7 leaves one end a whole step away.
 register(
     Format(
         name="q8_0", symbol="Q8_0", size=34, block=32, unpack=_q8_0, pack=to_q8_0, largest=127 * HALF,

@@ -1,7 +1,7 @@
-"""One number format as a record, and the table of those that are registered.
+"""A number format as a record, and the table of registered formats.
 
-A file, a kernel or a setting names a format by a string or a number of its own; `codes` has these names, and `called`
-looks them up. Nothing else says which formats there are.
+Files, kernels and settings have their own strings or numbers for a format; `codes` has these names, and `called`
+looks them up. Nothing else lists the formats.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class ErrorBound:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Format:
-    """A format of numbers.
+    """A number format.
 
-    name      as settings say it
-    symbol    as files say it
-    size      bytes of a block
-    block     how many numbers a block has
-    unpack    float32 (N, block) of blocks, uint8 (N, size); None: they are no real numbers
-    pack      blocks, uint8 (N, size), of float32 (N, block); None: this format is only read
+    name      in settings
+    symbol    in files
+    size      bytes per block
+    block     numbers per block
+    unpack    blocks, uint8 (N, size) -> float32 (N, block); None: not real numbers
+    pack      float32 (N, block) -> blocks, uint8 (N, size); None: read-only format
     largest   the largest number that can be packed
     error     bound on the rounding error of packing
-    codes     what others call it: "safetensors", "gguf" (a tensor's type), "gguf file", "torch", "llm.c"
+    codes     names elsewhere: "safetensors", "gguf" (a tensor's type), "gguf file", "torch", "llm.c"
     """
 
     name: str
@@ -52,41 +52,41 @@ class Format:
 
     @property
     def native(self) -> bool:
-        """Whether NumPy computes in it."""
+        """Whether NumPy can compute in it."""
         return self.name in NATIVE
 
     @property
     def bits(self) -> float:
-        """Bits of a number, with its share of what its block has in common."""
+        """Bits per number, including its share of the block's scales."""
         return 8 * self.size / self.block
 
     def words(self, count: int) -> int:
-        """Return how many 32-bit words hold so many numbers."""
+        """Return the number of 32-bit words for `count` numbers."""
         return -(-count * self.size // (4 * self.block))
 
     def word(self, number: int) -> int:
-        """Return the 32-bit word that a number lies in."""
+        """Return the index of the 32-bit word that contains a number."""
         return number * self.size // (4 * self.block)
 
     def bytes(self, count: int) -> int:
-        """Return how many bytes hold so many numbers, whole blocks of them."""
+        """Return the bytes for `count` numbers, in whole blocks."""
         return count // self.block * self.size
 
     def packed(self, x: np.ndarray) -> np.ndarray:
-        """Return float32 numbers as bytes, uint8 (N,): whole blocks, and no number above `largest`."""
+        """Return float32 numbers as bytes, uint8 (N,); requires whole blocks and no number above `largest`."""
         assert self.pack is not None, self.name
         return self.pack(np.ascontiguousarray(x, np.float32).reshape(-1, self.block)).reshape(-1)
 
     def floats(self, content: np.ndarray) -> np.ndarray:
-        """Return bytes, uint8 (N,), as a vector of float32; overflow becomes infinite."""
+        """Return bytes, uint8 (N,), as a float32 vector; overflow becomes infinite."""
         assert self.unpack is not None, self.name
         with np.errstate(all="ignore"):
             return self.unpack(content.reshape(-1, self.size)).reshape(-1)
 
     def rounded(self, x: np.ndarray, axis: int = -1) -> np.ndarray:
-        """Return numbers of this format as an array of theirs: packed and unpacked again. NaN stays NaN.
+        """Round numbers to this format: pack and unpack them. NaN stays NaN.
 
-        axis  along which blocks lie; zeros complete the last one
+        axis  of the blocks; the last block is padded with zeros
         """
         if self.native:
             return x
@@ -111,7 +111,7 @@ FORMATS: dict[str, Format] = {}
 
 
 def register(made: Format) -> Format:
-    """Add a format to the table; ValueError if there is one of this name."""
+    """Add a format to the table; ValueError if the name is taken."""
     if made.name in FORMATS:
         raise ValueError(f"two formats {made.name}")
     FORMATS[made.name] = made
@@ -119,5 +119,5 @@ def register(made: Format) -> Format:
 
 
 def called(where: str) -> dict[str | int, Format]:
-    """Return the formats that a kind of file knows, by its own names of them."""
+    """Return the formats of a kind of file, by its own names for them."""
     return {each.codes[where]: each for each in FORMATS.values() if where in each.codes}

@@ -1,7 +1,7 @@
-"""Types of tensors in GGUF files that `blocks.py` lacks: the library gguf unpacks them, where it is installed.
+"""Types of GGUF tensors that `blocks.py` lacks: the library gguf unpacks them, if installed.
 
-The numbers and names are ggml's, of types that were taken out too, so that a message names a type without the
-library. What a block is, its size and its numbers, only the library says.
+Numbers and names are ggml's, including removed types, so that messages can name a type without the library. Only the
+library knows a block's size and numbers.
 
 Source      https://github.com/ggml-org/ggml/blob/master/include/ggml.h
 """
@@ -22,7 +22,7 @@ BY_LIBRARY = {  # types that the library unpacks
     19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0",
     39: "MXFP4", 40: "NVFP4",
 }  # fmt: skip
-UNREADABLE = {  # those that hold no weights, and those that programs no longer write or unpack
+UNREADABLE = {  # types that hold no weights, or that programs no longer write or unpack
     4: "Q4_2", 5: "Q4_3", 9: "Q8_1", 15: "Q8_K", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 31: "Q4_0_4_4",
     32: "Q4_0_4_8", 33: "Q4_0_8_8", 36: "IQ4_NL_4_4", 37: "IQ4_NL_4_8", 38: "IQ4_NL_8_8", 41: "Q1_0",
 }  # fmt: skip
@@ -30,11 +30,11 @@ UNREADABLE = {  # those that hold no weights, and those that programs no longer 
 
 @cache
 def format_of(code: int) -> Format:
-    """Return the format of a tensor's type. DataError if nothing here reads it; its words follow a tensor's name."""
+    """Return the format of a tensor's type. DataError if it is unreadable; the message continues a tensor's name."""
     ours = called("gguf")
     if code in ours:
         return ours[code]
-    name = (BY_LIBRARY | UNREADABLE).get(code, f"a type of the unknown number {code}")
+    name = (BY_LIBRARY | UNREADABLE).get(code, f"the unknown type {code}")
     if code not in BY_LIBRARY:
         known = ", ".join([kind.symbol for kind in ours.values()] + list(BY_LIBRARY.values()))
         raise DataError(f"is {name}, which cannot be read here. Use a file in {known}.")

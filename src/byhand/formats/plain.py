@@ -1,4 +1,4 @@
-"""Formats of single numbers: IEEE 754's, bfloat16, and those in files that are no real numbers.
+"""Formats of single numbers: IEEE 754's, bfloat16, and types in files that are not real numbers.
 
 bfloat16 is float32 without the last 16 bits: the same range, 8 bits of precision.
 """

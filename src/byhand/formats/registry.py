@@ -1,6 +1,6 @@
-"""All formats: `FORMATS` has them by name, `called` by what a kind of file calls them."""
+"""All formats: `FORMATS` by name, `called` by a kind of file's own names."""
 
-from byhand.formats import blocks, plain  # they register their formats
+from byhand.formats import blocks, plain  # register their formats
 from byhand.formats.format import FORMATS, ErrorBound, Format, called
 from byhand.formats.plain import FLOAT32
 

@@ -1,4 +1,4 @@
-"""Generation: prompts continued token by token, by the given runtime or the fastest one that can."""
+"""Generation: continue prompts token by token, with the given runtime or the fastest suitable one."""
 
 from byhand.generation.engine import Engine, Full
 from byhand.generation.stop_text import StopText

@@ -1,10 +1,10 @@
-"""Engine: streams are admitted to slots, advance together, and leave; the one loop of generation.
+"""Engine: the one loop of generation. Streams are admitted to slots, advance together, and leave.
 
-Each stream has its own length, `Sampling`, stop tokens and texts, and log-probabilities, and gets the text that it
-would get alone. Streams join and leave between any two tokens: `submit` and `cancel` act before the next
-step. One that keeps its cache (`Stream.keeps`), as a conversation's do, leaves it to the next that begins alike.
+Each stream has its own length, `Sampling`, stop tokens and texts, and log-probabilities, and gets the same text as
+alone. Streams join and leave between any two tokens: `submit` and `cancel` take effect before the next step. A stream
+that keeps its cache (`Stream.keeps`), as in a conversation, leaves it to the next one with the same beginning.
 
-Threads may share an engine: they take turns at `step`, each of which advances the streams of all.
+Threads may share an engine: they take turns at `step`, which advances the streams of all.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Engine:
         self.waiting: deque[Stream] = deque()
         self.running: dict[int, Stream] = {}
         self.lock = Lock()
-        self._held: dict[int, list[int]] = {}  # by free slot: the tokens whose keys and values its cache has
+        self._held: dict[int, list[int]] = {}  # by free slot: the tokens in its cache
 
     def submit(self, stream: Stream) -> Stream:
         """Queue a stream for a slot; DataError or ConfigError if it cannot be continued, Full if too many wait."""
@@ -107,8 +107,8 @@ class Engine:
         return stream
 
     def cancel(self, stream: Stream) -> None:
-        """End a stream, queued or running. The next step frees its slot: a generator that is dropped may come here at
-        any moment, within a step too.
+        """End a stream, queued or running. The next step frees its slot, since a dropped generator may call this at
+        any moment, even within a step.
         """
         if stream.status in ("waiting", *LIVE):
             stream.status = "finished"
@@ -121,7 +121,7 @@ class Engine:
         ends a stream whose window has slid: its cache began with tokens that are left behind.
         """
         with self.lock:
-            self._free_ended()  # streams that were cancelled, and what an interrupt kept the last step from
+            self._free_ended()  # cancelled streams, and those left over by an interrupted step
             while self.waiting and len(self.running) < self.decoder.slots:
                 self._admit()
             held = list(self.running.values())
@@ -144,7 +144,7 @@ class Engine:
             return held
 
     def forget(self) -> None:
-        """Use no cache that is there, and read the weights again before a stream begins while all slots are free."""
+        """Drop all caches, and reread the weights when a stream begins and all slots are free."""
         with self.lock:
             self._forget()
 
@@ -155,9 +155,9 @@ class Engine:
             stream.keeps = False
 
     def _admit(self) -> None:
-        """Begin the stream that waits longest, in the slot that holds most of it; if that fails, it waits on."""
+        """Begin the stream that has waited longest in the slot that holds most of it; on failure it keeps waiting."""
         stream = self.waiting[0]
-        if stream.status != "queued":  # it was cancelled
+        if stream.status != "queued":  # cancelled
             del self.waiting[0]
             return
         free = [slot for slot in range(self.decoder.slots) if slot not in self.running]
@@ -170,17 +170,17 @@ class Engine:
             del stream.prompt_logprobs[:], stream.prompt_tops[:]
         try:
             self.decoder.admit(slot, stream, kept)
-        except BaseException:  # an interrupt too
+        except BaseException:  # including an interrupt
             self.decoder.free(slot)
             self._forget()
             raise
         self.running[slot] = stream
-        del self.waiting[0]  # no call, and so no interrupt, comes between these
+        del self.waiting[0]  # no call in between, so no interrupt
         if stream.status == "queued":
             stream.status = "running"
 
     def _kept(self, slot: int, stream: Stream) -> int:
-        """Return how many of a stream's first tokens a free slot holds; its last one is always read."""
+        """Return how many of a stream's leading tokens a free slot holds; the last one is always computed."""
         tokens, held = stream.tokens, self._held.get(slot, [])
         if not stream.keeps or stream.unscored or len(tokens) > self._config.cached:
             return 0
@@ -201,25 +201,25 @@ class Engine:
         for slot, stream in list(self.running.items()):
             if stream.status != "running":
                 length = self.decoder.free(slot)
-                whole = max(length, len(stream.tokens)) <= self._config.cached  # no place was used twice
+                whole = max(length, len(stream.tokens)) <= self._config.cached  # the ring has not wrapped
                 if stream.keeps and stream.status == "finished" and whole:
                     self._held[slot] = stream.tokens[:length]
                 del self.running[slot]
 
     def finish(self, streams: Iterable[Stream]) -> Iterator[Stream]:
-        """Continue streams, as many at once as there are slots, and yield each in its order when it has ended.
+        """Continue streams, as many at once as there are slots; yield each, in order, when it has ended.
 
         Raises NonFiniteError at a stream whose logits were not finite.
         """
         return (sound(stream) for stream in self.follow(streams) if stream.status not in LIVE)
 
     def follow(self, streams: Iterable[Stream]) -> Iterator[Stream]:
-        """Continue streams as `finish` does, and yield the first that has not ended after each step too.
+        """Like `finish`, but also yield the oldest unfinished stream after each step.
 
-        So each is yielded several times while it grows, and once when it has ended.
+        So each is yielded while it grows, and once when it has ended.
         """
         given, order = iter(streams), deque[Stream]()
-        more = True  # streams are given that were not submitted yet
+        more = True  # not all given streams have been submitted
         while more or order:
             while more and len(self.waiting) < self.decoder.slots:
                 stream = next(given, None)

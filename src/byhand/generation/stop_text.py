@@ -1,4 +1,4 @@
-"""Stop texts: where a text ends that is written token by token, whatever tokens or bytes a stop text spans."""
+"""Stop texts: end a generated text at a stop text, even one that spans tokens or splits characters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 
 
 class StopText:
-    """A stream's text up to the first stop text; its `Stream.until`, which is called with each token.
+    """A stream's text up to the first stop text; for `Stream.until`, which is called with each token.
 
-    The first is the one that is complete first, and of several complete at the same byte the longest: so the text
-    does not depend on how tokens divide it.
+    The first is the one completed first, the longest of those completed at the same byte: so the text does not depend
+    on its division into tokens.
 
-    decode  bytes of ids, such as `Tokenizer.decode`
+    decode  ids -> bytes, such as `Tokenizer.decode`
     stops   bytes, none of them empty
-    text    what was written, without the stop text
-    begins  where each token begins in it, one of the stop text at or behind its end
+    text    the text so far, without the stop text
+    begins  offset of each token in it; of tokens of the stop text, its end or more
     """
 
     def __init__(self, decode: Callable[[tuple[int]], bytes], stops: Iterable[bytes]) -> None:
@@ -24,7 +24,7 @@ class StopText:
         self.text = bytearray()
 
     def __call__(self, token: int) -> int | None:
-        """Write a token; return None, or at the end of the text how many tokens it has a part of."""
+        """Append a token; return None, or at the end of the text the number of tokens that contribute to it."""
         self.begins.append(len(self.text))
         for byte in self._decode((token,)):
             self.text.append(byte)
@@ -35,6 +35,6 @@ class StopText:
 
     @property
     def settled(self) -> int:
-        """How many bytes of the text stay, whatever follows: a stop text may have begun after them."""
+        """The number of bytes that are final: a stop text may have begun after them."""
         begun = (n for stop in self._stops for n in range(1, len(stop)) if self.text.endswith(stop[:n]))
         return len(self.text) - max(begun, default=0)

@@ -1,4 +1,4 @@
-"""One prompt continued, its tokens as soon as they are drawn."""
+"""Continue one prompt, yielding tokens as they are drawn."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from byhand.runtimes.streams import Stream
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
-START = 10  # a newline, in place of an empty prompt
+START = 10  # a newline, instead of an empty prompt
 
 
 class Generation(Iterator[int]):
-    """Token ids, each as soon as it is drawn.
+    """Token ids, yielded as they are drawn.
 
-    runtime   name of the runtime that computes them
-    why       why auto took no faster runtime; "" if it did
-    logprobs  of the tokens that were drawn, if asked for
+    runtime   name of the runtime used
+    why       why auto did not take a faster runtime; "" if it did
+    logprobs  of the drawn tokens, if requested
     """
 
     def __init__(self, tokens: Iterator[int], runtime: str, why: str = "", logprobs: Sequence[float] = ()) -> None:
@@ -57,15 +57,15 @@ def generate(
     runtime: str = "auto",
     weights: Weights = "float32",
 ) -> Generation:
-    """Return max_new_tokens token ids that continue the prompt, drawn one after the other.
+    """Return max_new_tokens token ids that continue the prompt, drawn one by one.
 
-    prompt   ids of any length; an empty one is continued as after a newline
-    allowed  booleans (V,): which ids may be drawn; None allows all
-    stop     ids that end the text; the one drawn is left out
+    prompt   ids of any length; an empty one counts as a newline
+    allowed  booleans (V,): the ids that may be drawn; None allows all
+    stop     ids that end the text; the drawn one is left out
     scored   keep each token's log-probability (`Generation.logprobs`)
-    runtime  all draw the same tokens up to rounding; auto takes the fastest one that can
-    weights  the type to which every matrix and table is rounded, not activations and sums: the loops runtime then
-             reads less, which is faster if the weights do not fit into the caches
+    runtime  all draw the same tokens up to rounding; auto takes the fastest suitable one
+    weights  the type to which every matrix and table is rounded, but not activations and sums: the loops runtime then
+             reads less, which is faster if the weights exceed the caches
 
     Raises ConfigError or DataError for invalid arguments, NonFiniteError if the logits are not finite.
     """
@@ -91,11 +91,11 @@ def generate(
 
 
 def drawn(engine: Engine, stream: Stream) -> Generator[int]:
-    """Yield the tokens of a submitted stream, run by run; a caller that leaves the loop cancels it."""
+    """Yield the tokens of a submitted stream, run by run; leaving the loop cancels it."""
     known = stream.prompt
     try:
         while stream.status in LIVE or known < len(stream.tokens):
-            if known == len(stream.tokens):  # the steps of others may have continued it too
+            if known == len(stream.tokens):  # other threads' steps may have advanced it
                 engine.step()
             new = stream.tokens[known:]
             known += len(new)

@@ -1,4 +1,4 @@
-"""Models in and out: files of another program become a run, and a run becomes files of another program."""
+"""Import and export: other programs' files become a run, and a run becomes their files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ READERS: dict[bytes, Callable[[Path], Foreign]] = {  # by a file's first bytes
     seed_program.MAGIC[:4]: seed_program.read,
 }
 HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)  # a model's name there
-IMPORTED = "imported"  # key of the state: what the first checkpoint was read from
+IMPORTED = "imported"  # key of the state: the source of the first checkpoint
 
 
 def model(given: Path, moments: bool = False, unread: bool = True) -> Checkpoint:
@@ -59,9 +59,9 @@ def model(given: Path, moments: bool = False, unread: bool = True) -> Checkpoint
 
 
 def opened(path: Path, tokenizer: str = "") -> Checkpoint:
-    """Return the newest checkpoint of a run, without moments, or the model of another program as one (see `read`).
+    """Return a run's newest checkpoint without moments, or another program's model as one (see `read`).
 
-    tokenizer  of another program's model that comes without
+    tokenizer  for a model of another program that has none
     """
     path = named(path)
     if not run_folder.is_of_byhand(path):
@@ -72,9 +72,9 @@ def opened(path: Path, tokenizer: str = "") -> Checkpoint:
 
 
 def imported(path: Path, tokenizer: str = "", base: Path | None = None) -> tuple[Foreign, Tokenizer]:
-    """Return a model of another program, and its tokenizer or the one that is named: a file, a folder, or bytes.
+    """Return a model of another program, and its own tokenizer or the given one: a file, a folder, or bytes.
 
-    base  of an adapter: a run, or what `read` takes
+    base  of an adapter: a run, or anything that `read` takes
     """
     given = _named(tokenizer)
     model = read(path) if base is None else _adapted(path, base, tokenizer)
@@ -82,7 +82,7 @@ def imported(path: Path, tokenizer: str = "", base: Path | None = None) -> tuple
 
 
 def _adapted(path: Path, base: Path, tokenizer: str) -> Foreign:
-    """Return a base model with PEFT's adapter merged into it."""
+    """Return a base model with a PEFT adapter merged."""
     if not peft.is_adapter(path):
         raise DataError(f"{path} has no {peft.CONFIG}: it is not an adapter. Leave out --base.")
     whole = opened(base, tokenizer if not run_folder.is_of_byhand(base) else "").merged()
@@ -100,13 +100,13 @@ def _named(tokenizer: str) -> Tokenizer | None:
 
 
 def read(path: Path) -> Foreign:
-    """Return the model of a folder of transformers, a GGUF, or a checkpoint of another trainer.
+    """Return the model in a transformers folder, a GGUF, or another trainer's checkpoint.
 
-    Raises DataError or ConfigError in one line if it is none of these, is damaged, or cannot be a model of ours.
+    Raises DataError or ConfigError in one line if it is none of these, is damaged, or is a model that we lack.
     """
     if os.path.isdir(path):
         if run_folder.is_of_byhand(path):
-            raise DataError(f"{path} is byhand's own. Use it as it is, or `byhand export` to bring it elsewhere.")
+            raise DataError(f"{path} is byhand's own. Use it directly, or convert it with `byhand export`.")
         if peft.is_adapter(path):
             raise DataError(f"{path} is an adapter of PEFT. Name its base: `byhand import` with --base MODEL.")
         found = models(list(path.glob("*.gguf")))
@@ -118,8 +118,8 @@ def read(path: Path) -> Foreign:
     if HUB.fullmatch(path.as_posix()) and not os.path.lexists(path):
         get = command("hf", "download", path.as_posix(), "--local-dir", path.name)
         raise DataError(
-            f"there is no {path} on this machine, and byhand downloads no model. Is it one of the Hugging Face hub? "
-            f"Then get it with `{get}` (pip install huggingface_hub brings hf), and import {path.name}."
+            f"there is no {path} on this machine, and byhand downloads no models. If it is on the Hugging Face hub, "
+            f"get it with `{get}` (pip install huggingface_hub provides hf), and import {path.name}."
         )
     with OpenFile(path) as file:
         start = file.read(0, min(4, file.size)).tobytes()
@@ -134,7 +134,7 @@ def read(path: Path) -> Foreign:
 
 
 def with_tokenizer(model: Foreign, given: Tokenizer | None, path: Path) -> Tokenizer:
-    """Return the tokenizer that a model comes with or that is given; 256 tokens are bytes. DataError without one."""
+    """Return the model's tokenizer or the given one; 256 tokens mean bytes. DataError if there is none."""
     tokenizer = given or model.tokenizer() or (BYTES if model.config.vocab_size == 256 else None)
     if tokenizer is None:
         raise DataError(
@@ -149,9 +149,9 @@ def with_tokenizer(model: Foreign, given: Tokenizer | None, path: Path) -> Token
 
 
 def within(tokenizer: Tokenizer, vocab_size: int) -> Tokenizer:
-    """Return a tokenizer without the special tokens that a model has no row for, if no text gets them.
+    """Return a tokenizer without unused special tokens beyond the model's vocabulary.
 
-    Such as a padding token that was added to the tokenizer alone. DataError if a convention or a template uses one.
+    Such as a padding token added only to the tokenizer. DataError if a convention or a template uses one.
     """
     beyond = {text: token for text, token in tokenizer.special.items() if token >= vocab_size}
     if not beyond or any(i >= vocab_size for i in tokenizer.token_bytes.keys() - beyond.values()):
@@ -173,7 +173,7 @@ def within(tokenizer: Tokenizer, vocab_size: int) -> Tokenizer:
 
 
 def as_checkpoint(model: Foreign, tokenizer: Tokenizer) -> Checkpoint:
-    """Return a model as the first checkpoint of a run."""
+    """Return a model as a run's first checkpoint."""
     state = {"step": 0, "text": {}, IMPORTED: model.source}
     return Checkpoint(TrainConfig(model=model.config), model.arrays, {}, state, tokenizer=tokenizer)
 
@@ -189,11 +189,11 @@ def save_as_run(model: Foreign, tokenizer: Tokenizer, run: Path) -> Path:
 def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32", like: Path | None = None) -> list[Path]:
     """Write a run's model, with averaged weights if it has them, into a new or empty folder; return the files.
 
-    goal   "hf", "gguf", or "peft": the adapter of a run alone
-    dtype  the number format of the weights; of a GGUF the matrices alone have it
-    like   a GGUF whose tensors keep their bytes if they are the run's, and give the others their types
+    goal   "hf", "gguf", or "peft": only a run's adapter
+    dtype  the number format of the weights; in a GGUF only of the matrices
+    like   a GGUF: tensors that equal the run's keep their bytes, the others get its types
 
-    Raises ConfigError if the model has no form there, or a weight none in that format, with what to change.
+    Raises ConfigError, with what to change, if the target or the format cannot store the model.
     """
     if like is not None and goal != "gguf":
         raise ConfigError("--like is for a GGUF. Use --to gguf, or leave --like out.")
@@ -206,7 +206,7 @@ def write(run: Checkpoint, goal: str, out: Path, dtype: str = "float32", like: P
         tokenizer = with_template(tokens.known(run.tokenizer), goal) if "chat" in run.state else run.tokenizer
         given = run.config.model, run.averages or run.parameters, tokenizer, FORMATS[dtype]
         contents = gguf.files(*given, like) if goal == "gguf" else hugging_face.files(*given, sorted(run.ends))
-    first = next(contents)  # whether it can be represented shows before anything is written
+    first = next(contents)  # fails before anything is written if the model cannot be stored
     try:
         out.mkdir(parents=True, exist_ok=True)
         remove_left_over(out)

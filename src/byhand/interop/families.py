@@ -1,7 +1,7 @@
-"""Families of models that other programs know, each as the settings that its models may have.
+"""Families of models in other programs, each defined by the settings that its models may have.
 
-A family may have more parameters than a run: biases, gains. `completed` adds them as zeros and ones, which change no
-number. Any other difference is refused, with the setting to change.
+A family may have more parameters than a run: biases, gains. `completed` adds them as zeros and ones, which do not
+change the logits. Any other difference is refused, with the setting to change.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ FREE = {
     "rope_pairing",
     "zero_init",
     "norm_bias",
-}  # any value in every family: tensors show it
+}  # any value in every family: tensors tell it
 SCALED = {"rope_factor", "rope_original_len", "rope_slow", "rope_fast", "rope_attention"}  # with any rope_scaling
-GROWING = {  # settings that a family may raise: each value with those that have its parameters, the fewest first
+GROWING = {  # settings that a family may raise: for each value, the values with all its parameters, fewest first
     "norm_affine": {False: (False, True), True: (True,)},
     "mlp_bias": {False: (False, True), True: (True,)},
     "attention_bias": {
         "none": ("none", "qkv", "out", "all"), "qkv": ("qkv", "all"), "out": ("out", "all"), "all": ("all",),
     },
 }  # fmt: skip
-FOLLOWS = {  # settings that follow from the others where they are None, and the properties that hold their values
+FOLLOWS = {  # settings that follow from others if None, and the properties with their values
     "d_ff": "ff_width",
     "d_head": "head_width",
     "n_kv_heads": "kv_heads",
@@ -53,33 +53,33 @@ FLAGS = {True: "with --{}", False: "with --no-{}", None: "without --{}"}
 
 @dataclass(frozen=True)
 class Family:
-    """Models that differ in sizes only, as another program has them.
+    """Models of another program that differ in size only.
 
-    A setting of ours that neither `settings` nor `keys` names has its default in all models of the family.
+    Our settings in neither `settings` nor `keys` have their default in all models of the family.
 
     settings     by name: the values that the family's models may have, the usual one first
     activations  ours: theirs, the usual one first
-    keys         theirs: ours, of settings that may have any value
-    missing      by key: the value that the other program takes where a file lacks it
-    only         keys that change what a model computes, with the values that ours has, the usual one first
-    tensors      ours, and those of theirs that make it
+    keys         theirs: ours, for settings with any value
+    missing      by key: the other program's default for a missing key
+    only         keys that change the computation, with the values that we support, the usual one first
+    tensors      ours, and the tensors of theirs that make it
     pairing      of rotated numbers
-    layers       by letter of `layer_pattern`: what a kind of layer is called, where kinds may differ
-    further      what else differs in a model from those of the family, and what to change
+    layers       by letter of `layer_pattern`: the name of a kind of layer, if kinds may differ
+    further      function of a config: other differences from the family, and what to change
 
-    Of transformers alone:
+    Only for transformers:
 
     head         name of the LM head's tensor
     model        class of the model with its LM head
     prefix       of the names of all tensors but the LM head's
     activation   key of the activation
-    flags        keys of true or false, and our setting: false is the first of its values, true the second; `missing`
-                 says which is taken for an absent key, if not false
-    window       keys of the window of attention, each with the value that transformers takes where a file lacks it
-    windowed     whether a window is written; that of other families is only read
-    older        older names of keys, which transformers reads; it looks for the newer ones in rope_parameters alone
-    twins        other names of keys, which transformers reads too, and prefers
-    copies       keys that are written for other programs: the key whose value they have
+    flags        boolean keys, and our setting: false is its first value, true its second; `missing` has the default
+                 of an absent key, if not false
+    window       keys of the attention window, each with transformers' default for a missing key
+    windowed     whether a window is written; other families' is only read
+    older        older names of keys, which transformers reads; it looks for the newer ones only in rope_parameters
+    twins        other names of keys, which transformers also reads, and prefers
+    copies       keys written for other programs: the key whose value they copy
     divided      whether transformers refuses a number of heads that does not divide the width
     """
 
@@ -113,18 +113,18 @@ class Family:
         return name in FREE or name in self.keys.values() or scaled or windowed or layered
 
     def allowed(self) -> dict[str, tuple[Any, ...]]:
-        """Return all settings that are bound, with the values that each may have."""
+        """Return all restricted settings with the values that each may have."""
         bound = {name: values for name, values in OF_ALL.items() if name not in self.keys.values()}
         bound |= {**self.settings, "activation": tuple(self.activations)}
         others = [f for f in fields(ModelConfig) if f.name not in bound and not self.may_vary(f.name)]
         return {**bound, **{f.name: (f.default,) for f in others}}
 
     def usual(self) -> dict[str, Any]:
-        """Return all settings that are bound, each with its usual value."""
+        """Return all restricted settings, each with its usual value."""
         return {name: values[0] for name, values in self.allowed().items()}
 
     def problems(self, config: ModelConfig) -> list[tuple[str, str]]:
-        """Return why the family cannot have a model: each difference, and what to change."""
+        """Return why a model does not fit the family: each difference, and what to change."""
         found = []
         rotary, allowed = config.positions == "rotary", self.allowed()
         for name, values in allowed.items():
@@ -149,14 +149,14 @@ class Family:
         return found
 
     def _of_layers(self, config: ModelConfig, allowed: Mapping[str, tuple[Any, ...]]) -> list[tuple[str, str]]:
-        """Return what kinds of layers the family lacks, and what scale of scores."""
+        """Return the kinds of layers, and the scale of scores, that the family lacks."""
         found, letters = [], set(config.layer_letters)
         if strange := sorted(letters - set(self.layers or "gw")):
             found.append((f"{self.name} models have no layers {', '.join(strange)}", "with another --layer-pattern"))
         elif not self.layers and len(letters) > 1:
             found.append((f"the layers of {self.name} models are alike", "without --layer-pattern"))
         if "rope_window_base" in allowed and config.window_base != config.rope_base and "w" in letters:
-            found.append((f"the layers of {self.name} models turn alike", "without --rope-window-base"))
+            found.append((f"the layers of {self.name} models rotate alike", "without --rope-window-base"))
         elif "w" in letters and config.rope_window_base is None and config.rotary_scaling and self.layers:
             said = f"angles of layers w are not scaled in {self.name} models"
             found.append((said, f"with --rope-window-base {config.rope_base:g}"))
@@ -168,14 +168,14 @@ class Family:
         return found
 
     def completed(self, config: ModelConfig) -> ModelConfig:
-        """Return the config with the parameters that the family has on top."""
+        """Return the config with the family's additional parameters."""
         allowed = self.allowed()
         raised = {name: _raised(name, getattr(config, name), allowed[name]) for name in GROWING if name in allowed}
         return replace(config, **{name: value for name, value in raised.items() if value is not None})
 
 
 def _raised(name: str, value: Any, values: tuple[Any, ...]) -> Any:
-    """Return the first of a family's values that has the parameters of `value`; None if none has."""
+    """Return the first of a family's values with all parameters of `value`, or None."""
     return next((v for v in GROWING[name][value] if v in values), None)
 
 
@@ -184,7 +184,7 @@ def _said(value: Any) -> str:
 
 
 def family_of(config: ModelConfig, known: Mapping[str, Family], goal: str) -> Family:
-    """Return the family that has a model with the fewest parameters on top.
+    """Return the family that fits a model with the fewest additional parameters.
 
     If there is none, ConfigError names every difference from the nearest one, and what to change.
     """
@@ -204,7 +204,7 @@ def _growth(config: ModelConfig, family: Family) -> int:
 
 
 def completed(arrays: Arrays, config: ModelConfig, family: Family) -> tuple[dict[str, np.ndarray], ModelConfig]:
-    """Return a model's arrays and config as the family has them: zeros, ones, and its pairing of rotated numbers."""
+    """Return a model's arrays and config in the family's form: with added zeros and ones, and its pairing."""
     whole = family.completed(config)
     added = {name: p for name, p in declared(whole).items() if name not in arrays}
     full = {**arrays, **{name: np.full(p.shape, p.mean, np.float32) for name, p in added.items()}}
@@ -212,9 +212,9 @@ def completed(arrays: Arrays, config: ModelConfig, family: Family) -> tuple[dict
 
 
 def plain(config: ModelConfig) -> ModelConfig:
-    """Return the config of a model that was read, without the settings that follow from the others.
+    """Return the config of an imported model, without the settings that follow from the others.
 
-    Raises DataError where the rotated part of a head has an odd width, which no other program rotates.
+    Raises DataError if the rotated part of a head has an odd width, which no other program rotates.
     """
     rotated = int(config.head_width * config.rope_fraction)  # as transformers rounds
     if config.positions == "rotary" and rotated % 2:

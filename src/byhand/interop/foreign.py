@@ -1,4 +1,4 @@
-"""A model as it comes from another program."""
+"""A model from another program."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from byhand.tokenizers.tokenizer import Tokenizer
 class Foreign:
     """A model that another program wrote: its config, its parameters in float32, its tokenizer.
 
-    source     the program and the family, as in "GGUF llama"
-    tokenizer  reads it: None if the files have none, DataError if it is of an unknown kind
+    source     the program and the family, such as "GGUF llama"
+    tokenizer  () -> it, or None if the files have none; DataError if its kind is unknown
     """
 
     source: str

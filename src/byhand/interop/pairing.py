@@ -1,10 +1,10 @@
 """Pairs of rotated numbers in queries and keys: two orders of the same columns.
 
-halves      i and i + D/2, as Hugging Face and GGUF's qwen models
-neighbours  2i and 2i + 1, as the paper and GGUF's llama models
+halves      i and i + D/2, as in Hugging Face and GGUF's qwen models
+neighbours  2i and 2i + 1, as in the paper and GGUF's llama models
 
-Permuting the columns of q and k in each head turns a model of one order into one of the other. A model that is read
-in the wrong order computes wrong logits, and nothing reports it.
+Permuting the columns of q and k in each head converts between the two. A model read in the wrong order silently
+computes wrong logits.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ TURNED = (".w_qkv", ".w_qkv_b", ".b_qkv", ".q_gain", ".k_gain")
 def with_pairing(
     arrays: Mapping[str, np.ndarray], config: ModelConfig, pairing: str
 ) -> tuple[dict[str, np.ndarray], ModelConfig]:
-    """Return a model that computes the same with the other pairing; its columns of q and k are permuted."""
+    """Return the equivalent model with this pairing: the columns of q and k are permuted."""
     if config.positions != "rotary" or config.rope_pairing == pairing:
         return dict(arrays), config
     order = column_order(config.head_width, config.rotary_width, pairing)
     packed = np.arange((config.n_heads + 2 * config.kv_heads) * config.head_width)
     turned = packed.reshape(-1, config.head_width)[: -config.kv_heads]  # a row for each head of queries and keys
     turned[...] = turned[:, order]
-    found = {  # gains of one head, or of all of them: each begins as the queries do
+    found = {  # gains of one head, or of all heads: laid out like the queries
         name: np.ascontiguousarray(array[..., packed[: array.shape[-1]]]) if name.endswith(TURNED) else array
         for name, array in arrays.items()
     }

@@ -1,4 +1,4 @@
-"""Settings of other programs as facts: which of their keys is which setting of ours, and what a missing key means."""
+"""Settings of other programs as facts: their keys, our settings, and the meaning of missing keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AS_WRITTEN = "Use the model as its program wrote it."
 
 
 def family_named(found: Mapping[str, Any], key: str, known: Mapping[str, Family]) -> Family:
-    """Return the family whose name a key holds; DataError if it is none of the known ones."""
+    """Return the family named by a key; DataError if it is unknown."""
     name = found.get(key)
     if not isinstance(name, str) or name not in known:
         given = f"its {key} is {quoted(name)}" if key in found else f"it names no {key}"
@@ -25,7 +25,7 @@ def family_named(found: Mapping[str, Any], key: str, known: Mapping[str, Family]
 def settings_of(found: Mapping[str, Any], keys: Keys, missing: Mapping[str, Any]) -> dict[str, Any]:
     """Return our settings by name.
 
-    missing  the values that the other program takes for keys that a file lacks
+    missing  the other program's defaults for missing keys
 
     Raises DataError if a required key is missing or null.
     """
@@ -45,14 +45,14 @@ def keys_of(config: ModelConfig, keys: Keys) -> dict[str, Any]:
 
 
 def require_usual(found: Mapping[str, Any], usual: Mapping[str, tuple[Any, ...]]) -> None:
-    """Raise DataError for a key that changes what a model computes, unless it has a usual value."""
+    """Raise DataError for a key that changes the computation, unless it has a usual value."""
     for key, values in usual.items():
         if key in found and not any(_same(found[key], value) for value in values):
             raise DataError(f"its {key} is {quoted(found[key])}, but only {quoted(values[0])} can be computed here.")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal; true and false equal no number."""
+    """Return whether two values are equal; booleans equal no number."""
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 

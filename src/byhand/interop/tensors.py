@@ -1,8 +1,8 @@
 """Tensors of other programs as facts: which of theirs make one of ours, and how.
 
-A fact names one array of a model with `*` for the block's number, and theirs in the same way. Several of theirs are
+A fact names one of our arrays, with `*` for the block's number, and theirs in the same way. Several of theirs are
 concatenated along our last axis (queries, keys, values), or several of ours make one of theirs (gate and up). Theirs
-may be transposed: [out, in] where ours is [in, out]; or have queries, keys and values head by head; or be less by 1.
+may be transposed ([out, in], ours is [in, out]), have queries, keys and values head by head, or be smaller by 1.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from byhand.formats.registry import Format
 from byhand.memory import physical
 from byhand.model import declared, parameter_shapes
 
-COPIES = 3  # of the parameters in float32 while a model is read and saved
+COPIES = 3  # of the parameters in float32 while importing a model
 Arrays = Mapping[str, np.ndarray]
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One array of ours, and the tensors of theirs that it is made of; or several of ours that make one of theirs."""
+    """One array of ours and the tensors of theirs that make it, or several of ours that make one of theirs."""
 
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
@@ -38,11 +38,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class TensorPart:
-    """One tensor of theirs: columns of our arrays side by side, perhaps transposed.
+    """One tensor of theirs: concatenated columns of our arrays, perhaps transposed.
 
-    columns  in the order of theirs
+    columns  in their order
     shape    theirs
-    less     what is subtracted from ours
+    less     subtracted from ours
     """
 
     ours: tuple[str, ...]
@@ -54,10 +54,10 @@ class TensorPart:
 
 
 def facts(table: str) -> tuple[Fact, ...]:
-    """Return the facts of a table: a line each, `ours = theirs`, with ` : T` behind it where theirs are transposed.
+    """Return the facts of a table: one per line, `ours = theirs`, followed by ` : T` if theirs are transposed.
 
-    Braces stand for several: `attn_{q,k,v}.bias` is `attn_q.bias`, `attn_k.bias`, `attn_v.bias`. ` : H` says that
-    queries, keys and values stand head by head, ` : 1` that theirs are less by 1.
+    Braces mean several: `attn_{q,k,v}.bias` is `attn_q.bias`, `attn_k.bias`, `attn_v.bias`. ` : H` means queries,
+    keys and values head by head, ` : 1` that theirs are smaller by 1.
     """
     found = []
     for line in filter(None, map(str.strip, table.splitlines())):
@@ -84,7 +84,7 @@ def pieces(config: ModelConfig, known: Iterable[Fact]) -> Iterator[TensorPart]:
     for name, first in shapes.items():
         pattern, block = _pattern(name)
         fact = by_name[pattern]
-        if pattern != fact.ours[0]:  # it is a part of another one's tensor
+        if pattern != fact.ours[0]:  # part of another array's tensor
             continue
         ours = tuple(one.replace("*", block) for one in fact.ours)
         widths = [last := sum(shapes[one][-1] for one in ours)]
@@ -113,9 +113,9 @@ def _pattern(name: str) -> tuple[str, str]:
 
 
 def require_tensors(path: Path, found: Shapes, due: Shapes, settings: str) -> None:
-    """Raise DataError unless a model has exactly the tensors that its settings ask for.
+    """Raise DataError unless a model has exactly the tensors that its settings require.
 
-    settings  what to call the place of the settings: config.json
+    settings  name of the settings' file, for messages: config.json
     """
     for name in sorted(due.keys() - found.keys())[:1]:
         raise DataError(f"{path} lacks the tensor {name}. Use the whole model.")
@@ -138,7 +138,7 @@ def to_theirs(arrays: Arrays, parts: Iterable[TensorPart]) -> Iterator[tuple[Ten
 
 
 def require_room(name: str, array: np.ndarray, kind: Format) -> None:
-    """Raise ConfigError if an array of ours holds a number that is too large for a format."""
+    """Raise ConfigError if an array of ours has a number too large for a format."""
     if np.abs(array).max(initial=0) > kind.largest:
         raise ConfigError(
             f"{name} holds numbers larger than {kind.symbol} can ({kind.largest:,.7g}). Use --dtype float32."
@@ -148,9 +148,9 @@ def require_room(name: str, array: np.ndarray, kind: Format) -> None:
 def from_theirs(
     read: Callable[[str], np.ndarray], config: ModelConfig, known: Iterable[Fact]
 ) -> dict[str, np.ndarray]:
-    """Return our arrays, in float32; `read` gives a tensor of theirs by name, in the shape that `pieces` says.
+    """Return our arrays, in float32; `read` returns a tensor of theirs by name, in the shape given by `pieces`.
 
-    Raises DataError if this machine's memory cannot hold a model while it is read and saved.
+    Raises DataError if this machine lacks the memory to import the model.
     """
     need = COPIES * 4 * sum(math.prod(parameter.shape) for parameter in declared(config).values())
     if (have := physical()) is not None and need > have:

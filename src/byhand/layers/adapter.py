@@ -1,8 +1,8 @@
-"""Low-rank adapters (LoRA): two thin matrices beside each chosen weight are trained, and nothing else.
+"""Low-rank adapters (LoRA): train only two thin matrices for each chosen weight.
 
     W' = W + s A B,   s = lora_alpha / lora
 
-A, named as the weight with `_a`, begins with random numbers; B, with `_b`, with zeros: so W' begins as W.
+A, named after the weight with `_a`, starts with random numbers; B, with `_b`, starts at zero, so W' starts as W.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ BLOCKS = "blocks"
 
 
 def with_adapters(config: ModelConfig, tree: Tree) -> Tree:
-    """Return a model's declarations, with `lora` those of the adapters too, and everything else frozen.
+    """Return a model's declarations; with `lora`, add the adapters' and freeze everything else.
 
-    Raises ConfigError for a pattern of `lora_on` that names no matrix.
+    Raises ConfigError for a pattern of `lora_on` that matches no matrix.
     """
     if not config.lora:
         return tree
@@ -39,17 +39,17 @@ def with_adapters(config: ModelConfig, tree: Tree) -> Tree:
 
 
 def local(name: str) -> str:
-    """Return a parameter's name without its block, `attn.w_qkv` of `blocks.0.attn.w_qkv`: patterns fit all blocks."""
+    """Return a parameter's name without its block, which patterns match: `blocks.0.attn.w_qkv` -> `attn.w_qkv`."""
     return name.split(".", 2)[2] if name.startswith(f"{BLOCKS}.") else name
 
 
 def adapter(config: ModelConfig, p: Tree, name: str) -> Adapter | None:
-    """Return A, B and s of a weight, None if it has no adapter."""
+    """Return A, B and s of a weight; None if it has no adapter."""
     return (p[name + DOWN], p[name + UP], config.lora_scale) if name + DOWN in p else None
 
 
 def merged(config: ModelConfig, arrays: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, Any]]:
-    """Return the model without adapters that computes the same, to rounding: W' in the place of W."""
+    """Return the equivalent model without adapters, up to rounding: W' replaces W."""
     made = {}
     for name, array in arrays.items():
         if name + DOWN in arrays:
@@ -73,7 +73,7 @@ def _adapted(config: ModelConfig, tree: Tree, prefix: str) -> Tree:
         found[name] = replace(inner, trained=False)
         if _fits(inner) and any(fnmatchcase(local(prefix + name), pattern) for pattern in config.lora_patterns):
             (rows, columns), (of_rows, of_columns) = inner.shape, inner.axes
-            # as wide as PEFT's uniform numbers, which lie within 1 / sqrt(rows)
+            # the std of PEFT's uniform distribution within 1 / sqrt(rows)
             down = Parameter((rows, config.lora), std=1 / math.sqrt(3 * rows), axes=(of_rows, "rank"))
             up = Parameter((config.lora, columns), axes=("rank", of_columns), packed=inner.packed)
             found |= {name + end: replace(p, decays=True, group="matrices") for end, p in ((DOWN, down), (UP, up))}
@@ -81,5 +81,5 @@ def _adapted(config: ModelConfig, tree: Tree, prefix: str) -> Tree:
 
 
 def _fits(parameter: Parameter) -> bool:
-    """Return whether this is the weight of a linear layer: a table of embeddings is none."""
+    """Return whether this is a linear layer's weight, not an embedding table."""
     return len(parameter.shape) == 2 and parameter.group in ("matrices", "head")

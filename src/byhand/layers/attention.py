@@ -16,9 +16,9 @@ from byhand.model_follows import LayerKind
 
 @dataclass(frozen=True)
 class SelfAttention:
-    """In each head, every position mixes the values of the positions that it attends to.
+    """In each head, every position mixes the values of the positions it attends to.
 
-    kind  what this layer has otherwise than others: its window, its rotation
+    kind  this layer's window and rotation, which may differ between layers
     """
 
     config: ModelConfig
@@ -26,7 +26,7 @@ class SelfAttention:
 
     @property
     def cache_shape(self) -> tuple[int, int]:
-        """(K, D): a cache keeps K keys and K values of width D for each position."""
+        """(K, D): a cache holds K keys and K values of width D for each position."""
         return self.config.kv_heads, self.config.head_width
 
     def parameters(self) -> dict[str, Parameter]:
@@ -71,7 +71,7 @@ class SelfAttention:
         return (made, None) if kept is None else (made[0], made[1:])
 
     def _others(self, p: Tree) -> dict[str, Any]:
-        """Return the settings that few models have: adapters, a norm over all heads, a divisor of scores."""
+        """Return the less common settings: adapters, a norm over all heads, a divisor of scores."""
         config = self.config
         adapters = tuple(adapter(config, p, name) for name in ("w_qkv", "w_proj"))
         found: dict[str, Any] = {"adapters": adapters} if any(adapters) else {}

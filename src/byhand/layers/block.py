@@ -1,4 +1,4 @@
-"""The Transformer block: attention, then the MLP or both side by side, each added to the residual stream."""
+"""The Transformer block: attention, then the MLP, or both in parallel, each added to the residual stream."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from byhand.model_follows import LayerKind
 
 @dataclass(frozen=True)
 class Block:
-    """Two sublayers with norms: of what a sublayer reads, of what it adds, of both, or of the sum.
+    """Two sublayers with norms: of a sublayer's input, of its output, of both, or of the sum.
 
-    position  where the norms stand, as `norm_position` says
-    parallel  the MLP reads the stream that attention reads
+    position  of the norms (`norm_position`)
+    parallel  attention and MLP read the same stream
     """
 
     norm: Norm
@@ -32,17 +32,17 @@ class Block:
 
     @classmethod
     def of(cls, config: ModelConfig, kind: LayerKind) -> Block:
-        """Return the block of this config whose attention is of this kind."""
+        """Return this config's block with attention of this kind."""
         attention = SelfAttention(config, kind)
         return cls(norm_of(config), attention, MLP(config), config.norm_position, config.parallel_residual)
 
     @property
     def pre_norm(self) -> bool:
-        """Whether each sublayer reads normalised numbers, and adds what it makes of them."""
+        """Whether each sublayer reads normalised input and adds its output unchanged."""
         return self.position == "pre"
 
     def parameters(self) -> Tree:
-        """Return the parameters of the layers inside, in the order in which data meets them with pre-norm."""
+        """Return the inner layers' parameters, in pre-norm's order of application."""
         norm = self.norm.parameters()
         behind = [{"ln_1_out": norm}, {"ln_2_out": norm}] if self.position == "both" else [{}, {}]
         return {
@@ -69,7 +69,7 @@ class Block:
         return self.norm.apply(p["ln_2"], x, "ln_2"), kept
 
     def _behind(self, p: Tree, x: Tensor, start: Any, kept: Kept | None) -> tuple[Tensor, Kept | None]:
-        """Return the stream where norms stand behind the sublayers, with `both` also before them."""
+        """Return the stream with norms after the sublayers, for `both` also before them."""
         both = self.position == "both"
         first, second = ("ln_1_out", "ln_2_out") if both else ("ln_1", "ln_2")
         read = self.norm.apply(p["ln_1"], x, "ln_1") if both else x

@@ -1,4 +1,4 @@
-"""KV cache: keys and values of the positions that each stream of a batch has so far, as data."""
+"""KV cache: the keys and values of each stream's positions so far, as data."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Kept = tuple[Tensor, Tensor]  # keys and values of one block, each (B, K, S, D)
 
 @dataclass(frozen=True)
 class KVCache:
-    """Keys and values by block. Position p of a stream has place p mod S; `TinyGPT.decode` returns the next cache.
+    """Keys and values by block. Position p of a stream is at place p mod S; `TinyGPT.decode` returns the next cache.
 
     blocks  keys and values (B, K, S, D) of each block
-    length  the positions of each stream: integers (B,)
+    length  each stream's number of positions: integers (B,)
     """
 
     blocks: tuple[Kept, ...]
@@ -28,7 +28,7 @@ class KVCache:
         return self.blocks[0][0].shape[2]
 
     def grown_to(self, places: int) -> KVCache:
-        """Return the cache padded to at least so many places; attention masks empty ones."""
+        """Return the cache padded to at least `places` places; attention masks empty ones."""
         more = places - self.places
         if more <= 0:
             return self

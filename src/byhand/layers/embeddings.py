@@ -24,7 +24,7 @@ class TokenEmbedding:
         return {"wte": weight(("vocab", self.config.vocab_size), ("width", self.config.d_model), group="embeddings")}
 
     def apply(self, p: Tree, tokens: Any) -> Tensor:
-        """Return the rows of tokens (B, T), multiplied by sqrt(C) if the config says so."""
+        """Return the rows of tokens (B, T), multiplied by sqrt(C) with `scaled_embeddings`."""
         scale = {"scale": math.sqrt(self.config.d_model)} if self.config.scaled_embeddings else {}
         return embedding(p["wte"], tokens, **scale, name="tok")
 
@@ -40,6 +40,6 @@ class PositionEmbedding:
         return {"wpe": weight(("positions", self.config.seq_len), ("width", self.config.d_model), group="embeddings")}
 
     def apply(self, p: Tree, x: Tensor, start: Any = None) -> Tensor:
-        """Add rows start, start + 1, ... to x (B, T, C); start is the length of each stream's cache, None without."""
+        """Add rows start, start + 1, ... to x (B, T, C); start is each stream's cache length, None without one."""
         before = () if start is None else (start,)
         return add_positional(x, p["wpe"], *before, name="x")

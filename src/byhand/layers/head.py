@@ -1,4 +1,4 @@
-"""The LM head: from the stream's vectors to a logit for each token."""
+"""The LM head: from the stream's vectors to logits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LMHead:
     config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return the weight, unless it is tied, and the bias, unless it is switched off."""
+        """Return the weight unless tied, and the bias unless switched off."""
         width, vocab = ("width", self.config.d_model), ("vocab", self.config.vocab_size)
         std = 0.0 if self.config.zero_init else STD
         w = {} if self.config.tied_embeddings else {"w": weight(width, vocab, std=std, group="head")}

@@ -19,7 +19,7 @@ class MLP:
     config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return weight and bias of each linear layer: two widen with a gate, else one."""
+        """Return weight and bias of each linear layer: with a gate two layers widen, else one."""
         config = self.config
         width, inner = ("width", config.d_model), ("hidden", config.ff_width)
         found: dict[str, Parameter] = {}

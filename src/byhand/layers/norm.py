@@ -1,4 +1,4 @@
-"""Norms: they bring every vector of the stream to one scale."""
+"""Norms: bring every vector of the stream to one scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byhand.layers.parameter import Parameter, Tree, ones, zeros
 
 
 class Norm(Protocol):
-    """A norm, as a block uses it."""
+    """The interface of norms."""
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the norm's parameters by name."""
@@ -26,7 +26,7 @@ class Norm(Protocol):
 
 @dataclass(frozen=True)
 class LayerNorm:
-    """Mean 0 and variance 1; `norm_affine` adds a learned gain and bias; without `norm_bias` that stays 0."""
+    """Mean 0 and variance 1; `norm_affine` adds a learned gain and bias; without `norm_bias` the bias stays 0."""
 
     config: ModelConfig
 

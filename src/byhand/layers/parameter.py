@@ -1,4 +1,4 @@
-"""Parameters as layers declare them: shape, initial numbers, decay."""
+"""Parameters as declared by layers: shape, initialisation, decay."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ STD = 0.02  # of initial tables and weights
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One array that is learned. Weights are [in, out].
+    """One learned array. Weights are [in, out].
 
-    mean, std  of the normal distribution of its initial numbers
-    decays     whether weight decay acts on it if not everything decays
-    axes       what each axis counts: "vocab", "positions", "width" (of the residual stream), "heads" (columns of the
-               heads, one after the other), "head" (of one), "hidden" (of the MLP) or "rank" (of an adapter); a mesh
-               shards arrays along these
+    mean, std  of its initial normal distribution
+    decays     whether weight decay acts on it with decay="matrices"
+    axes       the meaning of each axis: "vocab", "positions", "width" (of the residual stream), "heads" (columns of
+               all heads), "head" (of one), "hidden" (of the MLP) or "rank" (of an adapter); a mesh shards arrays
+               along these
     packed     number of arrays of one shape that are concatenated along the last axis
-    group      the optimizer's: each may have its own learning rate and update rule
-    trained    whether training changes it; a frozen one has no gradient, no state of the optimizer, and no part in
-               the gradients' norm
+    group      the optimizer's group, with its own learning rate and update rule
+    trained    whether training changes it; a frozen one has no gradient, no optimizer state, and no part in the
+               gradients' norm
     """
 
     shape: tuple[int, ...]
@@ -39,11 +39,11 @@ class Parameter:
 
 Arrays = Mapping[str, Any]  # by parameter name
 Tree = dict[str, Any]  # by name: a leaf for each parameter, a subtree for each inner layer
-Axis = tuple[str, int]  # what an axis counts, and its length
+Axis = tuple[str, int]  # an axis's meaning and length
 
 
 def weight(*axes: Axis, std: float = STD, packed: int = 1, group: Group = "matrices") -> Parameter:
-    """Return a weight or a table: drawn from N(0, std^2), and it decays."""
+    """Return a weight or a table: drawn from N(0, std^2), with decay."""
     return Parameter(_shape(axes, packed), std=std, decays=True, axes=_names(axes), packed=packed, group=group)
 
 
@@ -67,15 +67,15 @@ def _names(axes: tuple[Axis, ...]) -> tuple[str, ...]:
 
 
 def residual_std(n_layers: int) -> float:
-    """Return the std of the 2 L projections whose results are added to the residual stream.
+    """Return the std of the 2 L projections that write to the residual stream.
 
-    Their sum then has a variance that does not grow with depth. Source: Radford et al. 2019, section 2.3.
+    The variance of their sum then does not grow with depth. Source: Radford et al. 2019, section 2.3.
     """
     return STD / math.sqrt(2 * n_layers)
 
 
 def given(p: Tree, name: str) -> list[Any]:
-    """Return an optional parameter as a list of one, or of none."""
+    """Return an optional parameter as a list of one or none."""
     return [p[name]] if name in p else []
 
 

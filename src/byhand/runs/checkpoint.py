@@ -54,7 +54,7 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
 
 
 class Writing:
-    """A checkpoint that is being written: begin, write, finish. Of several hosts all write; the first does the rest.
+    """Writes a checkpoint: begin, write, finish. If there are several hosts, all write; the first does the rest.
 
     keep  how many whole checkpoints stay, besides the best one
     """
@@ -87,7 +87,7 @@ class Writing:
         return True
 
     def write(self, own: Mapping[str, Content]) -> None:
-        """Write files of this process."""
+        """Write the files of this process."""
         with _explained(self.run, self.final):
             for name, content in own.items():
                 if not (PARTS_OF_BASE.fullmatch(name) and self._linked(name, content)):
@@ -105,14 +105,14 @@ class Writing:
         return False
 
     def finish(self) -> None:
-        """Write the manifest, give the folder its name, and remove what is older than is kept."""
+        """Write the manifest, give the folder its name, and remove older checkpoints beyond `keep`."""
         run, final = self.run, self.final
         with _explained(run, final):
             write_new(self.temporary / run_folder.MANIFEST, [self._manifest])
             sync(self.temporary)
             remove(final, OURS)
             if (run / run_folder.METRICS).is_file():
-                sync(run / run_folder.METRICS)  # a power cut loses no line that the checkpoint has passed
+                sync(run / run_folder.METRICS)  # so that a power cut loses no line before the checkpoint
             self.temporary.rename(final)
             sync(run)
             remember(final)
@@ -125,7 +125,7 @@ class Writing:
 
 @contextmanager
 def _explained(run: Path, final: Path) -> Iterator[None]:
-    """Turn a system's error in saving into one line."""
+    """Turn an OSError of saving into one line."""
     try:
         yield
     except OSError as error:
@@ -138,7 +138,7 @@ def _explained(run: Path, final: Path) -> Iterator[None]:
 
 
 def tidy(checkpoint: Checkpoint) -> None:
-    """Finish saving a run's last checkpoint if a kill came behind its rename; failing does no harm."""
+    """Finish saving a run's last checkpoint if a kill followed its rename; failing does no harm."""
     assert checkpoint.path
     with suppress(OSError):
         remove_left_over(checkpoint.path.parent, OURS)
@@ -146,16 +146,16 @@ def tidy(checkpoint: Checkpoint) -> None:
 
 
 def _settle(final: Path, keep: int, best: int | None) -> None:
-    """Let `latest` name the checkpoint just written, and remove what is older than is kept."""
+    """Let `latest` name the checkpoint just written, and remove older ones beyond `keep`."""
     if _is_own_latest(latest := final.with_name(LATEST)):
         replace(latest, [f"{final.name}\n".encode()])
     _prune(final, keep, best)
 
 
 def require_way(run: Path, steps: Container[int]) -> None:
-    """Raise CheckpointError if a checkpoint of these steps could not be put in its place.
+    """Raise CheckpointError if something blocks the path of a checkpoint of these steps.
 
-    A link, a file, or a folder with files of its owner's has its name then, and is not byhand's to remove.
+    That is a link, a file, or a folder with a user's files, which byhand must not remove.
     """
     try:
         path = in_the_way(run, steps, OURS)
@@ -172,8 +172,8 @@ def load(run: Path, moments: bool = True, unread: bool = False) -> Checkpoint:
     moments  False leaves out m and v, two thirds of the bytes, which only training reads
     unread   leave the weights in their files, where a decoder takes them one by one (`files.unread.read` reads all)
 
-    A damaged one is passed over with a warning in the log. Raises CheckpointError if none is whole, or if a newer
-    one may be whole but cannot be read here, or is of another version.
+    Skips a damaged one with a warning in the log. Raises CheckpointError if none is whole, or if a newer one may be
+    whole but cannot be read here, or is of another version.
     """
     run_folder.require_readable(run)
     if run_folder.is_checkpoint(run):
@@ -187,7 +187,7 @@ def load(run: Path, moments: bool = True, unread: bool = False) -> Checkpoint:
                 checkpoint = read(candidate, moments, unread)
             except UnknownCheckpointError:
                 if run_folder.checkpoints(run) == listed:
-                    raise  # it may be whole: going on from an older one would lose it
+                    raise  # it may be whole: resuming from an older one would lose it
                 break
             except CheckpointError as error:
                 warnings.append(str(error))
@@ -195,7 +195,7 @@ def load(run: Path, moments: bool = True, unread: bool = False) -> Checkpoint:
             for warning in warnings:
                 log.warning("%s Going on from %s.", warning, candidate.name)
             return checkpoint
-        # A run that trains removes old checkpoints after writing newer ones: then the list has changed meanwhile.
+        # A running training removes old checkpoints after writing newer ones, which changes the list.
         if run_folder.checkpoints(run) == listed:
             break
     if warnings:
@@ -216,8 +216,8 @@ def newest_whole(run: Path) -> Path | None:
 def _prune(written: Path, keep: int, best: int | None) -> None:
     """Keep the checkpoint just written and the newest older whole ones, `keep` in all, and the one of step `best`.
 
-    Damaged ones do not count, and go once they are older than those, if byhand's manifest is in them. What is of
-    another version, or cannot be read, stays. Failing to remove does no harm.
+    Damaged ones do not count; those older than the kept ones are removed if they have byhand's manifest. Those of
+    another version, or that cannot be read, stay. Failing to remove does no harm.
     """
     whole = 1
     step = run_folder.step_of(written.name) or 0

@@ -41,7 +41,7 @@ class Checkpoint:
 
     moments   the arrays of the optimizer's state, by kind and parameter
     averages  moving averages of the parameters, of a run with --ema after its first step
-    finite    whether it is known that all numbers of the arrays are finite
+    finite    whether all numbers of the arrays are known to be finite
     """
 
     config: TrainConfig
@@ -67,12 +67,12 @@ class Checkpoint:
 
     @property
     def of_average(self) -> str:
-        """Say how its weights are averaged; "" if they are not."""
+        """How its weights are averaged; "" if they are not."""
         return f"weights averaged with decay {self.config.optim.ema:g}" if self.averages else ""
 
     @property
     def ends(self) -> frozenset[int]:
-        """The tokens that end a text: the tokenizer's, and that of documents if the run learnt where they end."""
+        """The tokens that end a text: the tokenizer's, and the end of a document if the run learnt it."""
         learnt = {self.tokenizer.end} if "training_documents" in self.state.get("text", {}) else set[int]()
         return frozenset(self.tokenizer.conventions.ends) | learnt
 
@@ -94,7 +94,7 @@ class Checkpoint:
         return replace(self, config=replace(self.config, model=model), parameters=arrays, moments={})
 
     def first_non_finite(self) -> str | None:
-        """Return what the first array is that holds NaN or infinity, None if none does."""
+        """Return the first array with NaN or infinity, in words; None if there is none."""
         moments = {f"moment {kind} of ": arrays for kind, arrays in self.moments.items()}
         for what, arrays in {"": self.parameters, **moments, "the average of ": self.averages}.items():
             for name, array in arrays.items():
@@ -104,12 +104,12 @@ class Checkpoint:
         return None
 
     def forget(self) -> None:
-        """Drop the arrays: whoever has taken the model then holds the only ones, and may move them."""
+        """Drop the arrays, so that a model taken from here holds the only ones, and may move them."""
         self.parameters, self.moments, self.averages = {}, {}, {}
 
 
 def part_name(whole: str, index: int, count: int) -> str:
-    """Return the file's name of the part that one of several processes writes."""
+    """Return the name of the file with one process's part."""
     return whole.replace(".", f"-{index + 1:05d}-of-{count:05d}.") if count > 1 else whole
 
 
@@ -122,7 +122,7 @@ def part_files(names: list[str], whole: str) -> list[str]:
 
 
 def due(config: TrainConfig) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Return the arrays of each file, by name their shapes: what is saved has these, and loading demands them."""
+    """Return the shapes of each file's arrays, by name: saving writes exactly these, and loading requires them."""
     parameters = declared(config.model)
     shapes = {name: parameter.shape for name, parameter in parameters.items() if parameter.trained}
     frozen = {name: parameter.shape for name, parameter in parameters.items() if not parameter.trained}
@@ -140,7 +140,7 @@ def _require_due(
 ) -> None:
     """Raise CheckpointError for an array that loading would miss or refuse.
 
-    parts  these are those of one process, of several
+    parts  the arrays are one process's parts
     """
     if not arrays and (parts or may_be_empty(whole, made.step)):
         return
@@ -156,7 +156,7 @@ def _require_due(
 
 
 def contents(checkpoint: Checkpoint, index: int = 0, count: int = 1) -> dict[str, Content]:
-    """Return the files that one of `count` processes writes, but for the manifest.
+    """Return the files that one of `count` processes writes, except the manifest.
 
     Raises CheckpointError for what loading would refuse.
     """

@@ -109,9 +109,9 @@ def opened(
     values: Mapping[str, Any],
     tokenizer: Tokenizer = BYTES,
 ) -> Iterator[Run]:
-    """Open a run on the first host; the others read the same files, and hold nothing.
+    """Open a run on the first host; the others read the same files, without a lock.
 
-    values  settings of this machine that were given to a run that goes on
+    values  settings of this machine given to a resumed run
     """
     with ExitStack() as held:
         mine: list[Run] = []

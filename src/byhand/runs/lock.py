@@ -29,7 +29,7 @@ class HeldRun:
     identities: tuple[tuple[int, int], ...]
 
     def require_in_place(self) -> None:
-        """Raise CheckpointError if the folder's name leads elsewhere now, or its lock is gone."""
+        """Raise CheckpointError if the folder's name now leads elsewhere, or its lock is gone."""
         try:
             same = _identities(self.run) == self.identities
         except OSError:
@@ -93,7 +93,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _acquire(descriptor: int) -> None:
-        """Lock a byte far behind the text: on Windows others cannot read locked bytes."""
+        """Lock a byte far beyond the text: on Windows others cannot read locked bytes."""
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -103,5 +103,5 @@ else:
     import fcntl
 
     def _acquire(descriptor: int) -> None:
-        """Lock the file; the lock goes with the process."""
+        """Lock the file; the lock ends with the process."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

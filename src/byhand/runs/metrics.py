@@ -1,4 +1,4 @@
-"""metrics.jsonl: one JSON line for each update, readable by anything.
+"""metrics.jsonl: one JSON line per update, readable by anything.
 
 Keys: step, tokens, train/loss (nats per token), lr, grad_norm, train/tok_per_sec, and at evaluations val/loss (nats
 per token) and val/bpb (bits per byte). Where tokens are not bytes also bytes_per_token, of the validation windows.
@@ -28,7 +28,7 @@ LARGEST = 10**18
 
 
 def append(run: Path, progress: Progress) -> None:
-    """Add the line of one update; a checkpoint makes it durable before it gets its name."""
+    """Append the line of one update; a checkpoint makes it durable before taking its own name."""
     line: dict[str, Any] = {
         "step": progress.step,
         "tokens": progress.tokens,
@@ -61,7 +61,7 @@ def unit(rows: list[dict[str, Any]]) -> str:
 
 
 def require_own(run: Path) -> None:
-    """Raise CheckpointError if a run that begins finds lines that byhand did not write; a kill may cut the last."""
+    """Raise CheckpointError if a new run finds lines that byhand did not write; a kill may have cut the last."""
     for line in _content(run).replace(b"\0", b"").split(b"\n"):
         if not (line.startswith(BEGINNING) or BEGINNING.startswith(line)):
             raise CheckpointError(

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from byhand.config import TrainConfig
-from byhand.conversations.formats import Chat
-from byhand.corpus.chats import chats_of, open_chats
 from byhand.corpus.dataset import Corpus
 from byhand.corpus.documents import Reading
 from byhand.corpus.encoding import corpus_of
@@ -51,10 +49,10 @@ class Stop(Protocol):
 
 
 class Pace(Protocol):
-    """What decides, while a run trains, how many steps it is to have."""
+    """Decides during training how many steps a run makes."""
 
     def steps(self, step: int, steps: int) -> int:
-        """Return how many, after `step` of `steps`."""
+        """Return the new number of steps, after `step` of `steps`."""
         ...
 
     def aside(self, what: str) -> AbstractContextManager[None]:
@@ -68,10 +66,10 @@ class Run:
 
     text   None if the run is complete
     place  the folder's lock, which only the first of several hosts holds
-    start  the checkpoint that it goes on from
-    tokenizer  of a run that begins; a checkpoint has its own
-    planned    steps that it was to make, before `config` gave it others; 0: as many
-    chats      the tokens of its conversations, if they are made already
+    start  the checkpoint that it starts from
+    tokenizer  of a new run; a checkpoint has its own
+    planned    the number of steps before `config` changed it; 0: unchanged
+    chats      the tokens of its conversations, if they are encoded already
     """
 
     folder: Path
@@ -89,21 +87,25 @@ class Run:
         record = identity(self.text, self.folder)
         made = Trainer(self.config, *self.parts(record), self.start, {"text": record, **self.history})
         if self.start:
-            self.start.forget()  # the trainer's are the only ones
+            self.start.forget()  # only the trainer keeps the arrays
         return made
 
     @property
     def tokens(self) -> Tokenizer:
-        """The tokenizer: the checkpoint's if it goes on from one."""
+        """The tokenizer: the checkpoint's if it starts from one."""
         return self.start.tokenizer if self.start else self.tokenizer
 
     @property
     def history(self) -> dict[str, Any]:
-        """State that goes from checkpoint to checkpoint.
+        """State passed from checkpoint to checkpoint.
 
-        The best one, how many steps there were to be before, and how conversations are written.
+        The best one, the earlier numbers of steps, and the format of conversations.
         """
-        chat = {"chat": {"format": Chat(self.tokens).name}} if self.config.data.chat else {}
+        chat: dict[str, Any] = {}
+        if self.config.data.chat:
+            from byhand.conversations.formats import Chat
+
+            chat = {"chat": {"format": Chat(self.tokens).name}}
         if not self.start:
             return chat
         kept = chat | ({"best": self.start.state["best"]} if self.start.best else {})
@@ -169,8 +171,6 @@ def training(
         if trainer.shows:
             metrics.append(folder, progress)
         yield progress
-        if place:
-            place.require_in_place()  # the step is saved next
         if text and isinstance(text.content, TextFile):
             text.content.require_in_place()
         signal = trainer.stopping(stop.signal if stop else None)
@@ -178,6 +178,8 @@ def training(
             stop.signal = signal  # it may have come to another host
         best = config.keep_best and trainer.notes_best(progress)
         if signal or last or best or _due(trainer.step, config.save_interval):
+            if place:
+                place.require_in_place()
             with aside("saving"):
                 trainer.save(folder)
         if signal:
@@ -199,8 +201,8 @@ def begin(
 ) -> Iterator[Run]:
     """Begin a run in a new or empty folder, and hold it.
 
-    start   has the weights that it begins with
-    opened  the text and its tokens, if they are open already
+    start   has the initial weights
+    opened  the text and its tokens, if already open
     """
     if out:
         run_folder.require_free(out)  # refuse before anything is read or written
@@ -220,11 +222,13 @@ def begin(
 
 
 def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None = None) -> tuple[Text, Corpus]:
-    """Return the text that --data names, or one of `texts`, and its tokens, all of which the model knows."""
+    """Return the text that --data names, or one of `texts`, and its tokens, all in the model's vocabulary."""
     data = config.data
     reading = Reading(data.text_field, data.encoding, data.exclude, data.strict)
     val = Validation(data.val_fraction, data.val_sources)
     if data.chat:
+        from byhand.corpus.chats import open_chats
+
         text = open_chats(data.sources, val, reading)
     else:
         text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
@@ -235,14 +239,18 @@ def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None =
 
 def tokens_of(text: Text, config: TrainConfig, tokenizer: Tokenizer) -> Corpus:
     """Return the corpus of a run's text, which may be conversations."""
-    return chats_of(text, tokenizer, config.length) if config.data.chat else corpus_of(text, tokenizer)
+    if not config.data.chat:
+        return corpus_of(text, tokenizer)
+    from byhand.corpus.chats import chats_of
+
+    return chats_of(text, tokenizer, config.length)
 
 
 @contextmanager
 def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[Run]:
-    """Take up a run from its newest whole checkpoint, and hold it.
+    """Resume a run from its newest whole checkpoint, and hold it.
 
-    values  settings of this machine that were given, and `data` if the text is elsewhere now
+    values  the settings given for this machine, and `data` if the text has moved
     """
     run_folder.require_readable(folder)
     if run_folder.is_checkpoint(folder):
@@ -282,7 +290,7 @@ def changed(start: Checkpoint, values: Mapping[str, Any], folder: Path, hosts: i
 
 
 def on_this_machine(config: TrainConfig, given: Mapping[str, Any], hosts: int = 1) -> TrainConfig:
-    """Return the settings with those given; a named runtime that cannot use the run's mesh goes on without it."""
+    """Return the settings with those given; a named runtime that cannot use the run's mesh drops it."""
     config = replace(config, **given)
     if "runtime" in given and not {"mesh", "recompute"} & set(given):
         try:

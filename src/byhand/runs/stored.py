@@ -39,12 +39,12 @@ _known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this p
 
 
 def remember(path: Path) -> None:
-    """Take a checkpoint for whole as long as its files stay as they are: this process wrote it."""
+    """Trust a checkpoint that this process wrote as long as its files do not change."""
     _known.add(_signature(path))
 
 
 def forget(path: Path) -> None:
-    """Drop what is known of a checkpoint that is about to go."""
+    """Stop trusting a checkpoint that is about to be removed."""
     _known.discard(_signature(path))
 
 
@@ -64,9 +64,9 @@ def settings(path: Path) -> tuple[TrainConfig, dict[str, Any]]:
 
 
 def read(path: Path, moments: bool = True, unread: bool = False) -> Checkpoint:
-    """Return a checkpoint with all parts verified and consistent; without moments only their file's size is.
+    """Return a checkpoint with all parts verified and consistent; without moments, only their file's size is.
 
-    unread  leave the weights in their files (`Unread`), but for those of a run with adapters, or of several hosts
+    unread  leave the weights in their files (`Unread`), except those of a run with adapters, or of several hosts
     """
     before = _signature(path)
     sealed = Sealed(path, (CONFIG, STATE), OURS)
@@ -165,7 +165,7 @@ def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
 
 
 def _signature(path: Path) -> tuple[object, ...]:
-    """Return identities, sizes and times of the files: writing one changes it."""
+    """Return identities, sizes and times of the files, which writing to one changes."""
     found: list[object] = [path.name]
     try:
         for name in sorted(filter(OURS.fullmatch, os.listdir(path))):

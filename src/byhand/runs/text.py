@@ -24,13 +24,13 @@ SPOT, SPOTS = 1 << 16, 64  # bytes of a sample, and samples, by which hosts comp
 
 
 def stored(text: Text, run: Path) -> Text:
-    """Write a text that no file holds into the run folder, so that a resumed run reads the same bytes."""
+    """Write a text without a file into the run folder, so that a resumed run reads the same bytes."""
     if text.path:
         return text
     path = run / CORPUS
-    if os.path.lexists(path):  # of an attempt that was killed, or its owner's
+    if os.path.lexists(path):  # from a killed attempt, or the user's
         if path.is_symlink() or not _holds(path, text.content):
-            raise DataError(f"{path} is there already, with another text. Move it away, or choose another --out.")
+            raise DataError(f"{path} exists already, with another text. Move it away, or choose another --out.")
         return on_disk(path, text.name, text.documents, text.training)
     try:
         writing.create(path, (block.data for block in blocks(text.content)))
@@ -51,7 +51,7 @@ def _holds(path: Path, content: np.ndarray | TextFile) -> bool:
 def text_of(start: Checkpoint, run: Path, moved: str | tuple[str, ...] | None) -> Text:
     """Return the text of a run; a run saved through the Python API may not name one.
 
-    moved  the file that has it now
+    moved  the text's new file
     """
     training = start.state["text"].get("training_documents")
     path = _path_of(start, run, moved)

@@ -24,7 +24,6 @@ from byhand.runtimes.protocol import Batch, Request, Runtime, TrainingSession, t
 from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin
 from byhand.schedule import learning_rate
-from byhand.tracing.non_finite import first_non_finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,10 @@ class Trainer:
     config      the run's settings as given; checkpoints keep these
     choice      the runtime that computes it here, and why not a faster one
     train, val  the two parts of the text; checkpoints keep their tokenizer
-    start       a checkpoint to go on from, or None for step 0
-    record      further state of every checkpoint: `text` identifies the text (path, bytes, sha256); `planned` of a
-                run whose steps changed: until which step it had which number of them; `best` with --keep-best: the
-                step with the lowest validation loss
+    start       a checkpoint to start from, or None for step 0
+    record      further state of every checkpoint: `text` identifies the text (path, bytes, sha256); `planned`, if the
+                number of steps changed, has the earlier numbers, each with the step until which it held; `best`, with
+                --keep-best, is the step with the lowest validation loss
     """
 
     alone = True  # no other hosts train with it
@@ -164,13 +163,13 @@ class Trainer:
         return Progress(self.step, config.steps, loss, lr, norm, seen, rate, bytes_per_token=self.bytes_per_token)
 
     def end_at(self, steps: int) -> None:
-        """Let the run end after `steps` updates; the schedule is theirs, and checkpoints say the change."""
+        """End the run after `steps` updates; the schedule follows, and checkpoints record the change."""
         if steps != self.config.steps:
             self.record["planned"] = changed(self.record.get("planned", []), self.step, self.config.steps)
             self.config = replace(self.config, steps=steps)
 
     def notes_best(self, progress: Progress) -> bool:
-        """Return whether this evaluation has the lowest loss so far; checkpoints say which one had."""
+        """Return whether this evaluation has the lowest loss so far; if so, checkpoints record it."""
         loss, before = progress.val_loss, self.record.get("best")
         if loss is None or (before and loss >= before["val/loss"]):
             return False
@@ -180,9 +179,8 @@ class Trainer:
     def batches(self, step: int, whole: bool = False) -> list[Batch]:
         """Return the micro-batches of the update after `step` updates, each tokens and targets (rows, T).
 
-        Of several hosts, these are the rows that this process reads, or all if `whole`. Any step may be asked for, at
-        any time: the generator of a batch is seeded with its number. With the model as it is, the next update's are
-        `batches(trainer.step)`.
+        With several hosts, these are the rows that this process reads, or all if `whole`. Works for any step, since
+        each batch has a generator seeded with its number. The next update's are `batches(trainer.step)`.
         """
         config = self.config
         rows = None if whole else self.session.rows(config.batch_size)
@@ -199,7 +197,7 @@ class Trainer:
 
     @property
     def _chunk(self) -> int:
-        """The number of validation windows that are computed at once."""
+        """The number of validation windows computed at once."""
         return max(1, 2048 // self.config.length)
 
     def _val_loss(self, first: int, average: bool) -> float:
@@ -218,7 +216,7 @@ class Trainer:
         return tokens[:, :length], targets[:, :length]
 
     def checkpoint(self) -> Checkpoint:
-        """Return everything needed to go on bit for bit; of the arrays, the part that this process saves."""
+        """Return everything needed to resume bit for bit; of the arrays, the part that this process saves."""
         parameters, moments, averages = self.session.own()
         state = {
             "step": self.step,
@@ -253,6 +251,8 @@ class Trainer:
 
     def _refuse(self) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found by NumPy."""
+        from byhand.tracing.non_finite import first_non_finite  # few runs ever need it
+
         with np.errstate(all="ignore"):
             names = (first_non_finite(self.model.loss(*batch)) for batch in self.batches(self.step, whole=True))
             name = next((name for name in names if name), "the norm of the gradient")
@@ -260,14 +260,14 @@ class Trainer:
 
 
 def changed(before: list[list[int]], step: int, steps: int) -> list[list[int]]:
-    """Return how many steps a run was to have, each until which step: the first of them, and the last nine."""
+    """Return a run's earlier numbers of steps, each with the step until which it held: the first and last nine."""
     if before and before[-1][0] == step:
         return before  # what was planned meanwhile was never in force
     return [*before[:1], *before[1:][-8:], [step, steps]]
 
 
 def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None) -> None:
-    """Raise DataError unless both parts of a text, and the run before, are of one tokenizer."""
+    """Raise DataError unless both parts of a text, and the run before, use one tokenizer."""
     if train.tokenizer.digest != val.tokenizer.digest:
         raise DataError(f"{train.name} and {val.name} use different tokenizers. Encode both with the same one.")
     if start and start.tokenizer.digest != train.tokenizer.digest:

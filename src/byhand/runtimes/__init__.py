@@ -1,1 +1,1 @@
-"""Runtimes: ways to run the equations. `numpy` is the reference that the others are held against."""
+"""Runtimes: ways to run the equations. `numpy` is the reference against which the others are tested."""

@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 
 
 class ProcessGroup:
-    """The processes that train together; by itself this one alone.
+    """The processes that train together; this base class is a lone process.
 
     index  this process's number, from 0; the first one writes the log
     count  number of processes
@@ -32,7 +32,7 @@ class ProcessGroup:
         return [value]
 
     def together(self, make: Callable[[], Made]) -> Made:
-        """Return the result of `make`. If it fails on a host, all raise: that host its error, the others a line."""
+        """Return the result of `make`. If it fails on a host, that host raises its error, all others a summary."""
         try:
             made, error = make(), None
         except Exception as failed:
@@ -50,7 +50,7 @@ class ProcessGroup:
         return self.gather(self.together(lambda: make() if self.index == 0 else ""))[0]
 
     def agree(self, values: Mapping[str, str]) -> None:
-        """Raise ConfigError, which names the first difference, unless all hosts have the same values."""
+        """Raise ConfigError with the first difference unless all hosts have the same values."""
         said = [json.loads(each) for each in self.gather(json.dumps(values))]
         for index, other in enumerate(said):
             for what, value in values.items():
@@ -60,10 +60,10 @@ class ProcessGroup:
                     raise ConfigError(f"hosts {low} and {high} have different {what}: {both}. Give all the same.")
 
     def leave(self, why: str = "") -> None:
-        """Leave with all others; given a reason, leave at once, and the others end too."""
+        """Leave together with all others; with a reason, leave at once and end the others."""
 
     def await_verdict(self) -> None:
-        """Wait long enough for a lost host to be noticed, which ends this process."""
+        """Wait until the watch notices a lost host and ends this process."""
 
     def mark(self, step: int, inside: bool) -> None:
         """Report progress: this process begins a step (inside), or does other work at this step."""
@@ -77,6 +77,6 @@ class ProcessGroup:
 
 
 def _line(error: Exception) -> str:
-    """Return an error's message as one line of valid UTF-8: it may name a file by any bytes."""
+    """Return an error's message as one line of valid UTF-8; file names in it may be any bytes."""
     written = str(error).encode("utf-8", "backslashreplace").decode()
     return " ".join(written.split()) or type(error).__name__

@@ -30,19 +30,19 @@ ONE_PROCESSOR = "--mesh, --hosts and --recompute are for the xla runtime. Leave 
 class Request:
     """The task and its settings: everything that the choice of a runtime depends on.
 
-    runtime     a registered name, or "auto" for the fastest that can do it
-    dtype       of arrays and arithmetic; what is no type of NumPy's: of the inputs of products, the rest is float32
+    runtime     a registered name, or "auto" for the fastest suitable one
+    dtype       of arrays and arithmetic; a type that NumPy lacks: of matmul inputs only, the rest is float32
     threads     0: all cores
-    blas        matrix products, for runtimes that have a choice: auto, tiles, scipy
+    blas        implementation of matrix products, for runtimes with a choice: auto, tiles, scipy
     weights     type of the weights in generation and evaluation
-    cache       generation keeps keys and values
-    streams     texts that are continued side by side: the decoder's slots
-    operations  estimate; auto skips a runtime that loads for longer than NumPy computes
+    cache       generation uses a KV cache
+    streams     texts generated side by side: the decoder's slots
+    operations  estimate; auto skips a runtime that takes longer to load than NumPy to compute
     mesh        devices along each axis, such as data=2,tensor=4; "": one device
-    recompute   what the backward pass recomputes instead of keeping it: nothing, cheap (all but products), blocks
-    hosts       number of processes that compute together, each on its host
-    moves       the model's arrays are for this alone: a runtime that keeps weights in another form may take them away
-    listed      the calls must be listed and timed one by one, as `byhand plan` does
+    recompute   what the backward pass recomputes to save memory: nothing, cheap (all but products), blocks
+    hosts       number of processes that compute together, one per host
+    moves       nothing else uses the model's arrays: a runtime that repacks weights may free them
+    listed      calls must be listed and timed one by one, as for `byhand plan`
     """
 
     use: Literal["train", "evaluate", "generate"]
@@ -76,7 +76,7 @@ def to_train(config: TrainConfig) -> Request:
 
 
 class Outcome(Protocol):
-    """The result of a step; a runtime may wait for its device until a number is read."""
+    """The result of a step; reading a number may wait for the device."""
 
     @property
     def loss(self) -> float:
@@ -92,7 +92,7 @@ class Outcome(Protocol):
 class TrainingSession(Protocol):
     """Steps and losses of one model and its optimizer.
 
-    Before each computation a session takes over arrays that were replaced in model or optimizer.
+    Before each computation a session picks up arrays that were replaced in model or optimizer.
     """
 
     @property
@@ -101,7 +101,7 @@ class TrainingSession(Protocol):
         ...
 
     def provenance(self) -> dict[str, Any]:
-        """Return the runtime's name, threads and libraries, as checkpoints keep them."""
+        """Return the runtime's name, threads and libraries, as stored in checkpoints."""
         ...
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
@@ -112,24 +112,24 @@ class TrainingSession(Protocol):
         """Make one update from the mean gradient of micro-batches, clipped to max_norm (0: never).
 
         Micro-batches may differ in rows, length and number of targets (-1: none); every target has the same weight.
-        A loss or norm that is not finite prevents the update. After any end, an interrupt included, optimizer.t has
-        counted the step if and only if all parameters were updated.
+        If the loss or norm is not finite, there is no update. Even after an interrupt, optimizer.t has counted the
+        step if and only if all parameters were updated.
         """
         ...
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch in nats, or of the last `counted` targets of its rows.
 
-        average  with the optimizer's averages, once it has some, in place of the parameters
+        average  use the optimizer's averaged parameters, once it has them
         """
         ...
 
     def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
-        """Return the sum of the losses of each row's targets that `counted` (B, T) marks, in nats (B,)."""
+        """Return the summed loss of the targets marked in `counted` (B, T), for each row, in nats (B,)."""
         ...
 
     def state(self) -> State:
-        """Return the current arrays, and leave them in model and optimizer; all hosts must call it."""
+        """Return the current arrays and store them in model and optimizer; all hosts must call it."""
         ...
 
     def own(self) -> State:
@@ -137,12 +137,12 @@ class TrainingSession(Protocol):
         ...
 
     def rows(self, count: int) -> slice:
-        """Return which of a batch's `count` rows this process reads; `step` and `loss` ignore the others."""
+        """Return the slice of a batch's `count` rows that this process reads; `step` and `loss` ignore the rest."""
         ...
 
 
 class Decoder(Protocol):
-    """Slots in which streams are continued side by side; `generation.engine` fills them.
+    """Slots that each generate one stream; `generation.engine` fills them.
 
     A runtime that gives logits extends `LogitsDecoder` (`runtimes/streams.py`), which draws one token a step. One
     that draws inside its plan (loops, xla: a step is a run of tokens in one call) gives tokens itself, but those of
@@ -151,8 +151,8 @@ class Decoder(Protocol):
     With loops and numpy a stream's tokens and log-probabilities are to the bit those that it has alone, whatever is
     in the other slots. With xla they are to rounding: its products depend on the number of slots and on the padding.
 
-    slots    how many streams it has room for
-    stale    weights were not read yet, or have changed: they are read when a stream begins while all slots are free
+    slots    capacity in streams
+    stale    weights are unread or have changed; they are read when a stream begins and all slots are free
     made_by  number of tokens of each stream, by the number of threads that drew them
     reading  slots whose prompts are not read yet, and how many positions are
     filled   positions that were read into caches many at once: what was in a text before a token of it was drawn
@@ -167,7 +167,7 @@ class Decoder(Protocol):
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot; `read` reads its prompt.
 
-        kept  the slot's cache has so many of its first tokens already, fewer than all; the text fits the cache
+        kept  number of leading tokens already in the slot's cache, fewer than all; the text fits the cache
         """
         ...
 
@@ -181,14 +181,14 @@ class Decoder(Protocol):
     def step(self, most: int) -> None:
         """Give each stream that is read its next tokens (`Stream.take`): as many as suit the runtime, 1 to `most`.
 
-        No stream has fewer than `most` left.
+        Every stream has at least `most` left.
         """
         ...
 
     def free(self, slot: int) -> int:
-        """Forget a slot's stream, finished or not; return how many positions were read into its cache.
+        """Release a slot, its stream finished or not; return the number of positions in its cache.
 
-        The cache stays as it is until the slot is used again, whatever other slots do.
+        The cache stays intact until the slot is used again, whatever other slots do.
         """
         ...
 
@@ -197,8 +197,8 @@ class Decoder(Protocol):
 class Line:
     """One call, or the sum of all calls of one kind.
 
-    ms, gflops, gb_per_s, share (of the step), peak_share (of one core's measured peak) and read_share (of the pace at
-    which a thread reads memory) are None without times; the last one in training too.
+    ms, gflops, gb_per_s, share (of the step), peak_share (of one core's measured peak) and read_share (of a thread's
+    measured read bandwidth) are None without times; read_share also in training.
     """
 
     kernel: str
@@ -219,10 +219,10 @@ class Line:
 class Listing(NamedTuple):
     """The calls of one thread: a line for each call, and one for each kind of call.
 
-    ms    of all calls, if they were timed
-    peak  GFLOP/s that one core reaches on products
-    read  GB/s that each thread reads from memory while all do, in generation
-    row   ms of a token among others in a row, where calls are of one token
+    ms    sum over all calls, if timed
+    peak  GFLOP/s of one core on matrix products
+    read  GB/s per thread with all threads reading memory, in generation
+    row   ms per token when tokens are generated in a row, for listings of one token
     """
 
     what: str
@@ -242,9 +242,9 @@ class Runtime(ABC):
 
     name      the name that users give
     loaded    bytes of the process with its libraries, before any array
-    replaces  when an update makes all parameters and their state anew beside the old ones: while the step's working
-              set is there, after it is gone, or never
-    packs     whether a decoder keeps weights in the format asked for, and may take them from their file one by one
+    replaces  when an update holds old and new copies of all parameters and their state: with the step's working set
+              still allocated, after it is freed, or never
+    packs     whether a decoder stores weights in the requested format, and can read them from their file one by one
     """
 
     name: str
@@ -254,7 +254,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def obstacle(self, request: Request) -> str:
-        """Return in one line why it cannot do this, and what to do; "" if it can, as far as is known."""
+        """Return in one line why it cannot serve the request and what to do; "" if nothing known prevents it."""
 
     def suits(self, request: Request) -> bool:
         """Return whether `auto` should consider it on this machine."""
@@ -262,7 +262,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
-        """Return a session; without an optimizer (None) it has no `step`."""
+        """Return a session; without an optimizer (None) it cannot `step`."""
 
     @abstractmethod
     def decoder(self, model: Any, request: Request) -> Decoder:
@@ -271,27 +271,27 @@ class Runtime(ABC):
     def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
         """Return the calls of a "train" step, of one token ("decode") or of "prefill", timed over `steps`.
 
-        Raises ConfigError if the runtime has an obstacle to a request with `listed`.
+        Raises ConfigError if the runtime cannot serve a `listed` request.
         """
         raise ConfigError(self.obstacle(replace(request, listed=True)))
 
     @abstractmethod
     def working_bytes(self, request: Request, shape: Shape) -> int:
-        """Return the fewest bytes of a step, or an evaluation, on tokens of this shape, as the recorded graph tells.
+        """Return a lower bound in bytes for a step or evaluation on tokens of this shape, from the recorded graph.
 
-        Parameters, one gradient of each, and the optimizer's state are not among them.
+        Excludes parameters, their gradients and the optimizer's state.
         """
 
     def room(self) -> int | None:
-        """Return the bytes that arrays may take on its devices; None: they lie in this machine's memory."""
+        """Return the bytes available on its devices; None: arrays live in this machine's memory."""
         return None
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Join the processes that `hosts` describes; see `ProcessGroup`. ConfigError if it computes in one process.
 
         run       name of what they train: hosts of another run are refused
-        patience  seconds after which an unresponsive host is given up
-        ended     called with a line, by another thread, when another host is gone
+        patience  seconds until an unresponsive host counts as lost
+        ended     called with a message, from another thread, when another host is lost
         """
         raise ConfigError(ONE_PROCESSOR)
 

@@ -1,4 +1,4 @@
-"""Provenance: the runtime and threads of a run, which a resumed run keeps to keep its bits."""
+"""Provenance: the runtime and threads of a run; a resumed run keeps them to reproduce its bits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from byhand.runtimes.registry import choose
 
 
 def resumed(request: Request, used: Any) -> Request:
-    """Return the request that continues a run of the provenance `used` (see `TrainingSession.provenance`).
+    """Return the request that continues a run with provenance `used` (see `TrainingSession.provenance`).
 
-    Unless threads are given, their number stays if this machine has the cores and the same runtime may go on: then a
-    resumed run has the same bits. A checkpoint without `used` stores the runtime that computed it as the one asked
-    for.
+    Unless threads are given, their number stays if this machine has the cores and may use the same runtime: then a
+    resumed run has the same bits. A checkpoint without `used` stores the runtime that computed it as the requested
+    one.
     """
     if not isinstance(used, dict):
         try:

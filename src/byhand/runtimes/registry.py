@@ -1,4 +1,4 @@
-"""The registry of runtimes, and the only place that chooses one of them."""
+"""The registry of runtimes; the only place that chooses one."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def runtimes() -> list[Runtime]:
 
 
 def offered() -> tuple[str, ...]:
-    """Return the names that a request may give as its runtime."""
+    """Return the valid values of `Request.runtime`."""
     return ("auto", *_runtimes)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The runtime that was chosen for a request.
+    """The runtime chosen for a request.
 
     why    why auto did not take a faster one; "" if it did, or if the runtime was named
-    tried  names of runtimes that began and failed
+    tried  names of runtimes that started and failed
     """
 
     request: Request
@@ -64,8 +64,8 @@ class Choice:
                 choice = choice._instead(error)
 
     def _instead(self, error: Exception) -> Choice:
-        """Return the next choice after a failure; raise the error, in one line, if none is left."""
-        if is_interrupt(error) or isinstance(error, MemoryError):  # another runtime would need no less
+        """Return the next choice after a failure; if none is left, raise the error in one line."""
+        if is_interrupt(error) or isinstance(error, MemoryError):  # another runtime would need as much
             raise error
         name, known = self.runtime.name, isinstance(error, ByhandError)
         last = list(_runtimes)[-1]
@@ -83,7 +83,7 @@ class Choice:
 
 
 def choose(request: Request) -> Choice:
-    """Return the runtime that a request names, or the first that can do it. ConfigError if none can."""
+    """Return the named runtime, or the first that can serve the request. ConfigError if none can."""
     if request.runtime != "auto":
         if (runtime := _runtimes.get(request.runtime)) is None:
             raise ConfigError(f"runtime is {request.runtime[:60]!r}. Use one of {', '.join(offered())}.")

@@ -1,4 +1,4 @@
-"""Sampling: how the next token is drawn from logits, and the reference that other runtimes are held against."""
+"""Sampling: how the next token is drawn from logits; the reference for the draws of other runtimes."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether a token takes no random number."""
+        """Whether tokens are drawn without random numbers."""
         return self.temperature < COLDEST
 
     @property
     def penalises(self) -> bool:
-        """Whether it matters which tokens the text has."""
+        """Whether the text's tokens change the draw."""
         return self.repetition_penalty != 1
 
     @property
@@ -92,7 +92,7 @@ class Sampling:
 
 
 def probabilities(logits: Any, sampling: Sampling) -> Any:
-    """Return the probabilities (..., V) to draw with, from logits after `penalised`. Any array framework."""
+    """Return the probabilities (..., V) to draw from, given logits after `penalised`. Any array framework."""
     with no_grad():
         return distribution(Tensor(logits), sampling).data
 

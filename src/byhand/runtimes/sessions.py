@@ -37,7 +37,7 @@ def _read_only(array: Any) -> np.ndarray:
 
 
 def checked(model: Any, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return a batch as integer arrays of one shape, ids checked: compiled code would index out of bounds."""
+    """Return a batch as integer arrays of one shape. Checks ids: compiled code would index out of bounds."""
     vocab = model.config.vocab_size
     tokens, targets = token_array(tokens, vocab), target_array(targets, vocab)
     if tokens.shape != targets.shape:
@@ -46,7 +46,7 @@ def checked(model: Any, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarr
 
 
 def checked_loss(model: Any, tokens: Any, targets: Any, counted: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return a batch, checked, with the last `counted` targets of its rows or all; DataError if there is none."""
+    """Return a checked batch with the last `counted` targets of its rows, or all; DataError if there is none."""
     tokens, targets = checked(model, tokens, targets)
     if counted is not None:
         targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
@@ -64,7 +64,7 @@ def checked_step(model: Any, optimizer: Any, batches: Sequence[Any]) -> list[tup
 
 
 def count_targets(batches: Sequence[tuple[np.ndarray, np.ndarray]]) -> int:
-    """Return how many targets micro-batches have, the N of a step's mean; DataError if none has any."""
+    """Return the number of targets of all micro-batches, N in a step's mean; DataError if there is none."""
     if not (count := sum(np.count_nonzero(targets >= 0) for _, targets in batches)):
         raise DataError("no position of the batch has a target. Pass at least one of 0 or more.")
     return int(count)

@@ -1,4 +1,4 @@
-"""Streams: texts that are being continued, as data; runtimes read them and give them the tokens that they draw."""
+"""Streams: texts in generation, as data; runtimes read them and append the tokens they draw."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PIECE, SCORED_PIECE = 256, 64  # positions of a prompt that are read at once; of
 
 @dataclass(eq=False)
 class Stream:
-    """One text: its tokens, how they are drawn, and how far it is.
+    """One text: its tokens, its sampling settings, its progress.
 
-    tokens    ids: the prompt, at least one, then what was drawn
+    tokens    ids: the prompt, at least one, then the drawn ones
     count     tokens to draw at most
     allowed   booleans (V,): which ids may be drawn; None allows all
     stop      ids that end it; the one drawn is not kept
@@ -88,9 +88,9 @@ class Stream:
         return bool(self.sampling.counts or self.sampling.logit_bias or (self.scored and self.top))
 
     def uniforms(self, n: int) -> np.ndarray:
-        """Return the uniform numbers of the next n tokens; each is used up by the token that it draws and that stays.
+        """Return the uniform numbers of the next n tokens; only a token that is kept consumes its number.
 
-        So a step that is interrupted, after some of its tokens or before all, changes no later draw.
+        So an interrupted step, even after some of its tokens, changes no later draw.
         """
         before, unused = self._uniforms
         drawn = self.count - self.left
@@ -103,7 +103,7 @@ class Stream:
     def take(self, ids: Sequence[int], logprobs: Sequence[float] = (), tops: Sequence[Candidates] = ()) -> None:
         """Append drawn ids up to the one that ends it; -1 says that logits were not finite."""
         plain = not self.stop and not self.scored and self.until is None
-        if plain and len(ids) < self.left and min(ids) >= 0:  # most runs
+        if plain and len(ids) < self.left and min(ids) >= 0:  # the common case
             self.tokens += ids
             return
         for i, token in enumerate(ids):
@@ -174,7 +174,7 @@ class Slots:
         self.streams[slot], self.reading[slot] = stream, kept
 
     def free(self, slot: int) -> int:
-        """Forget a slot's stream; return how many positions its cache has."""
+        """Release a slot; return the number of positions in its cache."""
         self.streams[slot] = None
         return self.reading.pop(slot, 0)
 
@@ -213,10 +213,10 @@ class Slots:
 
 
 class LogitsDecoder(Slots):
-    """A decoder whose runtime gives logits; see `Decoder`. A token is drawn as `sampling.draw` says."""
+    """A decoder whose runtime returns logits; see `Decoder`. `sampling.draw` draws the tokens."""
 
     def step(self, most: int) -> None:
-        """Draw one token of each stream."""
+        """Draw one token for each stream."""
         running = self.running()
         for stream, logits in zip(running.values(), self.logits(running), strict=True):
             stream.draw(logits)

@@ -1,4 +1,4 @@
-"""Byte-pair encoding: words become ids by merges that were learnt from a text, here or elsewhere.
+"""Byte-pair encoding: words become ids by merges learnt from a text, here or elsewhere.
 
 Text is pre-tokenised into words (`splitting`). A word starts as its UTF-8 bytes; the adjacent pair of least rank is
 merged, the leftmost among equals, until no pair has a merge. `plain.py` is the reference; `compiled.py` is faster.
@@ -24,19 +24,19 @@ from byhand.tokenizers.symbols import byte_symbols, encoded, is_pair, is_vocabul
 from byhand.tokenizers.tokenizer import Table, Tokenizer, utf8
 
 KEPT = 1 << 18  # words in the cache of ids
-LONG = 1 << 16  # bytes of a text, or of its first block, from which on compiled loops repay their loading
+LONG = 1 << 16  # bytes of a text, or of its first block, that make loading the compiled loops worthwhile
 
 
 class BytePairTokenizer(Tokenizer):
-    """Token ids by a vocabulary and its merges.
+    """Token ids from a vocabulary and its merges.
 
     vocabulary  symbol to id; a symbol writes each byte as one visible character (`visible_bytes`)
     merges      pairs of symbols in order of rank; every merged pair must be a symbol too. None: any two tokens whose
-                bytes are a token, ranked by its id, and a word that is a token becomes it without merges (tiktoken)
+                bytes are a token, ranked by its id, and a word that is a token skips the merges (tiktoken)
     split       the pre-tokenizer: one of `splitting.SPLITS` or `patterns.NAMED`, or steps of patterns
-    special     texts that are tokens by themselves wherever they stand; decoded, they are these texts again
+    special     texts that are tokens wherever they occur; they decode to the same texts
     whole       a word that is a symbol becomes its id without merging
-    normal      "NFC": text is composed before it is cut, and does not always come back as it was
+    normal      "NFC": text is normalised before it is split, so decoding may return another text
     """
 
     kind = "bpe"
@@ -64,7 +64,7 @@ class BytePairTokenizer(Tokenizer):
                 raise DataError(f"the special token {text[:80]!r} has the id of another token. Use another copy.")
         self.pairs = every_pair(vocabulary, vocabulary) if self.merges is None else listed(self.merges, vocabulary)
         self._byte_ids = [vocabulary.get(sign) for sign in visible_bytes()]
-        # A word is looked up as visible characters: a symbol with any other character is no word.
+        # Words are looked up as visible characters: a symbol with any other character is not a word.
         words = {symbol: token for symbol, token in vocabulary.items() if byte_of.keys() >= {*symbol}}
         self._whole = {token_bytes[token]: token for token in words.values()} if self.whole else {}
         self._words: dict[bytes, list[int]] = {}
@@ -72,7 +72,7 @@ class BytePairTokenizer(Tokenizer):
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> BytePairTokenizer:
-        """Return the tokenizer of a vocabulary and its merges, each merge a list of two symbols."""
+        """Return the tokenizer from a vocabulary and its merges, each a list of two symbols."""
         vocabulary, merges, special = values.get("vocabulary"), values.get("merges", ()), values.get("special", {})
         if not is_vocabulary(vocabulary):
             raise DataError("its vocabulary is not one table of symbols and their ids")
@@ -82,12 +82,12 @@ class BytePairTokenizer(Tokenizer):
             raise DataError("its merges are not a list of pairs of symbols")
         split, whole, normal = values.get("split", "gpt2"), values.get("whole", False), values.get("normal", "")
         if type(whole) is not bool or normal not in ("", "NFC"):
-            raise DataError("its values of whole or normal are none")
+            raise DataError("its values of whole or normal are invalid")
         pairs = None if merges is None else [(left, right) for left, right in merges]
         return cls(vocabulary, pairs, split=split, special=special, whole=whole, normal=normal)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the vocabulary and the merges, and what differs from GPT-2's tokenizer."""
+        """Return the vocabulary and the merges, and the differences from GPT-2's tokenizer."""
         others = {
             "split": (list(map(list, self.split.steps)) or self.split.name, "gpt2"),
             "special": (self.special, {}),
@@ -108,7 +108,7 @@ class BytePairTokenizer(Tokenizer):
         return {**self.vocabulary, **self.special}
 
     def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[Sequence[int] | np.ndarray]:
-        """Yield the ids of a text that comes in blocks. DataError if the vocabulary lacks a byte of it."""
+        """Yield the ids of a text that comes in blocks. DataError if the vocabulary lacks one of its bytes."""
         blocks = iter(blocks)
         first = next(blocks, b"")
         blocks = chain([first], blocks)
@@ -125,7 +125,7 @@ class BytePairTokenizer(Tokenizer):
             yield [token for piece in found for token in self._ids(piece)]
 
     def with_special(self, texts: Collection[str]) -> BytePairTokenizer:
-        """Return the tokenizer with those of its symbols as special tokens that these texts are."""
+        """Return the tokenizer with these texts as special tokens, if they are symbols."""
         more = {text: self.vocabulary[text] for text in texts if text in self.vocabulary and text not in self.special}
         if not more:
             return self
@@ -150,7 +150,7 @@ class BytePairTokenizer(Tokenizer):
         return [self.special[piece]] if piece in self.special else self._of_word(piece)
 
     def encode_plain(self, text: str, shown: Table, first: bool = True) -> list[int]:
-        """Return the ids of a text between special tokens, in which none is one."""
+        """Return the ids of a text without special tokens."""
         text = text.translate(shown)
         whole = b"".join(composed([utf8(text)], self.normal, ())) if self.normal else utf8(text)
         pieces = words(whole.decode("utf-8", "surrogateescape"), self.split)
@@ -166,19 +166,19 @@ class BytePairTokenizer(Tokenizer):
         return ids
 
     def _bytes_of(self, word: bytes, piece: str) -> list[int]:
-        """Return the ids of a word's bytes. DataError if one has none."""
+        """Return the ids of a word's bytes. DataError if a byte has none."""
         if lacking := [visible_bytes()[byte] for byte in word if self._byte_ids[byte] is None]:
             raise DataError(f"the vocabulary has no token for {lacking[0]!r}, which the text {piece[:80]!r} needs.")
         return [token for byte in word if (token := self._byte_ids[byte]) is not None]
 
     def merged_alike(self) -> bool:
-        """Return whether merging alone makes each token that a word can be, so that looking it up changes nothing."""
+        """Return whether merging alone makes every token that a word can be, so that look-ups change nothing."""
         return all(merged(self._bytes_of(word, ""), self.pairs) == [token] for word, token in self._whole.items())
 
     def listed_merges(self) -> list[tuple[str, str]]:
-        """Return the merges; of tiktoken's ranks, the last one that makes each token of its bytes.
+        """Return the merges; for tiktoken's ranks, the last merge that makes each token from its bytes.
 
-        Raises DataError if a token of the ranks is not made of two others.
+        Raises DataError if no two tokens make a token of the ranks.
         """
         if self.merges is not None:
             return self.merges

@@ -12,7 +12,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 
 class ByteTokenizer(Tokenizer):
-    """Text as its bytes. A vocabulary of any size will do that has the bytes of the text."""
+    """Text as its bytes. Any vocabulary with the bytes of the text will do."""
 
     kind = "byte"
     unit = "byte"
@@ -26,18 +26,18 @@ class ByteTokenizer(Tokenizer):
         return (np.frombuffer(block, np.uint8) for block in blocks)
 
     def decode(self, tokens: Iterable[int], after: int | None = None) -> bytes:
-        """Return the bytes of ids. DataError if an id is no byte."""
+        """Return the bytes of ids. DataError if an id is not a byte."""
         try:
             return bytes(tokens)
         except ValueError:
-            raise DataError("the ids hold a token that is no byte. Byte tokens go from 0 to 255.") from None
+            raise DataError("the ids hold a token that is not a byte. Byte tokens go from 0 to 255.") from None
 
     def count_bytes(self, tokens: np.ndarray, before: np.ndarray | None = None) -> int:
-        """Return how many ids there are."""
+        """Return the number of ids."""
         return tokens.size
 
     def require_vocabulary(self, vocab_size: int) -> None:
-        """Accept every vocabulary: the corpus checks the bytes of its text."""
+        """Accept every vocabulary; the corpus checks its text's bytes."""
 
     def as_json(self) -> dict[str, Any]:
         """Return nothing: a byte tokenizer has no settings."""

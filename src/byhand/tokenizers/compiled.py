@@ -1,6 +1,6 @@
 """Byte-pair encoding by compiled loops (`runtimes/loops/kernels/tokens`): the same ids and merges, faster.
 
-Needs what the loops runtime needs (`pip install "byhand[fast]"`); `available` says whether it is there.
+Needs the loops runtime's packages (`pip install "byhand[fast]"`); `available` says whether they are installed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 LETTERS, SLOTS = 1 << 24, 1 << 20  # an encoder's cache: bytes of its words, slots of its hash table
 ENDED, FULL, TOO_LONG, UNKNOWN = range(4)  # as in `kernels.tokens.encoding`
 PAUSED, PAIRS_FULL, LISTS_FULL = 1, 2, 3  # as in `kernels.tokens.learning`
-AT_ONCE = 1 << 23  # symbols that a call of the kernel reads, so that progress can be logged
+AT_ONCE = 1 << 23  # symbols read per call of the kernel, so that progress can be logged
 KERNELS = ("count_words", "encode_words", "learn_merges", "spread_pairs", "spread_words")
 
 
@@ -61,8 +61,8 @@ class Unknown(Exception):
 class SplitReader:
     """Streams a text in blocks to a kernel, and stops at special tokens.
 
-    A subclass reads words: `read(text, ends, left)` returns how many bytes it used up: all if the text `ends` there,
-    else at most all but `left` bytes. `meet` takes a special token.
+    A subclass reads words: `read(text, ends, left)` returns the number of bytes consumed: all if the text `ends`
+    there, else all but at least `left`. `meet` takes a special token.
     """
 
     def __init__(self, split: Split, special: Collection[str]) -> None:
@@ -73,11 +73,11 @@ class SplitReader:
         self.longest = max(map(len, texts), default=0)
 
     def feed(self, blocks: Iterable[bytes]) -> Iterator[None]:
-        """Read the blocks, and yield after each."""
+        """Read the blocks; yield after each."""
         left, kept = b"", 0
         for block, ends in with_end(blocks):
             left += block
-            if len(left) < 2 * kept and not ends:  # a long word: scan it again when the buffer has doubled
+            if len(left) < 2 * kept and not ends:  # a long word: rescan when the buffer has doubled
                 continue
             begin, content = 0, np.frombuffer(left, np.uint8)
             for match in self.find.finditer(left) if self.find else ():
@@ -99,7 +99,7 @@ class SplitReader:
 
 
 class Counter(SplitReader):
-    """Counts the distinct words of a text in a hash table: their bytes end to end, offsets, counts."""
+    """Counts the distinct words of a text in a hash table: concatenated bytes, offsets, counts."""
 
     def __init__(self, split: Split, special: Collection[str]) -> None:
         super().__init__(split, special)
@@ -134,8 +134,8 @@ class Counter(SplitReader):
 class Encoder(SplitReader):
     """Encodes a text with merges; caches the ids of words.
 
-    byte_ids  of each byte, -1 where there is none
-    pairs     of ids: the rank, and the id that they become
+    byte_ids  the id of each byte, -1 if it has none
+    pairs     pair of ids -> rank, merged id
     whole     words that become one id without merging
     """
 
@@ -153,7 +153,7 @@ class Encoder(SplitReader):
         _call("spread_pairs", np.array([len(pairs)], np.int64), self.keys, self.slots)
         self.scratch, self.heap = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int64)
         self.whole, self.found = whole, list[np.ndarray]()
-        self._lock = Lock()  # threads share the cache, and encode a block at a time
+        self._lock = Lock()  # threads share the cache and take turns at encoding blocks
         self._forget()
 
     def _forget(self) -> None:
@@ -172,7 +172,7 @@ class Encoder(SplitReader):
         _call("spread_words", np.array([count], np.int64), self.letters, self.starts, self.words)
 
     def encode(self, blocks: Iterable[bytes]) -> Iterator[np.ndarray]:
-        """Yield the ids (int32) of a text that comes in blocks. Unknown if a byte has none."""
+        """Yield the ids (int32) of a text that comes in blocks. Raises Unknown if a byte has none."""
         steps = self.feed(blocks)
         while True:
             with self._lock:
@@ -211,7 +211,7 @@ class Encoder(SplitReader):
 
 
 def learn(words: Counter, merges: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the pairs that are merged, in order, some at a time; see `plain.learn`."""
+    """Yield the merged pairs, in order, some at a time; see `plain.learn`."""
     count = words.count
     used = int(words.starts[count])
     symbols, lengths = words.letters[:used].astype(np.int32), np.diff(words.starts[: count + 1]).astype(np.int32)
@@ -239,5 +239,5 @@ def learn(words: Counter, merges: int) -> Iterator[list[tuple[int, int]]]:
 
 
 def _doubled(array: np.ndarray) -> np.ndarray:
-    """Return an array of twice the size that begins with the same numbers."""
+    """Return an array of twice the size with the same beginning."""
     return np.concatenate([array, np.zeros_like(array)])

@@ -1,4 +1,4 @@
-"""Unicode's composed form of a text that comes in blocks; special tokens stay as they are."""
+"""Unicode normalisation of a text that comes in blocks; special tokens stay unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNTIL_ASCII = re.compile(r".*(?=[\x00-\x7f])", re.DOTALL)
 
 
 def composed(blocks: Iterable[bytes], form: str, special: Collection[str]) -> Iterator[bytes]:
-    """Yield a text in this form; parts end before ASCII, which composes with nothing before it."""
+    """Yield a text in this form; parts end before ASCII, which never composes with what precedes it."""
     decoder, left = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape"), ""
     find, longest = finder(special), max(map(len, special), default=0)
     for block, ends in with_end(blocks):

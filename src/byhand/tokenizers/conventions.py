@@ -1,10 +1,10 @@
 """Conventions: how a model's makers use the tokens of its tokenizer.
 
-Which token begins a text and which end one, what is put around a text before a model reads it, and the templates that
-write a conversation as one text. They come with a model and leave with it, unchanged. A tokenizer of bytes and one
-that byhand trains have none.
+The tokens that begin and end a text, those added around a text, and the templates that write a conversation as one
+text. They are imported and exported with a model, unchanged. The byte tokenizer and those that byhand trains have
+none.
 
-A template is Jinja source, carried here and rendered in `conversations/`, with the texts of bos, eos and the others.
+A template is Jinja source, stored here and rendered in `conversations/`, with the texts of bos, eos and the others.
 It writes special tokens itself: nothing is added to its text.
 """
 
@@ -25,20 +25,20 @@ SAMPLING = {
     "top_p": 1,
     "min_p": 0,
     "repetition_penalty": 1,
-}  # and what changes nothing
-DEFAULT = "default"  # the name of the template that is used unless another one is named
+}  # and the values without effect
+DEFAULT = "default"  # the name of the default template
 
 
 @dataclass(frozen=True)
 class Conventions:
-    """What models of a tokenizer expect of its tokens, by their ids.
+    """How models use a tokenizer's tokens, by id.
 
-    bos, eos, eot, pad, unk  begin a text, end it, end a turn of a conversation, fill rows, stand for what is unknown
+    bos, eos, eot, pad, unk  begin a text, end it, end a turn of a conversation, pad rows, replace unknown text
     ends                     generation ends at any of these
-    before, after            added around a text, special tokens all
-    shown                    special tokens that are text to readers, such as <think>; the others only steer
+    before, after            special tokens added around a text
+    shown                    special tokens that readers see as text, such as <think>; the others are control tokens
     templates                of conversations, by name
-    sampling                 how its makers suggest to draw tokens: settings of `runtimes.sampling.Sampling`
+    sampling                 the makers' suggestions for `runtimes.sampling.Sampling`
     """
 
     bos: int | None = None
@@ -68,16 +68,16 @@ class Conventions:
 
     @classmethod
     def of_json(cls, values: Any) -> Conventions:
-        """Return the conventions of these untrusted values; DataError if they are none."""
+        """Return the conventions in untrusted values; DataError if they are invalid."""
         if not isinstance(values, dict) or not values.keys() <= {each.name for each in fields(cls)}:
             raise DataError("its conventions are not a table of known ones")
         if not all(isinstance(values.get(name, []), list) for name in MOST):
-            raise DataError("a list of its conventions is none")
+            raise DataError("one of its conventions is not a list")
         found: dict[str, Any] = {name: tuple(value) if name in MOST else value for name, value in values.items()}
         return cls(**found)
 
     def require(self, tokens: Collection[int], special: Collection[int]) -> None:
-        """Raise DataError unless all of these are ids of the tokenizer, and nothing is longer than it may be."""
+        """Raise DataError unless all ids are the tokenizer's, and all lengths are allowed."""
         for name, most in MOST.items():
             if len(getattr(self, name)) > most:
                 raise DataError(f"its conventions name more than {most:,} tokens as {name}")
@@ -86,21 +86,21 @@ class Conventions:
         if unknown := [token for token in listed + named if type(token) is not int or token not in tokens]:
             raise DataError(f"its conventions name the token {str(unknown[0])[:40]}, which it lacks")
         if ordinary := [token for token in (*self.before, *self.after, *self.shown) if token not in special]:
-            raise DataError(f"its conventions add the token {ordinary[0]} to texts, which is no special token")
+            raise DataError(f"its conventions add the token {ordinary[0]} to texts, which is not a special token")
         if any(len(set(getattr(self, name))) < len(getattr(self, name)) for name in ("ends", "shown")):
             raise DataError("its conventions name a token twice")
         _require_templates(self.templates)
         if not isinstance(self.sampling, dict) or not self.sampling.keys() <= SAMPLING.keys():
             raise DataError("its suggestions for sampling are not a table of known settings")
         if bad := [value for value in self.sampling.values() if type(value) not in (int, float)]:
-            raise DataError(f"it suggests {str(bad[0])[:40]!r} for sampling, which is no number")
+            raise DataError(f"it suggests {str(bad[0])[:40]!r} for sampling, which is not a number")
 
 
 NONE = Conventions()
 
 
 def in_words(sampling: Mapping[str, float]) -> str:
-    """Return settings of sampling as people read them."""
+    """Return sampling settings in words."""
     return ", ".join(f"{name.replace('_', '-')} {sampling[name]:g}" for name in SAMPLING if name in sampling)
 
 
@@ -111,10 +111,10 @@ def _require_templates(templates: Any) -> None:
     length = 0
     for name, text in templates.items():
         if not isinstance(text, str) or not 0 < len(name) <= NAME or not name.isprintable():
-            raise DataError(f"its chat template {name[:NAME]!r} is no text, or its name none")
+            raise DataError(f"its chat template {name[:NAME]!r} is not a string, or its name is invalid")
         if (length := length + len(text)) > LENGTH:
             raise DataError(f"its chat templates have more than {LENGTH:,} characters")
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise DataError(f"its chat template {name!r} is no Unicode text") from None
+            raise DataError(f"its chat template {name!r} is not valid Unicode") from None

@@ -1,6 +1,6 @@
-"""Tokenizers in files: the forms that other programs read, and a run's own.
+"""Tokenizers in files: other programs' formats, and a run's own.
 
-NAME.json       Hugging Face's tokenizer.json; reading, a run's own tokenizer.json too
+NAME.json       Hugging Face's tokenizer.json; for reading, a run's own tokenizer.json too
 NAME.model      SentencePiece's protobuf, and NAME.bin, llama2.c's form of it: read only
 NAME.tiktoken   tiktoken's ranks, without a pre-tokenizer and special tokens
 a folder        with tokenizer.json, with tokenizer.model, or with GPT-2's vocab.json and merges.txt
@@ -38,9 +38,9 @@ WHAT = f"Use a {OURS}, ranks that end with {RANKS}, or a folder with {VOCAB} and
 def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
     """Return the tokenizer of a file or folder.
 
-    split    how text is cut, where the file does not say: GPT-4's way for ranks, GPT-2's for vocab.json
-    special  texts that become tokens behind the others, where the file does not say
-    Raises DataError, one line, if the files are damaged, or hold what byhand cannot represent.
+    split    the pre-tokenizer, if the file has none: by default GPT-4's for ranks, GPT-2's for vocab.json
+    special  texts that become additional tokens, if the file has none
+    Raises DataError, one line, if the files are damaged, or if byhand cannot represent them.
     """
     if not os.path.lexists(path):
         asked = str(path).replace(":/", "://")  # of an address a path loses a slash
@@ -57,7 +57,7 @@ def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
             return of_ranks(content, split or "gpt4", special)
         found = PIECES[path.suffix](content) if path.suffix in PIECES else _of_json(content)
     except DataError as error:
-        raise DataError(f"{path} is no tokenizer that byhand can use: {str(error).rstrip('.')}.") from None
+        raise DataError(f"{path} is not a tokenizer that byhand can use: {str(error).rstrip('.')}.") from None
     if split or special:
         raise DataError(f"{path} holds its own pre-tokenizer and special tokens. Leave out --split and --special.")
     return found
@@ -67,7 +67,7 @@ def _of_json(content: bytes) -> Tokenizer:
     try:
         values = parse_json(content, DEPTH + 4)
     except ValueError as error:
-        raise DataError(f"it is not JSON ({brief(error)}). {WHAT}") from None
+        raise DataError(f"it is not valid JSON ({brief(error)}). {WHAT}") from None
     if not isinstance(values, dict) or not {"model", "kind"} & set(values):
         raise DataError(f"it has no tokens. {WHAT}")
     if "model" in values:
@@ -76,7 +76,7 @@ def _of_json(content: bytes) -> Tokenizer:
 
 
 def _of_folder(path: Path, split: str, special: Sequence[str]) -> BytePairTokenizer:
-    """Return the tokenizer of vocab.json and merges.txt: symbols that no merge makes are special tokens."""
+    """Return the tokenizer from vocab.json and merges.txt: symbols that no merge makes are special tokens."""
     if not (path / VOCAB).exists() and not (path / MERGES).exists():
         raise DataError(f"{path} holds no {OURS}, and no {VOCAB} with {MERGES}. Name another folder.")
     vocabulary, merges = vocab_files.read(path / VOCAB, path / MERGES)
@@ -88,36 +88,36 @@ def _of_folder(path: Path, split: str, special: Sequence[str]) -> BytePairTokeni
 
 
 def require_form(path: Path) -> None:
-    """Raise DataError unless a tokenizer can have this name."""
+    """Raise DataError unless a tokenizer's file can have this name."""
     if path.suffix not in ("", ".json", RANKS) and not path.is_dir():
-        raise DataError(f"{path} is no name of a tokenizer. End it with .json or .tiktoken, or name a folder.")
+        raise DataError(f"{path} is not a tokenizer's name. End it with .json or .tiktoken, or name a folder.")
 
 
 def require_place(path: Path, split: str) -> None:
-    """Raise DataError unless a tokenizer with this split can be written here, and nothing is there yet."""
+    """Raise DataError unless a tokenizer with this split can be written here, and the path is free."""
     require_form(path)
     if path.suffix in (".json", RANKS):
         taken, parent = [path], path.parent
     else:
         if split != "gpt2":
-            raise DataError(f"a folder holds GPT-2's way to cut text, not {split}'s. Use --split gpt2, or NAME.json.")
+            raise DataError(f"a folder holds GPT-2's pre-tokenizer, not {split}'s. Use --split gpt2, or NAME.json.")
         taken, parent = [path / name for name in (OURS, VOCAB, MERGES)], path
-        while not os.path.lexists(parent):  # it is made, with those that it lies in
+        while not os.path.lexists(parent):  # missing folders will be made
             parent = parent.parent
     remove_left_over(taken[0].parent)
     if there := next(filter(os.path.lexists, taken), None):
-        raise DataError(f"{there} is there already. Choose another name with --out.")
+        raise DataError(f"{there} exists already. Choose another name with --out.")
     if not parent.is_dir():
-        raise DataError(f"{parent} is no folder. Choose another place with --out.")
+        raise DataError(f"{parent} is not a folder. Choose another place with --out.")
     if not os.access(parent, os.W_OK):
         raise DataError(f"cannot write into {parent}: {os.strerror(errno.EACCES)}. Choose another place with --out.")
 
 
 def write(tokenizer: Tokenizer, path: Path) -> None:
-    """Write a tokenizer in the form that the name asks for. DataError if that form cannot hold it."""
+    """Write a tokenizer in the format given by the name. DataError if that format cannot hold it."""
     require_form(path)
     if not isinstance(tokenizer, (BytePairTokenizer, SentencePieceTokenizer)):
-        raise DataError(f"a {tokenizer.kind} tokenizer has no file. Use one of byte-pair encoding.")
+        raise DataError(f"a {tokenizer.kind} tokenizer has no file. Use byte-pair encoding.")
     if isinstance(tokenizer, SentencePieceTokenizer) and path.suffix != ".json":
         raise DataError(f"only a .json file holds SentencePiece's pieces. Write {path.with_suffix('.json')}.")
     try:
@@ -154,7 +154,7 @@ def _contents(tokenizer: Known, path: Path) -> dict[Path, bytes]:
     if path.suffix == ".json":
         return {path: as_hugging_face(tokenizer)}
     if tokenizer.split.name != "gpt2" or tokenizer.normal or (tokenizer.whole and tokenizer.merges is not None):
-        raise DataError("vocab.json and merges.txt are for text that is cut in GPT-2's way. Write a .json file.")
+        raise DataError("vocab.json and merges.txt are for GPT-2's pre-tokenizer. Write a .json file.")
     vocabulary = sorted(tokenizer.symbols().items(), key=lambda item: item[1])
     lines = ["#version: 0.2", *map(" ".join, tokenizer.listed_merges())]
     return {

@@ -1,8 +1,8 @@
 """tokenizer.json of Hugging Face's `tokenizers`: BPE of bytes and of SentencePiece's pieces, read and written.
 
-Only tokenizers that give the same ids here and there are accepted: byte-level BPE with a pre-tokenizer of `SPLITS`
-or of other patterns, no normalizer but NFC, and pieces with byte fallback (`hugging_face_pieces`). Of conventions the
-file holds which tokens are added around a text (`post_processor`) and which special tokens are shown.
+Accepts only tokenizers that give the same ids here and there: byte-level BPE with a pre-tokenizer of `SPLITS` or of
+other patterns, no normalizer but NFC, and pieces with byte fallback (`hugging_face_pieces`). Of the conventions, the
+file holds the tokens added around a text (`post_processor`) and the shown special tokens.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from byhand.tokenizers.symbols import is_pair, is_vocabulary, ordinary
 
 Known = BytePairTokenizer | SentencePieceTokenizer
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-BEFORE: dict[str, list[dict[str, Any]]] = {  # splits by ByteLevel's own expression, and the steps before it
+BEFORE: dict[str, list[dict[str, Any]]] = {  # splits that use ByteLevel's own expression, and the steps before it
     "gpt2": [],
     "smollm": [{"type": "Digits", "individual_digits": True}],
 }
-UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")  # of the model: they would change ids
-AROUND = ("lstrip", "rstrip", "single_word")  # of an added token: the same
-KNOWN = {  # steps that are one of our splits
+UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")  # model settings that would change ids
+AROUND = ("lstrip", "rstrip", "single_word")  # flags of added tokens that would change ids
+KNOWN = {  # steps that form one of our splits
     **{name: [((regex, ISOLATED),) for regex in split.regex] for name, split in SPLITS.items()},
     "smollm": [((r"\p{N}", ISOLATED), (GPT2, ISOLATED))],
 }
@@ -45,7 +45,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> Known:
     if not isinstance(model, dict) or model.get("type", "BPE") != "BPE":
         raise DataError("its model is not BPE")
     if used := [name for name in UNUSED if model.get(name)]:
-        raise DataError(f"its model uses {used[0]}, which byhand does not")
+        raise DataError(f"its model uses {used[0]}, which byhand does not support")
     vocabulary, merges = model.get("vocab"), model.get("merges")
     if not is_vocabulary(vocabulary):
         raise DataError("its vocab is not one table of symbols and their ids")
@@ -57,7 +57,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> Known:
     special, late = _special(values.get("added_tokens") or [], vocabulary)
     if model.get("byte_fallback"):
         if model.get("ignore_merges"):
-            raise DataError("its model uses ignore_merges, which byhand does not for pieces")
+            raise DataError("its model uses ignore_merges, which byhand does not support for pieces")
         prefix, lists = of_steps(values), [(left, right) for left, right in pairs]
         plain = {**ordinary(vocabulary, pairs, special), **{s: i for s, i in vocabulary.items() if BYTE.fullmatch(s)}}
         if prefix == "none" and (spaced := [text for text in late if " " in text or SPACE in text]):
@@ -152,7 +152,7 @@ def _byte_level_steps(tokenizer: BytePairTokenizer) -> dict[str, Any]:
 
 
 def _special(added: Any, vocabulary: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
-    """Return the added tokens, and those that are looked for late; their order and flags are checked."""
+    """Return the added tokens, and those matched after normalisation; checks their order and flags."""
     special, normalized, size = dict[str, int](), dict[str, bool](), len(vocabulary)
     characters = 0
     for token in added if isinstance(added, list) else [None]:
@@ -160,11 +160,11 @@ def _special(added: Any, vocabulary: Mapping[str, int]) -> tuple[dict[str, int],
             raise DataError("its added_tokens are not a list of tokens")
         text = token["content"]
         if not text or text in special or not is_vocabulary({text: token.get("id")}):
-            raise DataError(f"its added token {text[:80]!r} is empty, comes twice, or has no id")
+            raise DataError(f"its added token {text[:80]!r} is empty, occurs twice, or has no id")
         characters += len(text)
         require_searchable(characters)
         if used := [name for name in AROUND if token.get(name)]:
-            raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not")
+            raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not support")
         if vocabulary.get(text, token["id"]) != token["id"]:  # `tokenizers` would take the vocabulary's
             raise DataError(f"its added token {text[:80]!r} has another id in the vocabulary")
         if text not in vocabulary and token["id"] != size:
@@ -172,26 +172,26 @@ def _special(added: Any, vocabulary: Mapping[str, int]) -> tuple[dict[str, int],
                 f"its added token {text[:80]!r} has the id {token['id']}, where others would give it {size}"
             )
         if token.get("normalized") and unicodedata.normalize("NFC", text) != text:
-            raise DataError(f"its added token {text[:80]!r} is looked for in composed text, but is not composed")
+            raise DataError(f"its added token {text[:80]!r} is matched in NFC text, but is not NFC itself")
         size = max(size, token["id"] + 1)
         special[text] = token["id"]
         normalized[text] = bool(token.get("normalized"))
     early, late = ([text for text, after in normalized.items() if after is when] for when in (False, True))
     if pair := overlap(late, early):
         raise DataError(
-            f"its added tokens {pair[0][:80]!r} and {pair[1][:80]!r} overlap, and are looked for at two times"
+            f"its added tokens {pair[0][:80]!r} and {pair[1][:80]!r} overlap, but only one of them is normalized"
         )
     return special, late
 
 
 def _split(pre: Any) -> How:
-    """Return the split that a pre-tokenizer describes. DataError if byhand cannot cut as it does."""
+    """Return the split of a pre-tokenizer. DataError if byhand lacks it."""
     steps = pre.get("pretokenizers") if isinstance(pre, dict) and pre.get("type") == "Sequence" else [pre]
     if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
-        raise DataError("its pre_tokenizer is none that byhand knows")
+        raise DataError("its pre_tokenizer is not one that byhand knows")
     *before, last = steps
     if last.get("type") != "ByteLevel" or last.get("add_prefix_space") is not False:
-        raise DataError("its pre_tokenizer is none that ends with ByteLevel and adds no space in front")
+        raise DataError("its pre_tokenizer does not end with ByteLevel, or adds a space in front")
     found = tuple(map(_step, before)) + ((GPT2, ISOLATED),) * (last.get("use_regex", True) is not False)
     same = tuple((pattern, ISOLATED if behavior == ONLY else behavior) for pattern, behavior in found)
     return next((name for name, known in KNOWN.items() if same in known), found)
@@ -204,14 +204,14 @@ def _step(step: Mapping[str, Any]) -> Step:
     if kind == "Digits":
         return r"\p{N}", ISOLATED if step.get("individual_digits") else CONTIGUOUS
     if kind == "Punctuation":
-        pattern = {"Regex": r"[!-/:-@\[-`{-~\p{P}]"}  # their \p{P} is of an older Unicode
+        pattern = {"Regex": r"[!-/:-@\[-`{-~\p{P}]"}  # their \p{P} is from an older Unicode
     elif kind != "Split":
         raise DataError(
             f"its pre_tokenizer has the step {str(kind)[:40]}, which byhand does not know before ByteLevel"
         )
     if (behavior, invert) not in [(name, name == ONLY) for name in BEHAVIORS]:
         raise DataError(
-            f"its pre_tokenizer cuts as {str(behavior)[:40]}, with invert {invert}, which byhand does not"
+            f"its pre_tokenizer splits as {str(behavior)[:40]}, with invert {invert}, which byhand does not support"
         )
     for name, text in pattern.items() if isinstance(pattern, dict) else ():
         if name in ("Regex", "String") and isinstance(text, str):

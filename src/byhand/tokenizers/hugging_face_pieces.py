@@ -1,7 +1,7 @@
-"""tokenizer.json of SentencePiece's BPE, as Llama, Mistral and Gemma have it: pieces, byte fallback, ▁ for a space.
+"""tokenizer.json of SentencePiece's BPE, as in Llama, Mistral and Gemma: pieces, byte fallback, ▁ for a space.
 
-Two ways to put a ▁ in front are known: the normalizer Prepend, in every section, and the pre-tokenizer Metaspace, in
-sections without a space, perhaps only in the first. Words are not split.
+Two ways to prepend ▁ are known: the normalizer Prepend, in every section, and the pre-tokenizer Metaspace, in
+sections that do not begin with a space, perhaps only in the first. Words are not split.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 
 def of_steps(values: Mapping[str, Any]) -> str:
-    """Return the prefix that normalizer, pre-tokenizer and decoder ask for. DataError if they are not known."""
+    """Return the prefix set by normalizer, pre-tokenizer and decoder. DataError if they are unknown."""
     normal, pre, decoder = (values.get(name) for name in ("normalizer", "pre_tokenizer", "decoder"))
     prefix = None
     if normal == {"type": "Sequence", "normalizers": [PREPEND, SPACES]} and pre is None:
@@ -38,7 +38,7 @@ def of_steps(values: Mapping[str, Any]) -> str:
         found = {**pre, "split": pre.get("split", True)}
         prefix = next((ours for ours, name in SCHEMES.items() if found == METASPACE | {"prepend_scheme": name}), None)
     if prefix is None:
-        raise DataError("its normalizer and pre_tokenizer are none that byhand knows for SentencePiece's tokens")
+        raise DataError("byhand does not know its normalizer and pre_tokenizer for SentencePiece's tokens")
     steps = BACK + ([STRIP] if prefix != "none" else [])
     if decoder != {"type": "Sequence", "decoders": steps}:
         raise DataError("its decoder is not that of SentencePiece's tokens")
@@ -57,7 +57,7 @@ def as_steps(prefix: str) -> dict[str, Any]:
 
 
 def with_ranks(tokenizer: SentencePieceTokenizer) -> SentencePieceTokenizer:
-    """Return a tokenizer without its merges, where they are those that make each piece, in the order of the ids."""
+    """Return a tokenizer without its merges, if they are all that make each piece, in the order of the ids."""
     plain = SentencePieceTokenizer(
         tokenizer.vocabulary, special=tokenizer.special, late=tokenizer.late, prefix=tokenizer.prefix
     )

@@ -1,4 +1,4 @@
-"""Merging: adjacent pairs of a word's ids become one id each, the least rank first, the leftmost among equals."""
+"""Merging: adjacent pairs of a word's ids become one id, least rank first, leftmost among equals."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import pairwise
 from byhand.errors import DataError
 from byhand.tokenizers.symbols import LARGEST
 
-WORK = 1 << 26  # characters to search for all pairs of a vocabulary without merges
-Pairs = dict[tuple[int, int], tuple[int, int]]  # of ids: the rank, and the id that they become
+WORK = 1 << 26  # most characters searched for the pairs of a vocabulary without merges
+Pairs = dict[tuple[int, int], tuple[int, int]]  # pair of ids -> rank, merged id
 
 
 def merged(ids: list[int], pairs: Pairs, below: int = LARGEST) -> list[int]:
-    """Return a word's ids merged until no rank is below `below`; the list itself is used up."""
+    """Return a word's ids merged until no rank is below `below`; overwrites the list."""
     n = len(ids)
     before, behind = list(range(-1, n - 1)), list(range(1, n + 1))
     heap = [(pairs[pair][0], k) for k, pair in enumerate(pairwise(ids)) if pair in pairs]
@@ -22,7 +22,7 @@ def merged(ids: list[int], pairs: Pairs, below: int = LARGEST) -> list[int]:
     while heap and heap[0][0] < below:
         rank, k = heappop(heap)
         if (j := behind[k]) == n or (found := pairs.get((ids[k], ids[j]), (-1, -1)))[0] != rank:
-            continue  # a stale entry of the heap: one of the two has been merged since
+            continue  # a stale entry of the heap: one of the two has been merged
         ids[k], ids[j] = found[1], -1
         behind[k] = behind[j]
         if behind[k] < n:
@@ -34,7 +34,7 @@ def merged(ids: list[int], pairs: Pairs, below: int = LARGEST) -> list[int]:
 
 
 def listed(merges: Iterable[tuple[str, str]], vocabulary: Mapping[str, int]) -> Pairs:
-    """Return for each pair of ids its rank and the id that it becomes."""
+    """Return each pair of ids with its rank and merged id."""
     found: Pairs = {}
     for rank, (left, right) in enumerate(merges):
         for symbol, what in ((left + right, "makes"), (left, "joins"), (right, "joins")):
@@ -50,7 +50,7 @@ def listed(merges: Iterable[tuple[str, str]], vocabulary: Mapping[str, int]) -> 
 
 
 def every_pair(vocabulary: Mapping[str, int], ranks: Mapping[str, int]) -> Pairs:
-    """Return the pairs of tokens whose symbols, joined, are a token of these ranks."""
+    """Return the pairs of tokens whose concatenated symbols are a token of these ranks."""
     lengths = sorted({len(symbol) for symbol in vocabulary})
     found: Pairs = {}
     work = 0

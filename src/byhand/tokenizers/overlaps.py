@@ -1,7 +1,7 @@
-"""Whether two sets of texts overlap: one lies in another, or ends as another begins.
+"""Overlaps between two sets of texts: one contains another, or ends with another's beginning.
 
-An Aho-Corasick automaton of the first set scans each text of the second set once: linear in the characters, however
-many pairs there are.
+An Aho-Corasick automaton of the first set scans each text of the second set once: linear in the characters for any
+number of pairs.
 
 Source      Aho & Corasick 1975, "Efficient string matching"
 """
@@ -18,10 +18,10 @@ class Prefixes:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = list(texts)
-        self.of = [0]  # a text with this prefix, by state
-        self.whole: list[int | None] = [None]  # a text that the prefix ends with, by state
+        self.of = [0]  # by state: a text with this prefix
+        self.whole: list[int | None] = [None]  # by state: a text that is a suffix of this prefix
         self._next: dict[tuple[int, str], int] = self.table()
-        levels: dict[int, list[tuple[int, int, str]]] = {}  # by length: state, the one before it, last character
+        levels: dict[int, list[tuple[int, int, str]]] = {}  # by length: state, parent, last character
         for number, text in enumerate(self.texts):
             state = 0
             for length, sign in enumerate(text, 1):
@@ -40,13 +40,13 @@ class Prefixes:
                     self.whole[state] = self.whole[self._suffix[state]]
 
     def step(self, state: int, sign: str) -> int:
-        """Return the longest state that a text ends with after one more character."""
+        """Return the state after one more character: the longest prefix that the text ends with."""
         while (state, sign) not in self._next and state:
             state = self._suffix[state]
         return self._next.get((state, sign), 0)
 
     def end_of(self, text: str) -> str:
-        """Return one of the texts that lies in `text`, or begins as it ends; "" if there is none."""
+        """Return a text that `text` contains, or whose beginning it ends with; "" if there is none."""
         state = 0
         for sign in text:
             state = self.step(state, sign)
@@ -56,7 +56,7 @@ class Prefixes:
 
 
 def overlap(some: Iterable[str], others: Iterable[str]) -> tuple[str, str] | None:
-    """Return a text of each set such that both can stand in one text at places that overlap; None without such."""
+    """Return a text of each set that can occur overlapping in one text; None if there are none."""
     some, others = list(some), list(others)
     if not some or not others:
         return None

@@ -1,9 +1,9 @@
-r"""Pre-tokenizers by any pattern: steps, each a regular expression and what becomes of its matches.
+r"""Pre-tokenizers by any pattern: steps, each a regular expression and the treatment of its matches.
 
-Patterns come from files that others have written, in Oniguruma's syntax, which Hugging Face's `tokenizers` reads. The
-library `regex` runs them: it knows `\p{..}` and the newest Unicode, and stops after a time. Only what both read alike
-is accepted: no `\w`, `^`, `$`, `{2}?`, lookbehind, or reference to a group. So what stands before a word decides
-nothing about it, and a text that comes in blocks can be cut between two words of the first step.
+Patterns come from untrusted files, in Oniguruma's syntax, which Hugging Face's `tokenizers` uses. The library `regex`
+runs them: it knows `\p{..}` and the newest Unicode, and has timeouts. Only syntax with the same meaning in both is
+accepted: no `\w`, `^`, `$`, `{2}?`, lookbehind, or reference to a group. So a word does not depend on what precedes
+it, and a text that comes in blocks can be cut between two words of the first step.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 
 from byhand.errors import DataError
 
-Step = tuple[str, str]  # a pattern, and how its matches are cut off; what does not match stays whole
+Step = tuple[str, str]  # a pattern, and how its matches are split off; the rest stays whole
 ISOLATED, CONTIGUOUS, BACKWARD, FORWARD, ONLY = BEHAVIORS = (
     "Isolated", "Contiguous", "MergedWithPrevious", "MergedWithNext", "Removed"
 )  # fmt: skip
 LONGEST, MOST = 1 << 12, 16  # characters of a pattern, steps
-SECONDS, SPEED = 5, 20_000  # of the processor that cutting may take: at least, and characters a second and step
+SECONDS, SPEED = 5, 20_000  # CPU time limit: minimum, and characters per second and step
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _SMALL = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
 _LARGE = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
@@ -32,7 +32,7 @@ _DEEPSEEK = (
     r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^NL\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[NL]*|"""
     r"\s*[NL]+|\s+(?!\S)|\s+"
 ).replace("NL", "\r\n")
-NAMED: dict[str, tuple[Step, ...]] = {  # by llama.cpp's names, as the models' own files have them
+NAMED: dict[str, tuple[Step, ...]] = {  # by llama.cpp's names, from the models' own files
     "gpt-4o": ((rf"{_SMALL}{_END}?|{_LARGE}{_END}?|\p{{N}}{{1,3}}|{_REST}", ISOLATED),),
     "tekken": ((rf"{_SMALL}|{_LARGE}|\p{{N}}|{_REST}", ISOLATED),),
     "qwen35": ((
@@ -55,11 +55,11 @@ PARTS = re.compile(
 
 @cache
 def compiled(pattern: str) -> Any:
-    """Return a pattern of the library `regex`. DataError if it is damaged, or has what Oniguruma reads otherwise."""
+    """Compile a pattern with `regex`. DataError if it is invalid, or means something else in Oniguruma."""
     try:
         import regex
     except ImportError:
-        raise DataError("its pre_tokenizer has a pattern of its own. Use pip install 'byhand[patterns]'") from None
+        raise DataError("its pre_tokenizer has its own pattern. Use pip install 'byhand[patterns]'") from None
     if len(pattern) > LONGEST:
         raise DataError(f"a pattern of its pre_tokenizer has more than {LONGEST:,} characters")
     try:
@@ -73,12 +73,12 @@ def compiled(pattern: str) -> Any:
 
 
 def _translated(pattern: str) -> str:
-    """Return Oniguruma's pattern as `regex` writes it. ValueError names what the two do not share."""
-    found, at, inside = list[str](), 0, 0  # inside so many sets
+    """Translate Oniguruma's pattern for `regex`. ValueError names syntax that the two do not share."""
+    found, at, inside = list[str](), 0, 0  # inside: depth of nested sets
     while at < len(pattern):
         part = PARTS.match(pattern, at)
         kind, text = (part.lastgroup, part[0]) if part else ("", "")
-        again = kind == "times" and not inside and "".join(found[-1:]).startswith("{")  # Ruby repeats it as a group
+        again = kind == "times" and not inside and "".join(found[-1:]).startswith("{")  # Ruby nests repetitions
         if not part or again or (kind == "letter" and (text == "[" or (not inside and text in "^${("))):
             raise ValueError(f"it does not read {pattern[at : at + 3]!r}")
         at = part.end()
@@ -92,20 +92,20 @@ def _translated(pattern: str) -> str:
 
 
 def require_steps(steps: Any) -> tuple[Step, ...]:
-    """Return steps from a file. DataError if they are none, or one cannot be used."""
+    """Return steps from a file. DataError if they are invalid, or one cannot be used."""
     pairs = steps if isinstance(steps, (list, tuple)) else ()
     if not 0 < len(pairs) <= MOST or not all(
         isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str) and pair[1] in BEHAVIORS
         for pair in pairs
     ):
-        raise DataError(f"its way to cut words is not a list of at most {MOST} patterns and behaviors")
+        raise DataError(f"its pre-tokenizer is not a list of at most {MOST} patterns and behaviors")
     for pattern, _ in pairs:
         compiled(pattern)
     return tuple((pattern, behavior) for pattern, behavior in pairs)
 
 
 def cut(texts: Iterable[str], steps: Sequence[Step]) -> list[str]:
-    """Return texts, each cut by one step after the other; joined, they are the texts."""
+    """Split texts by one step after another; joined, the parts are the texts."""
     found = list(texts)
     due = time.process_time() + SECONDS + len(steps) * sum(map(len, found)) / SPEED
     for pattern, behavior in steps:
@@ -114,7 +114,7 @@ def cut(texts: Iterable[str], steps: Sequence[Step]) -> list[str]:
 
 
 def _cut(text: str, pattern: str, behavior: str, due: float) -> list[str]:
-    """Return the words of a text; `due` is the processor's time at which it gives up."""
+    """Return the words of a text; gives up at the CPU time `due`."""
     found, at = list[tuple[str, bool]](), 0
     try:
         for match in compiled(pattern).finditer(text, timeout=max(0.01, due - time.process_time())):
@@ -125,7 +125,7 @@ def _cut(text: str, pattern: str, behavior: str, due: float) -> list[str]:
         raise DataError(f"the pattern {pattern[:80]!r} of the tokenizer takes too long. Use another one.") from None
     found += [(text[at:], False)] * (at < len(text))
     if not all(word and (matches or behavior != ONLY) for word, matches in found):
-        raise DataError(f"the pattern {pattern[:80]!r} of the tokenizer passes over a part of the text.")
+        raise DataError(f"the pattern {pattern[:80]!r} of the tokenizer skips a part of the text.")
     if behavior == CONTIGUOUS:
         return ["".join(word for word, _ in group) for _, group in groupby(found, lambda each: each[1])]
     words, joins = list[str](), False

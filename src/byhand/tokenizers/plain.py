@@ -1,8 +1,8 @@
-"""Byte-pair encoding as it is defined, in thirty lines: the reference for the fast code.
+"""The definition of byte-pair encoding, in thirty lines: the reference for the fast code.
 
-Training: each word of the text is a sequence of ids, at first its bytes. Count adjacent pairs; replace the most
+Training: each word of the text is a sequence of ids, initially its bytes. Count adjacent pairs; replace the most
 frequent pair by a new id everywhere; repeat. Ties go to the smaller left id, then to the smaller right id. Encoding:
-merge the pair that was learnt first, the leftmost of its kind, until no pair has a merge.
+merge the pair learnt first, leftmost occurrence first, until no pair has a merge.
 
 Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019, section 2.2
 """
@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 
 
 def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
-    """Return the frequency of each adjacent pair, weighted by the counts of the words."""
+    """Return the frequency of each adjacent pair, weighted by the words' counts."""
     counts: Counter[Pair] = Counter()
     for word, count in words.items():
         for pair in pairwise(word):
@@ -26,7 +26,7 @@ def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
 
 
 def commonest(counts: Mapping[Pair, int]) -> Pair:
-    """Return the pair that is merged next: the largest count, then the smallest ids."""
+    """Return the pair to merge next: the largest count, then the smallest ids."""
     return min(counts, key=lambda pair: (-counts[pair], pair))
 
 
@@ -42,7 +42,7 @@ def joined(word: Sequence[int], pair: Pair, new: int) -> tuple[int, ...]:
 
 
 def learn(words: Mapping[bytes, int], merges: int) -> list[Pair]:
-    """Return the pairs that are merged, in order: the k-th becomes the id 256 + k."""
+    """Return the pairs to merge, in order: the k-th becomes the id 256 + k."""
     rows = {tuple(word): count for word, count in words.items()}
     made: list[Pair] = []
     while len(made) < merges and (counts := count_pairs(rows)):

@@ -1,7 +1,7 @@
-"""The post-processor of a tokenizer.json: which special tokens are added around a text.
+"""The post-processor of a tokenizer.json: the special tokens added around a text.
 
-Only one text at a time is encoded here, so a template's part for pairs and its types of tokens say nothing: pairs are
-written as the text's own template twice.
+Only single texts are encoded here, so a template's part for pairs and its token types are ignored; pairs are written
+as the text's template twice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from byhand.errors import DataError
 from byhand.tokenizers.conventions import MOST
 
 TEXT = "A"  # the template's name of the text
-UNREADABLE = "its post_processor is no template of special tokens around one text"
+UNREADABLE = "its post_processor is not a template of special tokens around one text"
 
 
 def around(values: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -46,7 +46,7 @@ def as_post_processor(before: Sequence[int], after: Sequence[int], texts: Mappin
 
 
 def _steps(values: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the processors that are applied one after the other."""
+    """Yield the processors in order of application."""
     listed = values.get("processors") if isinstance(values, dict) and values.get("type") == "Sequence" else [values]
     if not isinstance(listed, list) or len(listed) > MOST["before"]:
         raise DataError(UNREADABLE)

@@ -1,4 +1,4 @@
-"""tiktoken's rank files: a token in base64 and its rank, which is its id, in each line.
+"""tiktoken's rank files: on each line a token in base64 and its rank, which is its id.
 
 Such a file holds no pre-tokenizer and no special tokens; the caller gives them.
 """
@@ -15,7 +15,7 @@ from byhand.tokenizers.symbols import LARGEST, byte_symbols, visible_bytes
 
 
 def of_ranks(content: bytes, split: str, special: Sequence[str] = ()) -> BytePairTokenizer:
-    """Return the tokenizer of a rank file, with special tokens behind it. DataError if it is none."""
+    """Return the tokenizer of a rank file, with special tokens appended. DataError if it is invalid."""
     visible, vocabulary = visible_bytes(), dict[str, int]()
     for number, line in enumerate(content.splitlines(), 1):
         if not line:
@@ -28,7 +28,7 @@ def of_ranks(content: bytes, split: str, special: Sequence[str] = ()) -> BytePai
             token, whole = b"", False
         symbol = "".join(visible[byte] for byte in token)
         if not whole or symbol in vocabulary:
-            raise DataError(f"its line {number} is no token in base64 and its rank, or a token comes twice")
+            raise DataError(f"its line {number} is not a token in base64 and its rank, or repeats a token")
         vocabulary[symbol] = int(rank)
     if lacking := [byte for byte, sign in enumerate(visible) if sign not in vocabulary]:
         raise DataError(f"it has no rank for the byte {lacking[0]}")
@@ -45,7 +45,7 @@ def as_ranks(tokenizer: BytePairTokenizer) -> bytes:
     if tokenizer.merges is not None and len(ids) != len(signs) + len(made):
         raise DataError("the vocabulary has tokens that no merge makes, which tiktoken would use")
     if tokenizer.merges is not None and BytePairTokenizer(ids, None).listed_merges() != tokenizer.merges:
-        raise DataError("tiktoken would join other tokens than the merges do")
+        raise DataError("tiktoken would merge other tokens than the merges")
     lines = [
         base64.b64encode(tokenizer.token_bytes[token]) + b" %d\n" % token
         for token in sorted(ids.values())

@@ -1,4 +1,4 @@
-"""The registered tokenizers; tokenizer.json written, and read back from untrusted files."""
+"""The registered tokenizers; writing tokenizer.json, and reading it from untrusted files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from pathlib import Path
 
 from byhand.errors import DataError, brief, reason
 from byhand.files.reading import parse_json, read_regular
-from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.conventions import Conventions
-from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
-MOST = 1 << 26  # bytes of a tokenizer's file; GPT-2's have 2 million, today's largest 20 million
-DEPTH = 4  # of its tables and lists
+MOST = 1 << 26  # bytes of a tokenizer's file; GPT-2's has 2 million, today's largest 20 million
+DEPTH = 4  # nesting of its tables and lists
 
 _kinds: dict[str, type[Tokenizer]] = {}
 
@@ -25,8 +23,8 @@ def register(tokenizer: type[Tokenizer]) -> type[Tokenizer]:
 
 
 def stored(tokenizer: Tokenizer) -> bytes:
-    """Return the tokenizer.json that `restored` reads; DataError if it could not."""
-    if _kinds.get(tokenizer.kind) is not type(tokenizer):
+    """Return the tokenizer.json for `restored`; DataError if it could not be read back."""
+    if _class_of(tokenizer.kind) is not type(tokenizer):
         raise DataError(f"a {tokenizer.kind} tokenizer cannot be stored: it is not registered. Use `register`.")
     if len(tokenizer.content) > MOST:
         raise DataError(
@@ -48,19 +46,29 @@ def restored(content: bytes) -> Tokenizer:
     try:
         values = parse_json(content, DEPTH)
     except ValueError as error:
-        raise DataError(f"it is not a tokenizer's JSON: {brief(error)}") from None
+        raise DataError(f"it is not valid JSON: {brief(error)}") from None
     kind = values.pop("kind", None) if isinstance(values, dict) else None
-    if not isinstance(kind, str) or kind not in _kinds:
-        raise DataError(f"it is of the kind {str(kind)[:40]!r}, which is none of {', '.join(sorted(_kinds))}")
+    known = _class_of(str(kind))
+    if known is None:
+        raise DataError(f"its kind is {str(kind)[:40]!r}, which is not one of {', '.join(sorted(_kinds))}")
     conventions = values.pop("conventions", None)
-    tokenizer = _kinds[kind].from_json(values)
+    tokenizer = known.from_json(values)
     if conventions is not None:
         tokenizer = tokenizer.using(Conventions.of_json(conventions))
     if tokenizer.content != content:
-        raise DataError("it is not as it was written")
+        raise DataError("it differs from what byhand writes")
     return tokenizer
 
 
+def _class_of(kind: str) -> type[Tokenizer] | None:
+    """Return the class registered under this name; those that a run on bytes does not need are imported here."""
+    if kind not in _kinds:
+        from byhand.tokenizers.bpe import BytePairTokenizer
+        from byhand.tokenizers.sentencepiece import SentencePieceTokenizer
+
+        for tokenizer in (BytePairTokenizer, SentencePieceTokenizer):
+            _kinds.setdefault(tokenizer.kind, tokenizer)
+    return _kinds.get(kind)
+
+
 register(ByteTokenizer)
-register(BytePairTokenizer)
-register(SentencePieceTokenizer)

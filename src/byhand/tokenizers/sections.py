@@ -1,6 +1,6 @@
-"""Sections: a text for SentencePiece is cut at its special tokens, ▁ is put for spaces and before sections.
+"""Sections: split a text for SentencePiece at its special tokens; replace spaces by ▁ and prepend it to sections.
 
-Where no piece has a ▁ behind another character, no merge crosses that place: such texts are cut there into words.
+If no piece has a ▁ after another character, no merge crosses that place, and texts are split there into words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CROSSING = re.compile(f"[^{SPACE}]{SPACE}")
 
 
 class Sections:
-    """Cuts texts; settings as those of `SentencePieceTokenizer`.
+    """Splits texts; settings as in `SentencePieceTokenizer`.
 
     pieces  of several characters
     """
@@ -31,15 +31,15 @@ class Sections:
         self._longest = max(map(len, special), default=0)
 
     def words(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[str, bool]]]:
-        """Yield the words of a text that comes in blocks, and special tokens, each with whether it is one.
+        """Yield the words and special tokens of a text that comes in blocks, each with whether it is special.
 
-        Bytes that are no UTF-8 are surrogates, as Python's `surrogateescape` writes them.
+        Bytes that are not UTF-8 are surrogates, as in Python's `surrogateescape`.
         """
         decoder, left = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape"), ""
-        begins, first, kept = True, True, 0  # of a section; of the text
+        begins, first, kept = True, True, 0  # at the beginning of a section; of the text
         for block, ends in with_end(blocks):
             left += decoder.decode(block, final=ends)
-            if len(left) < 2 * kept and not ends:  # a long word: scan it again when the buffer has doubled
+            if len(left) < 2 * kept and not ends:  # a long word: rescan when the buffer has doubled
                 continue
             found, at = list[tuple[str, bool]](), 0
             for match in self._find.finditer(left) if self._find else ():
@@ -57,7 +57,7 @@ class Sections:
             yield found
 
     def _sure(self, text: str) -> int:
-        """Return where the last word of a text begins, which what follows may continue."""
+        """Return the start of a text's last word, which may continue in the next block."""
         last = max(text.rfind(" "), text.rfind(SPACE))
         return 0 if self._crossing else len(text[: last + 1].rstrip(" " + SPACE))
 

@@ -1,9 +1,9 @@
-r"""SentencePiece's byte-pair encoding: pieces of characters, in which ▁ writes a space.
+r"""SentencePiece's byte-pair encoding: pieces of characters, in which ▁ means a space.
 
-No word is cut off beforehand: a section, the text between two special tokens, gets a ▁ in front, its spaces become
-▁, and adjacent pieces are merged, the least rank first, the leftmost among equals. A character without a piece
-becomes its UTF-8 bytes, a token each. Decoding takes the added space away again, so the first token of a section
-stands for one byte less than elsewhere.
+There is no pre-tokenizer: a section, the text between two special tokens, gets a ▁ in front, its spaces become ▁,
+and adjacent pieces are merged, least rank first, leftmost among equals. A character without a piece becomes its UTF-8
+bytes, one token each. Decoding removes the added space, so the first token of a section stands for one byte less than
+elsewhere.
 
 Source      Kudo & Richardson 2018, arXiv:1808.06226
 """
@@ -30,20 +30,20 @@ BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Token ids by pieces and their merges.
+    """Token ids from pieces and their merges.
 
     vocabulary  piece to id; <0x00> to <0xFF> are the bytes
     merges      pairs of pieces in order of rank. None: any two tokens that make a piece, ranked by `ranks`
     ranks       of pieces of several characters; their ids if not given. Equal ranks are merged from left to right
-    special     texts that are tokens by themselves wherever they stand
-    late        those of them that are found only where the text has a ▁ in front, which they swallow, as `tokenizers`
-                does with tokens whose `normalized` is true
-    prefix      which sections get a ▁: "each"; "words", those that do not begin with a space; "first" of these, if
-                the text begins with it; or "none"
+    special     texts that are tokens wherever they occur
+    late        special tokens matched after normalisation, only with a ▁ before them, which they absorb: those with
+                `normalized` true in `tokenizers`
+    prefix      the sections that get a ▁: "each"; "words", those that do not begin with a space; "first", only the
+                first of these, if the text begins with it; or "none"
     """
 
     kind = "sentencepiece"
-    faithful = False  # ▁ is a space, and a space before a text may have been added
+    faithful = False  # ▁ decodes to a space, and encoding may add a space before a text
 
     def __init__(
         self, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]] | None = None, *,
@@ -64,11 +64,11 @@ class SentencePieceTokenizer(Tokenizer):
                     raise DataError(f"the piece {piece[:80]!r} is empty, or has the id of another one.")
         require_searchable(sum(map(len, self.special)))
         for text, token in self.special.items():
-            known = {encoded(text), encoded(text.replace(SPACE, " "))}  # merges may make it too, of spaces
+            known = {encoded(text), encoded(text.replace(SPACE, " "))}  # merges may make it from spaces, too
             if not text or token_bytes.setdefault(token, encoded(text)) not in known:
                 raise DataError(f"the special token {text[:80]!r} is empty, or has the id of another token.")
         if any(text not in self.special or " " in text or SPACE in text for text in self.late):
-            raise DataError("a special token that is looked for late has a space, or is none.")
+            raise DataError("a late token has a space, or is not a special token.")
         plain = {piece: token for piece, token in vocabulary.items() if not BYTE.fullmatch(piece)}
         made = {piece: token for piece, token in plain.items() if len(piece) > 1 and piece not in self.special}
         self.ranks = dict(ranks) if ranks and any(made.get(piece) != rank for piece, rank in ranks.items()) else None
@@ -77,7 +77,7 @@ class SentencePieceTokenizer(Tokenizer):
             if self.ranks is not None and self.ranks.keys() != made.keys():
                 raise DataError("its ranks are not those of its pieces of several characters")
             lacking = sorted({sign for piece in made for sign in piece} - plain.keys())
-            self.first = {sign: LARGEST + k for k, sign in enumerate(lacking)}  # joined into pieces, or bytes
+            self.first = {sign: LARGEST + k for k, sign in enumerate(lacking)}  # later merged into pieces, or bytes
             self.pairs = every_pair(self.first | plain, self.ranks or made)
         else:
             self.pairs = listed(self.merges, vocabulary)
@@ -89,7 +89,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> SentencePieceTokenizer:
-        """Return the tokenizer of a vocabulary with its merges or ranks."""
+        """Return the tokenizer from a vocabulary with its merges or ranks."""
         tables = {name: values.get(name, {}) for name in ("vocabulary", "ranks", "special")}
         if wrong := next((name for name, table in tables.items() if not is_vocabulary(table)), None):
             raise DataError(f"its {wrong} is not one table of texts and numbers")
@@ -99,14 +99,14 @@ class SentencePieceTokenizer(Tokenizer):
         if not isinstance(late, list) or not all(isinstance(text, str) for text in late):
             raise DataError("its late tokens are not a list of texts")
         if not isinstance(prefix, str) or prefix not in PREFIXES:
-            raise DataError(f"its prefix is none of {', '.join(PREFIXES)}")
+            raise DataError(f"its prefix is not one of {', '.join(PREFIXES)}")
         pairs = None if merges is None else [(left, right) for left, right in merges]
         return cls(
             tables["vocabulary"], pairs, ranks=tables["ranks"], special=tables["special"], late=late, prefix=prefix
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the vocabulary, and what is not usual."""
+        """Return the vocabulary, and settings that differ from the defaults."""
         found = {"ranks": self.ranks, "special": self.special, "late": self.late}
         return {
             "vocabulary": dict(self.vocabulary), **{name: value for name, value in found.items() if value},
@@ -119,7 +119,7 @@ class SentencePieceTokenizer(Tokenizer):
         return {**self.vocabulary, **self.special}
 
     def with_special(self, texts: Collection[str]) -> SentencePieceTokenizer:
-        """Return the tokenizer with those of its pieces as special tokens that these texts are."""
+        """Return the tokenizer with these texts as special tokens, if they are pieces."""
         more = {text: self.vocabulary[text] for text in texts if text in self.vocabulary and text not in self.special}
         if not more:
             return self
@@ -130,27 +130,27 @@ class SentencePieceTokenizer(Tokenizer):
         ).using(self.conventions)
 
     def using(self, conventions: Conventions) -> Self:
-        """Return the same tokenizer with other conventions; in a token that is text to readers, ▁ is a space."""
+        """Return the same tokenizer with other conventions; in shown tokens, ▁ decodes to a space."""
         found = super().using(conventions)
         shown = {i: text.replace(SPACE, " ") for text, i in self.special.items() if i in conventions.shown}
         found.token_bytes = {**self.token_bytes, **{token: encoded(text) for token, text in shown.items()}}
         return found
 
     def listed_merges(self) -> list[tuple[str, str]]:
-        """Return the merges; of ranks, all that make each piece, as transformers lists them: by the ids of the parts.
+        """Return the merges; for ranks, all that make each piece, in transformers' order: by the ids of the parts.
 
-        Raises DataError if a piece has a character that is no piece.
+        Raises DataError if a piece has a character that is not a piece.
         """
         if self.merges is not None:
             return self.merges
         if self.lacking:
-            raise DataError(f"no piece is the character {next(iter(self.lacking.values()))!r}, which others have.")
+            raise DataError(f"no piece is the character {next(iter(self.lacking.values()))!r}, which others contain.")
         pieces = {token: piece for piece, token in self.vocabulary.items()}
         ordered = sorted((rank, token, pair) for pair, (rank, token) in self.pairs.items())
         return [(pieces[left], pieces[right]) for _, _, (left, right) in ordered]
 
     def scores(self) -> dict[int, float]:
-        """Return each piece's score: minus its rank, 0 of bytes and special tokens. The best are merged first."""
+        """Return each piece's score: minus its rank, 0 for bytes and special tokens. The best are merged first."""
         found = dict.fromkeys(self.token_bytes, 0.0)
         ranks = {token: token for piece, token in self.vocabulary.items() if not BYTE.fullmatch(piece)}
         best = dict[int, int]()
@@ -164,7 +164,7 @@ class SentencePieceTokenizer(Tokenizer):
             yield [token for word, special in found for token in self._ids(word, special)]
 
     def encode_plain(self, text: str, shown: Table, first: bool = True) -> list[int]:
-        """Return the ids of a section, in which only special tokens that need a ▁ in front are found."""
+        """Return the ids of a section, in which only `late` special tokens are matched."""
         found = self._sections.section(text, True, first)
         return [i for word, special in found for i in self._ids(word if special else word.translate(shown), special)]
 
@@ -186,25 +186,25 @@ class SentencePieceTokenizer(Tokenizer):
         return [token] if token < LARGEST else [self.byte_ids[byte] for byte in utf8(self.lacking[token])]
 
     def decode(self, tokens: Iterable[int], after: int | None = None) -> bytes:
-        """Return the bytes of ids without the spaces that encoding added. DataError if one has none."""
+        """Return the bytes of ids without the spaces that encoding added. DataError if an id has none."""
         tokens = list(tokens)
-        super().decode(tokens)  # or refused
+        super().decode(tokens)  # raises for invalid ids
         before = np.array([-1 if after is None else after, *tokens[:-1]], np.int64)
         bare = self._bare(np.asarray(tokens, np.int64), before[: len(tokens)]).tolist()
         return b"".join(self.token_bytes[i][gone:] for i, gone in zip(tokens, bare, strict=True))
 
     def count_bytes(self, tokens: np.ndarray, before: np.ndarray | None = None) -> int:
-        """Return how many bytes of a text a vector of ids stands for, without added spaces."""
+        """Return the number of a text's bytes that a vector of ids stands for, without added spaces."""
         before = np.concatenate([[-1], tokens[:-1]])[: tokens.size] if before is None else before
         return super().count_bytes(tokens) - int(self._bare(tokens, before).sum())
 
     def _bare(self, tokens: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Return booleans (N,): tokens whose first space encoding has added; -1 is before a text."""
+        """Return booleans (N,): whether encoding added a token's first space; -1 precedes a text."""
         return self._begins[before] & self._spaced[tokens]
 
     @cached_property
     def _begins(self) -> np.ndarray:
-        """Booleans (V + 1,): whether a section that gets a ▁ begins behind an id, and at the beginning of a text."""
+        """Booleans (V + 1,): whether a section with a ▁ begins after each id, and at the beginning of a text."""
         found = np.zeros(self.vocab_size + 1, bool)
         found[-1] = self.prefix != "none"
         if self.prefix in ("each", "words"):
@@ -229,7 +229,7 @@ def _bytes_of(vocabulary: Mapping[str, int]) -> dict[str, int]:
 
 
 def _byte_ids(vocabulary: Mapping[str, int]) -> list[int]:
-    """Return the id of each byte. DataError if one has none."""
+    """Return the id of each byte. DataError if a byte has none."""
     found = [vocabulary.get(f"<0x{byte:02X}>") for byte in range(256)]
     if None in found:
         raise DataError(f"its vocabulary has no token for the byte <0x{found.index(None):02X}>")

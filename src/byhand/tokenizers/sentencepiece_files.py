@@ -5,7 +5,7 @@
                       3: add_dummy_prefix, 4: remove_extra_whitespaces, 5: escape_whitespaces}
     tokenizer.bin     i32 longest text, then for each token f32 score, i32 bytes, its text
 
-Both are read within bounds. Higher scores are merged first. llama2.c writes spaces in place of ▁.
+Both are read within bounds. Higher scores are merged first. llama2.c writes spaces instead of ▁.
 
 Source      https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto;
             https://github.com/karpathy/llama2.c/blob/master/tokenizer.py
@@ -29,11 +29,11 @@ from byhand.tokenizers.symbols import LARGEST
 KINDS = {1, 2, 3, 4, 5, 6}  # of pieces, in GGUF too
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTES = sorted(KINDS)
 BPE = 2
-DAMAGED = "it is damaged: it is no protobuf of a tokenizer"
+DAMAGED = "it is damaged: it is not a tokenizer's protobuf"
 
 
 class VocabularyPiece(NamedTuple):
-    """A token: its text, how early it is merged, and its kind."""
+    """A token: its text, its score, and its kind."""
 
     text: str
     score: float
@@ -41,13 +41,13 @@ class VocabularyPiece(NamedTuple):
 
 
 def of_pieces(pieces: Sequence[VocabularyPiece], prefix: str = "each") -> SentencePieceTokenizer:
-    """Return the tokenizer of pieces in the order of their ids. DataError if they are none."""
+    """Return the tokenizer from pieces in the order of their ids. DataError if they are invalid."""
     if len({piece.text for piece in pieces if piece.kind != UNUSED}) < sum(p.kind != UNUSED for p in pieces):
         raise DataError("it has a token twice")
     if strange := sorted(str(kind)[:20] for kind in {piece.kind for piece in pieces} - KINDS):
         raise DataError(f"it has a token of the kind {strange[0]}, which byhand does not know")
     if not np.isfinite([piece.score for piece in pieces]).all():
-        raise DataError("a score is no finite number")
+        raise DataError("a score is not a finite number")
     special = {
         piece.text.replace(SPACE, " ") if piece.kind == USER_DEFINED else piece.text: token
         for token, piece in enumerate(pieces)
@@ -57,7 +57,7 @@ def of_pieces(pieces: Sequence[VocabularyPiece], prefix: str = "each") -> Senten
     if wrong := [
         p.text for p in pieces if (p.kind == BYTES) is not bool(BYTE.fullmatch(p.text)) and p.kind != UNUSED
     ]:
-        raise DataError(f"its token {wrong[0][:40]!r} is a byte by its name or by its kind, but not by both")
+        raise DataError(f"its token {wrong[0][:40]!r} is a byte by its name or by its kind, but not both")
     made = {p.text: p.score for p in pieces if p.kind == NORMAL and len(p.text) > 1}
     ranks = {score: rank for rank, score in enumerate(sorted(set(made.values()), reverse=True))}
     order = sorted(made, key=vocabulary.__getitem__)
@@ -70,7 +70,7 @@ def of_pieces(pieces: Sequence[VocabularyPiece], prefix: str = "each") -> Senten
 
 
 def of_model(content: bytes) -> SentencePieceTokenizer:
-    """Return the tokenizer of a tokenizer.model. DataError if it is damaged, or no BPE with byte fallback."""
+    """Return the tokenizer of a tokenizer.model. DataError if it is damaged, or not BPE with byte fallback."""
     pieces, trainer, normal = list[VocabularyPiece](), dict[int, Any](), dict[int, Any]()
     for number, value in _fields(content):
         if number == 1 and isinstance(value, bytes):
@@ -86,11 +86,11 @@ def of_model(content: bytes) -> SentencePieceTokenizer:
     if trainer.get(3, 1) != BPE:
         raise DataError("its model is not BPE")
     if trainer.get(24):
-        raise DataError("its pieces end with their space (treat_whitespace_as_suffix)")
+        raise DataError("its pieces have their space at the end (treat_whitespace_as_suffix)")
     if normal.get(2) or normal.get(4, 1) or not normal.get(5, 1):
-        raise DataError("it changes characters or spaces before it merges")
+        raise DataError("it normalises characters or spaces before it merges")
     if normal.get(3, 1) and (symbol := next((p.text for p in pieces if p.kind == USER_DEFINED), "")):
-        raise DataError(f"it puts a space before a text, but none behind its symbol {symbol[:40]!r}")
+        raise DataError(f"it adds a space before a text, but not after its symbol {symbol[:40]!r}")
     found = of_pieces(pieces, "each" if normal.get(3, 1) else "none")
     ids = {name: trainer.get(field, usual) for name, field, usual in (("unk", 40, 0), ("bos", 41, 1), ("eos", 42, 2))}
     known: dict[str, Any] = {name: token for name, token in ids.items() if token in found.special_ids}
@@ -102,11 +102,11 @@ def of_llama2_c(content: bytes) -> SentencePieceTokenizer:
     pieces, at = list[VocabularyPiece](), 4
     while at < len(content):
         if at + 8 > len(content) or len(pieces) >= LARGEST:
-            raise DataError("it is damaged: it is no tokenizer.bin of llama2.c")
+            raise DataError("it is damaged: it is not a tokenizer.bin of llama2.c")
         score, length = struct.unpack_from("<fi", content, at)
         at += 8 + length
         if length < 0 or at > len(content):
-            raise DataError("it is damaged: it is no tokenizer.bin of llama2.c")
+            raise DataError("it is damaged: it is not a tokenizer.bin of llama2.c")
         text = _text(content[at - length : at])
         kind = (UNKNOWN, CONTROL, CONTROL)[len(pieces)] if len(pieces) < 3 else NORMAL
         text = text.strip("\n") if kind == CONTROL else text.replace(" ", SPACE)
@@ -116,7 +116,7 @@ def of_llama2_c(content: bytes) -> SentencePieceTokenizer:
 
 
 def _llama(found: SentencePieceTokenizer, **known: int) -> Conventions:
-    """Return the conventions of Llama, which the files do not say: BOS before every text, EOS ends it."""
+    """Return Llama's conventions, which the files lack: BOS before every text, EOS ends it."""
     ends = (known["eos"],) if "eos" in known else ()
     before = (known["bos"],) if "bos" in known else ()
     return Conventions(**known, ends=ends, before=before, shown=found.conventions.shown)  # pyright: ignore
@@ -126,11 +126,11 @@ def _text(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise DataError("it is damaged: a token is no text") from None
+        raise DataError("it is damaged: a token is not UTF-8") from None
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, int | float | bytes]]:
-    """Yield the fields of a protobuf message: its number, and an integer, a float32 or bytes."""
+    """Yield the fields of a protobuf message: number, and an integer, a float32 or bytes."""
     at = 0
     while at < len(content):
         key, at = _integer(content, at)

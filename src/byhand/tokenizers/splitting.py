@@ -1,8 +1,8 @@
-"""Pre-tokenisation: a text is cut into words, and no token reaches from one word into the next.
+"""Pre-tokenisation: split a text into words; no token crosses from one word into the next.
 
-GPT-2's words are contractions, letters, numbers, other signs and spaces; a space belongs to the word behind it. In
-GPT-4's any sign belongs to the letters behind it, numbers have at most three digits, and newlines belong to the signs
-before them. The kinds of characters are those of Unicode 16 (`unicode_kinds`) on every Python.
+GPT-2's words are contractions, letters, numbers, other symbols and spaces; a space belongs to the next word. In
+GPT-4's, any symbol belongs to the letters after it, numbers have at most three digits, and newlines belong to the
+symbols before them. The kinds of characters are those of Unicode 16 (`unicode_kinds`) on every Python.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from byhand.errors import DataError
 from byhand.tokenizers.patterns import NAMED, Step, cut, require_steps
 from byhand.tokenizers.unicode_kinds import LETTER, NUMBER, OTHER, kinds
 
-SEARCHED = 1 << 18  # characters of special tokens; models of thousands of them have a tenth of that
+SEARCHED = 1 << 18  # characters of special tokens; models with thousands of them have a tenth of that
 AHEAD = 4  # characters of lookahead that may decide where a word ends
-MARGIN = 1 << 12  # the same for any pattern: more than any known model's needs
+MARGIN = 1 << 12  # the same for any pattern: more than any known model needs
 SPACES = " \t\n\r\f\v"
 STANDS_FOR = {OTHER: "!", LETTER: "A", NUMBER: "0"}  # any other kind: a tab
 
@@ -27,10 +27,10 @@ STANDS_FOR = {OTHER: "!", LETTER: "A", NUMBER: "0"}  # any other kind: a tab
 class Split:
     """A pre-tokenizer.
 
-    pattern  its words, in a text in which each sign is an ASCII one of its kind (`re` knows no Unicode classes)
-    regex    the same as other programs write it, the first as files here have it
-    joins    signs join the letters behind them (see `kernels.tokens.cutting`)
-    digits   of a word at most; 0: any number, which a space may precede
+    pattern  its words, after each character is replaced by an ASCII one of its kind (`re` lacks Unicode classes)
+    regex    equivalent expressions of other programs, first the one that we write
+    joins    symbols join the letters after them (see `kernels.tokens.cutting`)
+    digits   the most in a word; 0: no limit, and a space may precede them
     steps    of any other pre-tokenizer (`patterns`), to which the rest does not apply
     """
 
@@ -46,7 +46,7 @@ How = str | Sequence[Step]  # a split's name, or steps
 
 
 def split_of(how: How) -> Split:
-    """Return the split of a name, or of steps. DataError if there is none."""
+    """Return the split for a name or steps. DataError if there is none."""
     if isinstance(how, str) and how in SPLITS:
         return SPLITS[how]
     steps = require_steps(NAMED.get(how, how) if isinstance(how, str) else how)
@@ -85,11 +85,11 @@ SPLITS = {
 
 
 class _Signs(dict[int, str]):
-    """The ASCII sign of a character's kind, for `str.translate`."""
+    """The ASCII character of a character's kind, for `str.translate`."""
 
     def __missing__(self, point: int) -> str:
         sign = chr(point) if point < 128 else "S" if point == 0x17F else STANDS_FOR.get(kinds()[point], "\t")
-        self[point] = sign  # the long s is a letter, and a capital S wherever capitals do not matter
+        self[point] = sign  # the long s is a letter, and equals S where case is ignored
         return sign
 
 
@@ -97,23 +97,23 @@ _SIGNS = _Signs()
 
 
 def words(text: str, split: Split = SPLITS["gpt2"]) -> list[str]:
-    """Cut a text into words; joined, they are the text."""
+    """Split a text into words; joined, they are the text."""
     if split.steps:
         return cut([text], split.steps)
     return [text[match.start() : match.end()] for match in split.pattern.finditer(_signs(text))]
 
 
 def pieces(blocks: Iterable[bytes], split: Split, special: Collection[str] = ()) -> Iterator[list[str]]:
-    """Yield the words and special tokens of a text that comes in blocks, however it is cut.
+    """Yield the words and special tokens of a text that comes in blocks, independent of the blocks' ends.
 
-    Bytes that are no UTF-8 are surrogates, as Python's `surrogateescape` writes them.
+    Bytes that are not UTF-8 are surrogates, as in Python's `surrogateescape`.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
     find, longest = finder(special), max(map(len, special), default=0)
     left, kept = "", 0
     for block, ends in with_end(blocks):
         left += decoder.decode(block, final=ends)
-        if len(left) < 2 * kept and not ends:  # a long word: scan it again when the buffer has doubled
+        if len(left) < 2 * kept and not ends:  # a long word: rescan when the buffer has doubled
             continue
         found: list[str] = []
         begin = 0
@@ -144,19 +144,19 @@ def pieces(blocks: Iterable[bytes], split: Split, special: Collection[str] = ())
 
 
 def require_searchable(characters: int) -> None:
-    """Raise DataError if special tokens have too many characters in all: a text is searched for them."""
+    """Raise DataError if special tokens have too many characters in total, since texts are searched for them."""
     if characters > SEARCHED:
         raise DataError(f"its special tokens have more than {SEARCHED:,} characters. Use a tokenizer with fewer.")
 
 
 def finder(special: Collection[str]) -> re.Pattern[str] | None:
-    """Return what finds special tokens: the first, of those that begin there the longest; None without any."""
+    """Return a pattern for special tokens that finds the first, and of those the longest; None without any."""
     ordered = sorted(special, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
 
 def with_end(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield the blocks, then an empty one, and whether the text ends there."""
+    """Yield the blocks, then an empty one, each with whether the text ends there."""
     for block in blocks:
         yield block, False
     yield b"", True

@@ -1,7 +1,7 @@
-"""Training a tokenizer: a text's words are counted, block by block, and the commonest pairs become tokens.
+"""Training a tokenizer: count a text's words, block by block; the commonest pairs become tokens.
 
 Memory grows with the distinct words, not with the text. The rule, ties included, is that of `plain.learn`; compiled
-loops apply it if they are installed, else the code here.
+loops apply it if installed, else the code here.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from byhand.errors import ConfigError
+from byhand.files.reading import EVERY, logged
 from byhand.tokenizers import compiled
 from byhand.tokenizers.bpe import LONG, BytePairTokenizer
 from byhand.tokenizers.plain import Pair, joined
@@ -22,7 +23,6 @@ from byhand.tokenizers.symbols import LARGEST, encoded, visible_bytes
 from byhand.tokenizers.tokenizer import END, utf8
 
 log = logging.getLogger(__name__)
-EVERY = 2.0  # seconds between two lines of progress
 
 
 def train(
@@ -35,9 +35,9 @@ def train(
 ) -> BytePairTokenizer:
     """Return a tokenizer of at most vocab_size tokens: 256 bytes, merges, then the special tokens.
 
-    size       of the text in bytes, for the log; a short one is learnt from without compiled loops
-    documents  the text is of several: no token reaches over an `END`
-    Raises ConfigError if the bytes and special tokens are more than vocab_size, or a special token comes twice.
+    size       of the text in bytes, for the log; for a short one, compiled loops are not loaded
+    documents  the text has several documents: no token crosses an `END`
+    Raises ConfigError if vocab_size is too small for bytes and special tokens, or a special token occurs twice.
     """
     if not 256 + len(special) <= vocab_size <= LARGEST:
         raise ConfigError(
@@ -65,12 +65,12 @@ def train(
             said = time.monotonic()
             log.info("merge %s of %s", f"{len(merges):,}", f"{wanted:,}")
     if len(merges) < wanted:
-        log.warning("the text has only %s merges: no word has two tokens any more", f"{len(merges):,}")
+        log.warning("the text has only %s merges: every word is one token", f"{len(merges):,}")
     return of_merges(merges, split, special)
 
 
 def of_merges(merges: Iterable[Pair], split: str, special: Sequence[str] = ()) -> BytePairTokenizer:
-    """Return the tokenizer whose ids are the bytes, the merges in order, and the special tokens."""
+    """Return the tokenizer with ids for the bytes, the merges in order, and the special tokens."""
     symbols, pairs = list(visible_bytes()), list[tuple[str, str]]()
     for left, right in merges:
         pairs.append((symbols[left], symbols[right]))
@@ -82,7 +82,7 @@ def of_merges(merges: Iterable[Pair], split: str, special: Sequence[str] = ()) -
 
 
 def learn(words: Mapping[bytes, int], merges: int) -> Iterator[list[Pair]]:
-    """Yield the pairs that `plain.learn` returns, one by one: an index by pair finds the words to update."""
+    """Yield the pairs of `plain.learn`, one by one; an index by pair finds the words to update."""
     rows, weights = [tuple(word) for word in words], list(words.values())
     counts, places = Counter[Pair](), defaultdict[Pair, set[int]](set)
 
@@ -133,14 +133,3 @@ def _learnt(
     faster = "" if short else "; byhand[fast] would count and merge them many times faster"
     log.info("%s distinct words%s", f"{len(words):,}", faster)
     return learn({utf8(word): count for word, count in words.items()}, merges)
-
-
-def logged(blocks: Iterable[bytes], say: Callable[[int], None]) -> Iterator[bytes]:
-    """Yield blocks; now and then, `say` how many bytes have been read."""
-    done, said = 0, time.monotonic()
-    for block in blocks:
-        yield block
-        done += len(block)
-        if time.monotonic() - said > EVERY:
-            said = time.monotonic()
-            say(done)

@@ -1,6 +1,6 @@
 """The letters, numbers and spaces of Unicode 16: the version of tiktoken, rustbpe and tokenizers.
 
-Python's `unicodedata` has another version in each release of Python, so the ids of a text would change with it.
+Python's `unicodedata` changes with each release of Python, and a text's ids would change with it.
 A table is run-length encoded in hexadecimal: code points to skip, to take, to skip, ...
 """
 

@@ -1,4 +1,4 @@
-"""GPT-2's vocab.json (symbol to id) and merges.txt (two symbols a line, `#version` first)."""
+"""GPT-2's vocab.json (symbol to id) and merges.txt (two symbols per line, `#version` first)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(vocab: Path, merges: Path) -> tuple[dict[str, int], list[tuple[str, str
     except DataError:
         raise
     except ValueError:
-        raise DataError(f"{vocab} is not JSON. Use the vocab.json of the tokenizer.") from None
+        raise DataError(f"{vocab} is not valid JSON. Use the vocab.json of the tokenizer.") from None
     if not is_vocabulary(vocabulary):
         raise DataError(f"{vocab} must be one JSON object of symbols and their ids. Use the tokenizer's vocab.json.")
     pairs: list[tuple[str, str]] = []

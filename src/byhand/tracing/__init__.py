@@ -9,7 +9,7 @@
 >>> [a["equation"] for a in trace.as_json()["applications"]][:3]
 ['embedding', 'add_positional', 'layer_norm']
 
-The arithmetic of an element is a tree of numbers; each number that was read from an array says from which element.
+The arithmetic of an element is a tree of numbers; each leaf read from an array names the element.
 
 >>> term = trace.terms("logits", (0, -1, 2))
 >>> term.op, [part.label for part in term.parts[0].parts]
@@ -17,7 +17,7 @@ The arithmetic of an element is a tree of numbers; each number that was read fro
 >>> abs(term.value - float(trace.values["logits"][0, -1, 2])) < 1e-6
 True
 
-The same for a gradient, with each use of the tensor apart, and beside it a central difference in float64.
+The same for a gradient, separately for each use of the tensor, with a central difference in float64.
 
 >>> gradients = trace.backward()
 >>> gradients.by_name["wte"].shape

@@ -1,7 +1,7 @@
-"""An answer: one number of a pass and the arithmetic behind it, as a tree of named numbers with their sources.
+"""An answer: one number of a pass and its arithmetic, as a tree of named numbers with their sources.
 
-Values, gradients, updates and drawn tokens are answered in this one form, which has one JSON. Whatever shows a number
-renders it and computes nothing.
+Values, gradients, updates and drawn tokens share this form and its JSON. Whatever shows a number renders an answer
+and computes nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from byhand.tracing.elements import Element, Elements, Origin, answer_name, coun
 
 @dataclass(frozen=True, slots=True)
 class GradientTerms:
-    """What one use of a tensor adds to the gradient of one of its elements, as arithmetic.
+    """The contribution of one use of a tensor to the gradient of one of its elements, as arithmetic.
 
-    results          names of what the application made
-    equation, input  the equation, and which of its inputs the tensor is
-    origins          what each number of a `source` in the term is called in JSON: a tensor or its gradient by name,
-                     or the array number `saved` of those that the application of `saved_by` saved
+    results          names of the application's results
+    equation, input  the equation, and its input that is the tensor
+    origins          for each number of a `source` in the term, its array in JSON: a tensor or its gradient by name,
+                     or array number `saved` of the application `saved_by`
     arrays           the same arrays
     """
 
@@ -47,16 +47,16 @@ class GradientTerms:
 class Answer:
     """One number and its arithmetic.
 
-    name, index  the element; with `gradient` it is the derivative of the result with respect to the element
-    value        the number, as it was computed
-    equations    names of those that made it; of a gradient those that read the element
+    name, index  the element; with `gradient`, the number is the result's derivative with respect to it
+    value        the number, as computed
+    equations    names of those that made it; for a gradient, of those that read the element
     term         its arithmetic; None for a parameter, an input, and the gradient of the result itself
-    origins      what each number of a `source` in the tree means: an array by its name, or by who saved it
+    origins      the array of each `source` number in the tree: by name, or by the application that saved it
     arrays       the same arrays
-    uses         of a gradient: each is the part of the same place in the term
-    beside       further labelled numbers that the arithmetic speaks of, but does not write out
+    uses         of a gradient, in the order of the term's parts
+    beside       further labelled numbers that the arithmetic mentions but does not write out
     facts        a remark for programs, with a `code`: "parameter", "given", "loss", "zero", "cancelled", "update"
-    difference   the central difference of a gradient, if it was asked for
+    difference   the central difference of a gradient, if requested
     """
 
     name: str
@@ -74,22 +74,22 @@ class Answer:
 
     @property
     def target(self) -> str:
-        """The element as `explain` takes it."""
+        """The element in `explain`'s notation."""
         return answer_name(self.name, self.index, self.gradient)
 
     @property
     def cancels(self) -> bool:
-        """Whether only rounding is left of the addends."""
+        """Whether the addends cancel up to rounding."""
         return self.facts.get("code") == "cancelled"
 
     @cached_property
     def addends(self) -> Sequence[Term]:
-        """The addends of the arithmetic, for a gradient those of each use; a single one if it is no sum."""
+        """The addends of the arithmetic, for a gradient those of each use; a single one if it is not a sum."""
         return addends_of(self.term, bool(self.uses))
 
     @cached_property
     def terms(self) -> Sequence[Term]:
-        """The addends, largest first, each made when it is looked at if they are many."""
+        """The addends, largest first, made on demand if there are many."""
         return ranked(self.addends)
 
     def rest(self, shown: int) -> float:
@@ -99,18 +99,18 @@ class Answer:
 
     @cached_property
     def labelled(self) -> tuple[Term, ...]:
-        """The labelled parts of the arithmetic, the innermost first, and the numbers beside it."""
+        """The labelled parts of the arithmetic, innermost first, and the numbers beside it."""
         return (*(labelled(self.term) if self.term else ()), *self.beside)
 
     @cached_property
     def elements(self) -> Sequence[Element]:
-        """The elements that the number was made from, those of the largest addends first."""
+        """The elements that the number was computed from, those of the largest addends first."""
         read = read_from(chain(_leaves(self.terms), self._beside), self.origins)
         return Elements(read, lambda: counted(self.outlines))
 
     @property
     def outlines(self) -> list[Term]:
-        """The leaves of the arithmetic, with one outline for those of a long row."""
+        """The leaves of the arithmetic, but one outline for each long row."""
         parts = self.terms if isinstance(self.addends, tuple) else outlines(self.addends)
         found = chain.from_iterable(leaves(part, outlines) for part in parts)
         return [leaf for leaf in (*found, *self._beside) if leaf.source and "name" in self.origins[leaf.source[0]]]
@@ -122,13 +122,13 @@ class Answer:
 
     @property
     def inputs(self) -> Sequence[Element]:
-        """The elements in the order in which JSON lists them."""
+        """The elements in JSON's order."""
         return self.elements
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; numbers that are not finite are text, as JSON has none.
+        """Return plain values, ready for JSON; non-finite numbers become text, since JSON has none.
 
-        Of arithmetic that is too long to be written whole (`Term.as_json`) the first inputs are listed, and
+        If the arithmetic is too long to be written whole (`Term.as_json`), only the first inputs are listed, and
         `rest_of_inputs` counts the others.
         """
         inputs = self.inputs if self.term is None or is_whole(self.term) else self.inputs[:LARGEST]
@@ -165,7 +165,7 @@ def _leaves(terms: Iterable[Term]) -> Iterator[Term]:
 
 
 def finite(plain: Any) -> Any:
-    """Return plain values with numbers that are not finite as text: "NaN", "Infinity", "-Infinity"."""
+    """Return plain values with non-finite numbers as text: "NaN", "Infinity", "-Infinity"."""
     match plain:
         case float() if not math.isfinite(plain):
             return "NaN" if math.isnan(plain) else "Infinity" if plain > 0 else "-Infinity"

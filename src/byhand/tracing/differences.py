@@ -1,4 +1,4 @@
-"""Central differences: a pass computed again, from its leaves and applications alone, with one element changed."""
+"""Central differences: recompute a pass from its leaves and applications with one element changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The elements that a number was made from: found as they are looked at, and counted without making them."""
+"""The elements that a number was computed from: found on demand, and counted without making them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import numpy as np
 from byhand.engine.operations import is_array
 from byhand.engine.terms import Index, Term, element_name
 
-Origin = Mapping[str, Any]  # an array as JSON names it
+Origin = Mapping[str, Any]  # an array's description in JSON
 
 
 def origin(name: str, gradient: bool = False) -> dict[str, Any]:
-    """Return what JSON calls a tensor, or the gradient of one."""
+    """Return the JSON description of a tensor, or of its gradient."""
     return {"name": name, "gradient": gradient}
 
 
 def answer_name(name: str, index: Index, gradient: bool = False) -> str:
-    """Return an element as `explain` takes it: `logits[0,2,65]`, or `d logits[0,2,65]` for its gradient."""
+    """Return an element in `explain`'s notation: `logits[0,2,65]`, or `d logits[0,2,65]` for its gradient."""
     return f"{'d ' if gradient else ''}{element_name(name, index)}"
 
 
 @dataclass(frozen=True)
 class Element:
-    """An element that a number was made from; `letter` is its tensor's symbol in the equation."""
+    """An element that a number was computed from; `letter` is its tensor's symbol in the equation."""
 
     name: str
     index: Index
@@ -44,7 +44,7 @@ class Element:
 
     @property
     def target(self) -> str:
-        """The element as `explain` takes it."""
+        """The element in `explain`'s notation."""
         return answer_name(self.name, self.index, self.gradient)
 
     def as_json(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Element:
 
 
 class Elements(Sequence[Element]):
-    """Elements in their order, each found when it is looked at; `count` says how many there are."""
+    """Elements in order, found on demand; `count` returns their number."""
 
     def __init__(self, found: Iterable[Element], count: Callable[[], int]) -> None:
         self._left, self._count = iter(found), cache(count)
@@ -64,7 +64,7 @@ class Elements(Sequence[Element]):
         return self._count()
 
     def __getitem__(self, which: Any) -> Any:
-        """Return one element, or those of a slice."""
+        """Return one element, or a slice of them."""
         if isinstance(which, slice):
             return tuple(map(self.__getitem__, range(len(self))[which]))
         which = range(len(self))[which]
@@ -73,7 +73,7 @@ class Elements(Sequence[Element]):
 
 
 def read_from(leaves: Iterable[Term], origins: Sequence[Origin]) -> Iterator[Element]:
-    """Yield the elements of tensors and gradients that leaves were read from, each once."""
+    """Yield the distinct elements of tensors and gradients that leaves were read from."""
     seen: set[Any] = set()
     for leaf in leaves:
         if leaf.source is not None and leaf.source not in seen and "name" in origins[leaf.source[0]]:
@@ -84,7 +84,7 @@ def read_from(leaves: Iterable[Term], origins: Sequence[Origin]) -> Iterator[Ele
 def sorted_by(
     first: Callable[[Index], Any], outlines: Iterable[Term], origins: Sequence[Origin]
 ) -> Iterator[Element]:
-    """Yield the elements of outlines whose place is one of the `first`, then the others, each by falling value."""
+    """Yield the elements of outlines at a `first` place, then the others, both in decreasing order of value."""
     rows = {(which, *map(_key, place)): (leaf, which, place) for leaf, which, place in _read(outlines)}.values()
     done: set[Any] = set()
     for wanted in (True, False):
@@ -109,12 +109,12 @@ def _read(outlines: Iterable[Term]) -> Iterator[tuple[Term, int, Index]]:
 
 
 def _key(axis: Any) -> Any:
-    """Return what tells an axis of a place from others: the same array is the same places."""
+    """Return a key for an axis of places: the same array means the same places."""
     return id(axis) if is_array(axis) else axis
 
 
 def counted(outlines: Iterable[Term]) -> int:
-    """Return how many elements the leaves of outlines were read from."""
+    """Return the number of elements that the leaves of outlines were read from."""
     read: dict[int, list[Any]] = {}
     for _, which, place in _read(outlines):
         read.setdefault(which, []).append(place)
@@ -122,7 +122,7 @@ def counted(outlines: Iterable[Term]) -> int:
 
 
 def _distinct(places: list[Any]) -> int:
-    """Return how many different places there are, each axis a number or an array of them."""
+    """Return the number of distinct places; each axis is a number or an array."""
     if not any(is_array(axis) for place in places for axis in place):
         return len(set(places))
     ends = [[(np.min(axis), np.max(axis)) for axis in place if np.size(axis)] for place in places]

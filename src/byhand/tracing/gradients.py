@@ -1,6 +1,6 @@
-"""The way back through a pass: the gradient of every tensor by name, and the arithmetic of each of its elements.
+"""The backward pass: the gradient of every tensor by name, and the arithmetic of each of its elements.
 
-Each use of a tensor adds what the equation says in `gradient_terms`; where it says nothing, cotangents times slopes.
+Each use of a tensor adds the equation's `gradient_terms`, or without them cotangents times slopes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from byhand.tracing.elements import Origin, origin
 from byhand.tracing.passes import Pass
 from byhand.tracing.slopes import slopes
 
-ROUNDING = 64  # times precision times the addends' sizes: the largest residue of addends that cancel
+ROUNDING = 64  # times precision times the addends' magnitudes: the largest residue of addends that cancel
 
 
 def gradient_term(trace: Pass, step: BackwardStep, slot: int, index: Index) -> Term:
-    """Return what one application adds to the gradient of an element of its input number `slot`.
+    """Return one application's contribution to the gradient of an element of its input number `slot`.
 
     The leaves are numbered in (*d_results, *saved).
     """
@@ -46,7 +46,7 @@ def gradient_term(trace: Pass, step: BackwardStep, slot: int, index: Index) -> T
 
 
 def passed_back(step: BackwardStep, tensor: Tensor) -> Any:
-    """Return what one application adds to the gradient of a tensor that it reads, once or, as x + x does, twice."""
+    """Return one application's contribution to the gradient of an input, which it may read twice, as in x + x."""
     first, *others = [
         d for t, d in zip(step.node.inputs, step.d_inputs, strict=True) if t is tensor and d is not None
     ]
@@ -55,7 +55,7 @@ def passed_back(step: BackwardStep, tensor: Tensor) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """The backward steps, the last application first, and d result / d tensor by name."""
+    """The backward steps, last application first, and d result / d tensor by name."""
 
     trace: Pass
     steps: tuple[BackwardStep, ...]
@@ -91,8 +91,8 @@ class Gradients:
     def terms(self, name: str, index: Sequence[int]) -> list[GradientTerms]:
         """Return the arithmetic of one element of a gradient: its value is the sum of these terms.
 
-        Of the result itself, whose gradient is given, there are none. Raises ExplainError if there is no such
-        element, or it has no gradient.
+        The result itself, whose gradient is given, has none. Raises ExplainError if there is no such element, or it
+        has no gradient.
         """
         tensor, place = self._element(name, index)
         return [
@@ -134,7 +134,7 @@ class Gradients:
         )
 
     def contribution(self, step: BackwardStep, tensor: Tensor, index: Index) -> Answer:
-        """Return what one application adds to the derivative with respect to an element of a tensor that it reads."""
+        """Return one application's contribution to the derivative with respect to an element of its input."""
         uses = [self._use(step, slot, index) for slot, t in enumerate(step.node.inputs) if t is tensor]
         terms = [use.term for use in uses]
         return Answer(
@@ -149,9 +149,9 @@ class Gradients:
         )
 
     def central_difference(self, name: str, index: Sequence[int]) -> float:
-        """Return (result(x + h) - result(x - h)) / 2h for one element x, computed in float64 on the spot.
+        """Return (result(x + h) - result(x - h)) / 2h for one element x, computed in float64.
 
-        A result that is no single number counts as its sum with the cotangents that the walk back began with.
+        A result with several elements is replaced by its inner product with the initial cotangent.
         """
         _, place = self._element(name, index)
         return central_difference(self.trace, self.by_name[self.trace.name(self.trace.result)], name, place)
@@ -172,7 +172,7 @@ class Gradients:
 
 
 def _facts(value: float, addends: Sequence[Term], precision: float) -> dict[str, str]:
-    """Return whether nothing is added up, or what is added up cancels."""
+    """Return a fact if all addends are zero, or if they cancel."""
     scale = operate("sum", abs(np.asarray(values(addends))))
     if scale == 0:
         return {"code": "zero"}

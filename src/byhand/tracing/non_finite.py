@@ -1,4 +1,4 @@
-"""Which array of a pass became NaN or infinite first."""
+"""The first array of a pass that became NaN or infinite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byhand.engine.backward import applications
 
 
 def first_non_finite(loss: Tensor) -> str:
-    """Return the name of the first array that is not finite, in the order of the forward pass, then the backward.
+    """Return the name of the first array that is not finite, through the forward, then the backward pass.
 
     "" if all are finite.
     """

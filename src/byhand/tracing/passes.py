@@ -23,8 +23,8 @@ from byhand.tracing.tracer import Application, Tracer
 class Pass:
     """A finished pass.
 
-    result  what the computation returned
-    made    by name: the application that made the tensor, and the number of its result
+    result  of the computation
+    made    by name: the application that made the tensor, and the index of its result
     leaves  by name: tensors that no application made, such as parameters and tokens
     """
 
@@ -60,7 +60,7 @@ class Pass:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Every array by name: leaves first, then results in the order in which they were computed."""
+        """Every array by name: leaves first, then results in order of computation."""
         return {name: tensor.data for name, tensor in self._tensors().items()}
 
     def tensor(self, name: str) -> Tensor:
@@ -89,7 +89,7 @@ class Pass:
         return tuple(map(self.name, self._of_node[id(node)].results))
 
     def saved(self, name: str) -> tuple[Any, ...]:
-        """Return the arrays that the application which made this tensor saved for its derivative."""
+        """Return the arrays saved by the application that made this tensor."""
         node = self.tensor(name).node
         return node.saved if node else ()
 
@@ -105,7 +105,7 @@ class Pass:
         return application.term(place, which)
 
     def answer(self, name: str, index: Sequence[int]) -> Answer:
-        """Return one element, and the arithmetic of the equation that made it, if one did.
+        """Return one element, and its equation's arithmetic if an equation made it.
 
         Raises ExplainError if there is no such element.
         """
@@ -128,7 +128,7 @@ class Pass:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the pass without its numbers, ready for JSON: every tensor and every application by name."""
+        """Return the pass without its values, ready for JSON: every tensor and application by name."""
         return {
             "result": self.name(self.result),
             "tensors": {name: _described(tensor) for name, tensor in self._tensors().items()},
@@ -154,7 +154,7 @@ class Pass:
 
 
 def resolved(name: str, index: Sequence[int], shape: tuple[int, ...]) -> Index:
-    """Return an index of the shape, -1 as the last place; NoElementError if there is no such element."""
+    """Return an index of the shape without negative places; NoElementError if there is no such element."""
     try:
         place = tuple(int(as_index(i)) for i in index)
     except TypeError:
@@ -172,7 +172,7 @@ def _described(tensor: Tensor) -> dict[str, Any]:
 
 
 def _unused(name: str, *taken: dict[str, Any]) -> str:
-    """Return the name, with a number appended if another tensor has it."""
+    """Return the name, with a number appended if it is taken."""
     number, candidate = 2, name
     while any(candidate in names for names in taken):
         number, candidate = number + 1, f"{name}.{number}"

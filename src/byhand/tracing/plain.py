@@ -1,11 +1,11 @@
 """A pass as plain values, ready for JSON: arrays and gradients by name, and the arithmetic of any of their elements.
 
     pass_as_json(trace, gradients)                 every tensor, application, value and gradient by name
-    value_as_json(trace, "logits", (0, 3, 65))     the answer to a value
-    gradient_as_json(gradients, "wte", (98, 0))    the answer to a gradient
+    value_as_json(trace, "logits", (0, 3, 65))     the answer for a value
+    gradient_as_json(gradients, "wte", (98, 0))    the answer for a gradient
 
-Each leaf of a tree of terms that was read from an array says from which element, as `source`. Numbers that are not
-finite are text, as JSON has none: "NaN", "Infinity", "-Infinity".
+Each leaf of a tree that was read from an array names the element in `source`. Non-finite numbers are text, since JSON
+has none: "NaN", "Infinity", "-Infinity".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from byhand.tracing.passes import Pass
 
 
 def pass_as_json(trace: Pass, gradients: Gradients | None = None) -> dict[str, Any]:
-    """Return `Trace.as_json` with the `values` of all tensors and, if given, the `gradients` of those that have one.
+    """Return `Trace.as_json` with the `values` of all tensors and, if given, their `gradients`.
 
     Arrays become nested lists: a model of a million parameters takes some 20 MB.
     """
@@ -32,7 +32,7 @@ def pass_as_json(trace: Pass, gradients: Gradients | None = None) -> dict[str, A
 
 
 def value_as_json(trace: Pass, name: str, index: Sequence[int] = ()) -> dict[str, Any]:
-    """Return an element of a tensor with the `equation` and `terms` that made it: None for a parameter or an input.
+    """Return an element of a tensor with its `equation` and `terms`, both None for a parameter or an input.
 
     Raises ExplainError if there is no such element.
     """

@@ -1,4 +1,4 @@
-"""What can be asked of a model's pass: any value, gradient or update, each answered in the same form."""
+"""Questions about a model's pass: any value, gradient or update, answered in one form."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from byhand.tracing.updates import PARTS, Clipping, ParameterUpdate, parts_of
 
 
 class Questions:
-    """One forward pass of a model. Its gradients are computed when the first of them is asked for, so are updates.
+    """One forward pass of a model. Gradients and updates are computed on first use.
 
     tokens, targets  (B, T) token ids; without targets there is no loss, gradient or update
     optimizer        its settings and moments, for updates; a fresh AdamW by default
-    max_grad_norm    clip gradients to this global norm before the update, as training does; 0 does not
-    sampling         how the token after the first row is drawn: `next.p`, `next.token` and the steps before
+    max_grad_norm    clip gradients to this global norm before the update, as in training; 0: no clipping
+    sampling         for the token after the first row: `next.p`, `next.token` and the steps before
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Questions:
         )
 
     def names(self) -> list[str]:
-        """Return all names that can be asked for, in the order of computation; updates last."""
+        """Return all valid names, in the order of computation; updates last."""
         parameters, optimizer = self.model.parameters(), self.optimizer
         updates = [f"{p}.{part}" for p, tensor in parameters.items() for part in parts_of(optimizer.rule(p, tensor))]
         drawn = [*self.next.leaves, *self.next.made, TOKEN]
@@ -76,7 +76,7 @@ class Questions:
         return self.pass_of(name).answer(name, index)
 
     def array(self, name: str, gradient: bool = False) -> np.ndarray:
-        """Return the whole array of an element."""
+        """Return the whole array that contains an element."""
         if gradient:
             return np.asarray(self.gradients.by_name[name])
         if parameter := self.parameter_of(name):
@@ -86,12 +86,12 @@ class Questions:
         return np.asarray(self.pass_of(name).tensor(name).data)
 
     def pass_of(self, name: str) -> Trace:
-        """Return the pass that may have a tensor: the model's, or that of the next token's draw."""
+        """Return the pass that may have a tensor: the model's, or the next token's draw."""
         return self.next if name.startswith(f"{NEXT}.") else self.trace
 
     @cached_property
     def next(self) -> Trace:
-        """The pass from the last position's logits to the probabilities that the next token is drawn with."""
+        """The pass from the last position's logits to the next token's probabilities."""
         return sampling_trace(self.trace.tensor("logits").data[0, -1], self.sampling, self.first_row)
 
     @cached_property
@@ -108,11 +108,11 @@ class Questions:
         return Clipping.of((d for d in found if d is not None), self.max_grad_norm)
 
     def is_made(self, name: str) -> bool:
-        """Return whether an equation made the tensor, or an element of it is part of an update."""
+        """Return whether an equation made the tensor, or it belongs to an update."""
         return name in self.pass_of(name).made or bool(self.parameter_of(name))
 
     def parameter_of(self, name: str) -> str:
-        """Return the parameter whose update `name` is part of, or ""."""
+        """Return the parameter to whose update `name` belongs, or ""."""
         parameter, _, part = name.rpartition(".")
         known = part in PARTS and parameter in self.model.parameters()
         return parameter if known and name not in self.trace.leaves else ""
@@ -126,7 +126,7 @@ class Questions:
         if name not in self.trace.leaves and (parameter := self.parameter_of(name)):
             raise ExplainError(f"{name} comes after the loss and has no gradient. Ask for {parameter}.")
         if name.startswith(f"{NEXT}."):
-            raise ExplainError(f"{name} is no part of the loss and has no gradient. Ask for logits.")
+            raise ExplainError(f"{name} is not part of the loss and has no gradient. Ask for logits.")
         self._require(name)
         place = self.trace.resolved(name, index)
         answer = self.gradients.answer(name, place)

@@ -1,4 +1,4 @@
-"""How the next token is drawn: the trace of its probabilities, and the draw, answered like any other number."""
+"""Drawing the next token: the trace of its probabilities, and the draw, answered like any other number."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sampling_trace(logits: Any, sampling: Sampling, tokens: Sequence[int] = (), 
 
 
 def draw_answer(trace: Trace, sampling: Sampling) -> Answer:
-    """Return the token that is drawn from the result of a `sampling_trace`, by a generator with the sampling's seed.
+    """Return the token drawn from the result of a `sampling_trace`, by a generator with the sampling's seed.
 
     Raises NonFiniteError if a logit is NaN or infinite.
     """
@@ -50,12 +50,12 @@ def draw_answer(trace: Trace, sampling: Sampling) -> Answer:
 
 
 def drawn_with(u: float | None, trace: Trace) -> Answer:
-    """Return the token that the uniform number u draws by a trace's result (V,); without u the one of the largest."""
+    """Return the token that the uniform number u draws from a trace's result (V,); without u the likeliest."""
     numbers = (trace.result.data,)
     leaves = over(len(numbers[0]), lambda v: element(numbers, 0, (v,), "z" if u is None else "p"))
     term = made("argmax", leaves) if u is None else made("draw", joined((number(u, "u"),), leaves))
     facts: dict[str, Any] = {"code": "draw"}
-    if u is not None:  # the running sums around u, in float64 as `draw` adds
+    if u is not None:  # the running sums around u, in float64 as in `draw`
         before, with_it = np.add.accumulate([0.0, *numbers[0].tolist()])[int(term.value) :][:2].tolist()
         facts |= {"u": u, "sum_before": before, "sum": with_it}
     origins = (origin(trace.name(trace.result)),)

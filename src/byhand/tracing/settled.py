@@ -1,7 +1,7 @@
-"""Passes without rounding residue: sums that cancel exactly on paper come out as about 1e-17 in float64.
+"""Passes without rounding residue: sums that cancel exactly on paper are about 1e-17 in float64.
 
-An element that is tiny relative to the largest part of its sum becomes 0 as soon as it is computed. All later numbers
-use that 0, so the shown numbers are the used ones.
+An element that is tiny relative to the largest part of its sum becomes 0 as soon as it is computed. All later
+computations use that 0, so the numbers shown are the numbers used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def settled_backward(trace: Trace, d_result: Any = None) -> Gradients:
 
 
 def _settled(array: Any, term: Callable[[Index], Term]) -> Any:
-    """Return an array, of any kind of numbers, with zeros for residue; `term` gives an element's arithmetic."""
+    """Return an array, of any dtype, with residue set to 0; `term` returns an element's arithmetic."""
     values = np.asarray(array, dtype=np.float64)
     suspects = np.argwhere((values != 0) & (np.abs(values) < SUSPECT))
     if not len(suspects):

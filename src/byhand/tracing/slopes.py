@@ -1,4 +1,4 @@
-"""Slopes of an equation that says no arithmetic of its gradients: each by a vjp with a one-hot cotangent."""
+"""Slopes of an equation without `gradient_terms`: each by a vjp with a one-hot cotangent."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from byhand.engine import BackwardStep, Node
 from byhand.engine.arrays import as_tuple, namespace
 from byhand.engine.terms import Index
 
-Slope = tuple[int, Index, Any]  # which result, which of its elements, d result / d element
+Slope = tuple[int, Index, Any]  # index of the result, index of its element, d result / d element
 Arrays = Sequence[Any]
 
 
 def slopes(step: BackwardStep, slot: int, index: Index) -> Iterator[Slope]:
-    """Yield the slope of every element of the results that one element of an input changes.
+    """Yield the slope of every element of the results that depends on one element of an input.
 
-    Elements whose cotangent is zero are left out.
+    Elements with a zero cotangent are left out.
     """
     node, inputs = step.node, in_float64([np.asarray(t.data) for t in step.node.inputs])
-    with np.errstate(all="ignore"):  # a second moment below zero, say
+    with np.errstate(all="ignore"):  # such as a negative second moment
         base, up, down = (
             _forward(node, [perturbed(x, index, by) if k == slot else x for k, x in enumerate(inputs)])
             for by in (0.0, 1.0, -1.0)
@@ -45,7 +45,7 @@ def perturbed(x: Any, index: Index, step: float) -> Any:
 
 
 def in_float64(arrays: Arrays) -> Arrays:
-    """Return arrays of real numbers in float64, others as they are."""
+    """Return arrays of real numbers in float64, others unchanged."""
     return [x.astype(np.float64, copy=False) if x.dtype.kind in "fO" else x for x in arrays]
 
 

@@ -1,4 +1,4 @@
-"""Trace: a finished pass, and the way back from its result."""
+"""Trace: a finished pass, and the backward pass from its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byhand.tracing.passes import Pass
 class Trace(Pass):
     """The values and applications of one pass with their names.
 
-    For any element, `terms` gives the arithmetic that made it, `backward().terms` that of its gradient.
+    For any element, `terms` returns its arithmetic, `backward().terms` that of its gradient.
     """
 
     def backward(

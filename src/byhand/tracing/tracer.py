@@ -13,7 +13,7 @@ from byhand.engine.terms import Index
 
 @dataclass(frozen=True, eq=False)
 class Application:
-    """One use of an equation: its number in the pass, its inputs, its static settings, its results."""
+    """One use of an equation: its index in the pass, its inputs, its static settings, its results."""
 
     number: int
     name: str
@@ -42,7 +42,7 @@ class Application:
 
 
 class Tracer(Record):
-    """Record as the engine does, and keep each application in order."""
+    """Record like the engine, and keep each application in order."""
 
     def __init__(self) -> None:
         self.applications: list[Application] = []

@@ -1,4 +1,4 @@
-"""The next update of a parameter: its trace, and the arithmetic of each element, from clipping to the new value."""
+"""A parameter's next update: its trace, and the arithmetic of each element, from clipping to the new value."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from byhand.update_rules import UpdateRule, state_of, updates
 
 UPDATE = "update"  # of a parameter: its change
 PARTS = ("theta", *dict.fromkeys(symbol.name for update in updates() for symbol in state_of(update)), UPDATE)
-GRADIENT = 1  # number of the input g
-NUMBERS = ("lr", "t")  # inputs that are no arrays
+GRADIENT = 1  # index of the input g
+NUMBERS = ("lr", "t")  # scalar inputs
 
 
 def parts_of(rule: UpdateRule) -> tuple[str, ...]:
-    """Return what can be asked of a parameter's update."""
+    """Return the parts of a parameter's update that can be explained."""
     return ("theta", *rule.state, UPDATE)
 
 
 def update_trace(optimizer: Optimizer, name: str, parameter: Tensor, gradient: Any) -> Trace:
-    """Return the trace of a parameter's next update by a gradient, clipped or not; nothing changes.
+    """Return the trace of a parameter's next update by a gradient, clipped or not, without updating anything.
 
-    The results are called `NAME.theta` and, for each array of state, as `NAME.m`; their inputs `NAME`,
+    The results are called `NAME.theta` and, for each array of state, `NAME.m` and so on; the inputs `NAME`,
     `NAME.gradient`, `NAME.m before` and so on, `lr`, and `t` if the update reads it.
     """
     return rule_trace(name, *optimizer.application(name, parameter, gradient))
 
 
 def rule_trace(name: str, rule: UpdateRule, inputs: Mapping[str, Any]) -> Trace:
-    """Return the trace of a parameter's update by a rule, whose equation reads these inputs; names as above."""
+    """Return the trace of a parameter's update by a rule with these inputs; names as in `update_trace`."""
     equation, static = rule.equation, dict(rule.static)
     results, _ = equation.forward(*inputs.values(), **static)
     tensors = tuple(Tensor(x, name=_input_name(name, letter, rule)) for letter, x in inputs.items())
@@ -56,7 +56,7 @@ def _input_name(parameter: str, letter: str, rule: UpdateRule) -> str:
 
 @dataclass(frozen=True)
 class Clipping:
-    """Scales gradients of this global norm down to `limit`, if that is above 0 and smaller."""
+    """Scales gradients with this global norm down to `limit`, if that is smaller and not 0."""
 
     norm: float
     limit: float
@@ -87,7 +87,7 @@ class ParameterUpdate:
     optimizer: Optimizer
 
     def answer(self, part: str, index: Sequence[int]) -> Answer:
-        """Return one element of the new parameter (theta), its change (update), or its state, and its arithmetic.
+        """Return one element of the new parameter (theta), its change (update), or its state, with its arithmetic.
 
         Raises ExplainError if there is no such element.
         """
@@ -127,7 +127,7 @@ class ParameterUpdate:
         return self.optimizer.rule(self.parameter, self.tensor)
 
     def _number(self, part: str) -> int:
-        """Return the number of the equation's result that a part belongs to; the change is the last part of theta."""
+        """Return the index of the equation's result that contains a part; the change is the last part of theta."""
         parts = parts_of(self._rule)
         return parts.index(part) % (len(parts) - 1)
 
@@ -137,7 +137,7 @@ class ParameterUpdate:
         return self._rule.equation.inputs[0].shape == "(...)"
 
     def _inputs(self, index: Index | None = None) -> dict[str, Any]:
-        """Return the inputs of the update; of an element that is updated alone its own clipped g everywhere."""
+        """Return the inputs of the update; for an element updated alone, filled with its own clipped g."""
         if index is None or not self._each_alone:
             gradient = self.clipping.clipped(self.gradient)
         else:
@@ -145,7 +145,7 @@ class ParameterUpdate:
         return self.optimizer.application(self.parameter, self.tensor, gradient)[1]
 
     def _value(self, part: str, index: Index) -> float:
-        """Return one element, computed from the others only if the equation reads them."""
+        """Return one element, computing the others only if the equation reads them."""
         inputs = self._inputs(index)
         if self._each_alone:
             place = tuple(slice(i, i + 1) for i in index)
@@ -154,7 +154,7 @@ class ParameterUpdate:
         return float(self._computed(part, inputs)[index])
 
     def _computed(self, part: str, inputs: dict[str, Any]) -> Any:
-        """Return the array of a part; the change in float64, as a difference of close numbers."""
+        """Return the array of a part; the change in float64, since it is a difference of close numbers."""
         if part == UPDATE:
             inputs = {k: x if k in NUMBERS else np.asarray(x, dtype=np.float64) for k, x in inputs.items()}
         rule = self._rule
@@ -172,7 +172,7 @@ class ParameterUpdate:
         return facts | (clipped if self.clipping.acts else {})
 
     def _unclipped(self, term: Term, index: Index) -> Term:
-        """Return the term with its gradient written as the whole gradient times the clipping factor."""
+        """Return the term with its gradient written as the unclipped gradient times the clipping factor."""
         if term.source == (GRADIENT, index):
             factor = ratio(number(self.clipping.limit), number(self.clipping.norm))
             label = f"∂loss/∂{element_name(self.parameter, index)}"
@@ -181,7 +181,7 @@ class ParameterUpdate:
         return replace(term, parts=tuple(self._unclipped(part, index) for part in term.parts))
 
     def _beside(self, index: Index) -> tuple[Term, ...]:
-        """Return the numbers on the way that the update's arithmetic does not spell out, the clipped g first."""
+        """Return the intermediate numbers that the update's arithmetic does not spell out, the clipped g first."""
         rule = self._rule
         if rule.equation.beside is None:
             return ()

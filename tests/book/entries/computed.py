@@ -1,4 +1,4 @@
-"""What an equation and its derivative make of the worked inputs of its entry, in float64."""
+"""The results of an equation and its derivative on its entry's inputs, in float64."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Computed:
 
 
 def compute(worked: Entry) -> Computed:
-    """Run the equation and its derivative on the worked inputs, in float64."""
+    """Run the equation and its derivative on the entry's inputs, in float64."""
     equation = registry[worked.stem]
     arrays = {name: array(numbers, name not in worked.gradients) for name, numbers in worked.inputs.items()}
     cotangents = tuple(array(numbers) for numbers in several(worked.d_result))

@@ -3,11 +3,11 @@
 import pytest
 
 from byhand.book.entries.contract import ENTRIES, Entry
-from byhand.book.finding.index import findings
 from byhand.book.finding.search import search
 from byhand.engine import Equation, Symbol, registry
 from byhand.engine.terms import number
 from byhand.errors import ByhandError, ConfigError
+from where.index import findings
 
 WORDS = {
     "title_zh": "", "result_zh": "", "inputs": {}, "result": [], "d_result": [], "gradients": {}, "note": "",

@@ -1,4 +1,4 @@
-"""The worked numbers of every equation are what the equation and its derivative compute."""
+"""The entry of every equation has the numbers that the equation and its derivative compute."""
 
 import math
 import re

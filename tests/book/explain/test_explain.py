@@ -55,7 +55,7 @@ def config(request):
 
 
 def scale(explanation):
-    """Return what rounding is relative to: the sizes of the terms before they cancel."""
+    """Return the scale of rounding: the sizes of the terms before they cancel."""
     return math.fsum(abs(term.value) for term in explanation.terms)
 
 
@@ -91,7 +91,7 @@ def test_contributions_add_up_to_the_gradient(config, dtype):
 
 @pytest.mark.parametrize("stem", [s for s, e in registry.items() if not isinstance(e, Composite)])
 def test_contributions_of_every_equation(stem):
-    """Element by element, the uses in the worked example add up to its worked gradients."""
+    """Element by element, the uses in the example add up to its gradients."""
     worked = ENTRIES[stem]
     inputs = {
         n: Tensor(array(x, n not in worked.gradients), requires_grad=n in worked.gradients, name=n)
@@ -114,7 +114,7 @@ def test_contributions_of_every_equation(stem):
     assert set(worked.gradients) <= set(trace.leaves)
     for name, gradient in worked.gradients.items():
         if stem in ("top_k", "top_p"):
-            continue  # what is dropped is -inf, which no product carries on: their derivative is tested beside them
+            continue  # dropped logits are -inf, which no product propagates: their derivative has tests of its own
         for index, expected in np.ndenumerate(array(gradient)):
             found = [
                 gradient_term(trace, s, slot, index).value
@@ -171,7 +171,7 @@ def test_an_update_by_muon_is_what_the_optimizer_does():
     assert explained["theta"].value == float(model.parameters()[name].data[index])
     assert explained["m"].value == float(optimizer.moments["m"][name][index])
     assert explained["update"].value == pytest.approx(float(model.parameters()[name].data[index]) - before, rel=1e-3)
-    for part, e in explained.items():  # five steps in float32 raise what rounding leaves; the update is in float64
+    for part, e in explained.items():  # five steps in float32 amplify rounding; the update is in float64
         assert e.term.value == pytest.approx(e.value, rel=1e-3 if part == "update" else 1e-6)
         assert "lr 0.04" in e.note.en
     lines = {d.label: d for d in explained["theta"].definitions}
@@ -311,9 +311,9 @@ def test_the_rest_is_summed_on_one_line():
         ("logits", (0, 1, -8), False, r"logits\[0,1,-8\] does not exist"),
         ("tokens", (0, 1), True, "given, not learned"),
         ("wte.m", (0, 1), True, "comes after the loss"),
-        ("next.p", (0,), True, "next.p is no part of the loss and has no gradient. Ask for logits."),
-        ("next.token", (), True, "next.token is no part of the loss"),
-        ("next.logits", (0,), True, "next.logits is no part of the loss"),
+        ("next.p", (0,), True, "next.p is not part of the loss and has no gradient. Ask for logits."),
+        ("next.token", (), True, "next.token is not part of the loss"),
+        ("next.logits", (0,), True, "next.logits is not part of the loss"),
         ("", (), False, "nothing is called ''"),
     ],
 )

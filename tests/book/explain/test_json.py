@@ -38,7 +38,7 @@ def worked(tree, defined):
     return value
 
 
-@pytest.mark.parametrize("config", stored_settings(), ids=setting_name)
+@pytest.mark.parametrize("config", stored_settings()[::2], ids=setting_name)
 def test_trees_are_the_arithmetic_of_the_trace(config):
     explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config)), *batch(config), None, 0.05)
     arrays = {False: explainer.trace.values, True: explainer.gradients.by_name}
@@ -87,7 +87,7 @@ def test_a_gradient_is_the_derivatives_own_arithmetic_in_each_use():
     assert len(list(written_out(act[0]))) > 10
 
 
-@pytest.mark.parametrize("config", stored_settings(), ids=setting_name)
+@pytest.mark.parametrize("config", stored_settings()[1::2], ids=setting_name)
 def test_each_use_has_its_part_of_the_tree(config):
     explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config)), *batch(config))
     rng = np.random.default_rng(8)
@@ -150,7 +150,7 @@ def test_notes_have_codes_and_both_languages(name, index, grad, code, facts):
 
 
 def test_a_loss_over_a_vocabulary_stays_small():
-    """Each row's largest logit stands in every exponent: written out each time, it would fill gigabytes."""
+    """Each row's largest logit occurs in every exponent: written out each time, it would fill gigabytes."""
     config = bh.ModelConfig(vocab_size=256, seq_len=4, d_model=8, n_layers=1, n_heads=2)
     plain = Explainer(bh.TinyGPT(config, seed=1), [[1, 2, 3]], [[2, 3, 4]]).explain("loss", ()).as_json()
     assert len(json.dumps(plain["terms"])) < 1_500_000

@@ -1,4 +1,4 @@
-"""Whether the first answer of `where` is one that a question accepts; the tests and `benchmarks/where.py` ask."""
+"""Whether a question accepts the first answer of `where`; used by the tests and `benchmarks/where.py`."""
 
 from __future__ import annotations
 

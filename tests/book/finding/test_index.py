@@ -14,15 +14,11 @@ import pytest
 
 from byhand import ModelConfig, Muon, OptimConfig, TinyGPT
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding import others, source
-from byhand.book.finding.commands import flags
+from byhand.book.finding import source
 from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import GROUPS, concepts, order
-from byhand.book.finding.index import all_findings, findings, text
-from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.search import INDEX, stored
 from byhand.book.lessons.examples import TITLES
-from byhand.book.pages.filling import COMMAND
 from byhand.cli.arguments.settings import settings
 from byhand.cli.main import COMMANDS
 from byhand.config import TrainConfig
@@ -31,10 +27,14 @@ from byhand.engine.equation import with_role
 from byhand.errors import ByhandError
 from cli.process import function_calls
 from model_cases import each_choice, lacking_kernels
+from pages.filling import COMMAND
+from where import others, syntax
+from where.commands import flags
+from where.index import all_findings, findings, text
+from where.kernels import kernels_of
 
 ROOT = Path(__file__).resolve().parents[3]
 ANSWERS = stored().findings()
-LIVE = ("_kernels_at", "asked", "notations", "kernels_at")  # what the index does not keep
 
 
 def line_at(pointer: str) -> str:
@@ -44,7 +44,7 @@ def line_at(pointer: str) -> str:
 
 def test_the_index_is_fresh():
     assert INDEX.read_text(encoding="utf-8") == text(), f"stale; run: {COMMAND}"
-    kept = [f.name for f in fields(Finding) if f.name not in LIVE]
+    kept = [f.name for f in fields(Finding)]
     for answer, live in zip(ANSWERS, all_findings().values(), strict=True):
         assert [getattr(answer, name) for name in kept] == [getattr(live, name) for name in kept]
 
@@ -69,7 +69,7 @@ def test_pointers_open_what_they_name(answer):
         assert line_at(answer.derivative).startswith(("def vjp(", "def walk_back("))
         assert line_at(answer.worked).startswith("entry = ")
         assert answer.uses or answer.name == "reshape", "an equation that nothing applies"
-        role = getattr(registry[answer.name], "role", "")  # what the config chooses is applied by its role
+        role = getattr(registry[answer.name], "role", "")  # the config's choices are applied by role
         assert all(
             re.search(rf"\b({answer.name}|{role or answer.name}\()", line_at(use.where)) for use in answer.uses
         )
@@ -85,8 +85,8 @@ def test_pointers_open_what_they_name(answer):
 
 def test_every_definition_is_found_as_its_syntax_tree_has_it():
     for answer in ANSWERS:
-        for path, name in filter(None, (answer.code, answer.derived, *(answer.kernels_at or {}).values())):
-            assert source.definition(path, name) == f"{source.shown(path)}:{source.statement(path, name).lineno}"
+        for path, name in filter(None, (answer.code, answer.derived, *answer.kernels_at.values())):
+            assert source.definition(path, name) == f"{source.shown(path)}:{syntax.statement(path, name).lineno}"
 
 
 def test_every_setting_command_guide_lesson_and_topic_is_an_answer():
@@ -106,14 +106,15 @@ def test_what_the_model_has_is_not_named_as_lacking():
     for config in (ModelConfig, OptimConfig):
         for hint in get_type_hints(config).values():
             has |= {str(choice) for choice in get_args(hint)} if "Literal" in str(get_origin(hint)) else set()
-    for absent in (answer for answer in all_findings().values() if answer.kind == "absent"):
-        named = {name.lower().replace("-", "_").replace(" ", "_") for name in (absent.name, *absent.asked)}
-        assert not named & has, f"delete {named & has} from data/absent.toml: the model has it"
-        assert not (source.PACKAGE / f"equations/{absent.name}.py").exists(), "it is there: delete its item"
+    asked = others.asked(findings().values())
+    for absent in others.data("absent"):
+        named = {name.lower().replace("-", "_").replace(" ", "_") for name in (absent, *asked[absent])}
+        assert not named & has, f"delete {named & has} from docs/build/where/data/absent.toml: the model has it"
+        assert not (source.PACKAGE / f"equations/{absent}.py").exists(), "it is there: delete its item"
 
 
 def test_uses_are_found_in_the_source(tmp_path):
-    """By name, as an operator and by role, with the scope around them; what is called alike is not meant."""
+    """By name, as an operator and by role, with the scope around them; other things of the same name do not count."""
     file = tmp_path / "layer.py"
     file.write_text(
         "from byhand.equations import linear, mix as blend\n"
@@ -124,7 +125,7 @@ def test_uses_are_found_in_the_source(tmp_path):
         '    return _operator("mul")(h, x)\n',
         encoding="utf-8",
     )
-    found = source._applied(file)
+    found = syntax.applied(file)
     assert found == {"linear": {4: ("pre", "mlp")}, "activation": {4: ("act", "mlp")}, "mul": {6: ("", "")}}
 
 

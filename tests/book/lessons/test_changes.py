@@ -1,4 +1,4 @@
-"""Changes of an example's given numbers: what they change, and what is refused in one line."""
+"""Changes of an example's given numbers: their effects, and one-line refusals."""
 
 import math
 
@@ -41,13 +41,13 @@ def test_a_change_changes_what_it_names(changes, changed):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("A", "is no change. Write it like"), ("", "is no change"), ("A[]=1", "is no change"),
+        ("A", "is not a change. Write it like"), ("", "is not a change"), ("A[]=1", "is not a change"),
         ("C=A", "names 'C', which the example does not have. Use one of A, B, y, rate"),
         ("A=[[1,2,3],[4,5,6]]", "puts 2 rows of 3 where A has 2 rows of 2"), ("A[0]=1", "puts one number where"),
-        ("A=[[1,2],[3]]", "puts 2 rows of 1 and 2"), ("A[0,2]=1", "is not there"), ("A[0,0,0]=1", "is not there"),
-        ("y=2", "y takes 0 or 1"), ("rate=fast", "is no number"), ("rate=inf", "too large"),
+        ("A=[[1,2],[3]]", "puts 2 rows of 1 and 2"), ("A[0,2]=1", "does not exist"), ("A[0,0,0]=1", "does not exist"),
+        ("y=2", "y takes 0 or 1"), ("rate=fast", "is not a number"), ("rate=inf", "too large"),
         ("rate=1e7", "too large"),
-        ("A=[1", "is no array"), ("A=" + "[" * 90, "is no array"), ("A=" + "1" * 2000, "is no change"),
+        ("A=[1", "is not an array"), ("A=" + "[" * 90, "is not an array"), ("A=" + "1" * 2000, "is not a change"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_changed_is_said_in_one_line(change, said):

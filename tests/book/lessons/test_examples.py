@@ -186,7 +186,7 @@ def test_classifier():
     assert found(name, "L") == pytest.approx((math.log(9 / 8) + math.log(5)) / 2, rel=1e-12)
     shows(name, "∂b_2", [31 / 90, -31 / 90], digits=12)
     shows(name, "∂W_2", [[19 / 60, -19 / 60]] * 2, digits=12)
-    wrong, right = 1 / 5, 1 / 36  # what a picture that is read wrongly, and one that is read correctly, passes back
+    wrong, right = 1 / 5, 1 / 36  # the gradient of a picture classified wrongly, and of one classified correctly
     shows(name, "∂b_1", [(2 * wrong - right) * math.log(2)] * 2, digits=12)
     shows(name, "∂W_1", np.array([[wrong, wrong - right], [wrong - right, wrong]] * 2) * math.log(2), digits=12)
     shows(name, "W_1'", [[-1.1, 0.9], [0.9, -1.1]] * 2, digits=12)

@@ -21,7 +21,7 @@ from byhand.engine import registry
 LESSONS = [*TITLES, *(stem for stem in ENTRIES if find(stem) not in TITLES)]
 NO_EXACT = ("gelu_exact", "muon")
 ITERATED = ("muon", "orthogonalise")  # their formulas say each step of an iteration
-CHANGES = ("m", "v", "t", "K_{\\mathrm{cache}}", "V_{\\mathrm{cache}}")  # names of what each step has anew
+CHANGES = ("m", "v", "t", "K_{\\mathrm{cache}}", "V_{\\mathrm{cache}}")  # names that each step has of its own
 ROOT = Path(__file__).parents[3]
 GREEK = r"\\(?:alpha|beta|epsilon|lambda|mu|sigma|tau|theta)"
 LEFT_OUT = "…"

@@ -8,10 +8,10 @@ import pytest
 
 from book.live.working import registers, worked
 from byhand.book.lessons.examples import TITLES
-from byhand.book.live.export import as_json
-from byhand.book.live.pages import graph_of
-from byhand.book.live.working import graph
 from byhand.book.numbers import closed_form
+from live.export import as_json
+from live.pages import graph_of
+from live.working import graph
 
 EDITED = ("matrix-core", "matrix-core-rows", "matrix-core-exercise", "paper-gpt", "classifier", "rotary")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from byhand.book.live.pages import BLOCK, MATRIX, graph_of, hooked
+from live.pages import BLOCK, MATRIX, graph_of, hooked
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGES = sorted(p for p in DOCS.rglob("*.md") if "<!-- generated: lesson " in p.read_text(encoding="utf-8"))
@@ -18,7 +18,7 @@ SECTION = re.compile(
     r'<div class="live-step" data-lesson="([\w-]+)" data-step="(\d+)">\n(.*?)(?=<div class="live-step|<!-- end)',
     re.DOTALL,
 )
-IDS = r"\d( & \d)*"  # bytes, tokens and targets: the step that cuts them is no pass
+IDS = r"\d( & \d)*"  # bytes, tokens and targets: the step that cuts them is not a pass
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -30,7 +30,7 @@ def test_every_matrix_of_a_lesson_is_its_graphs(page):
     assert shown or page.name.startswith("bpe")
     for name, number, body in SECTION.findall(marked):
         if int(number) and not graph_of(name).links[int(number) - 1].makes:
-            continue  # it belongs to no pass: what it shows is in no graph
+            continue  # it belongs to no pass: its arrays are in no graph
         left = re.sub(r'<div class="live-math".*?</div>', "", body, flags=re.DOTALL)
         left += "".join(json.loads(html.unescape(show))[0][0] for show in re.findall(r'data-show="([^"]*)"', body))
         assert [matrix for matrix in MATRIX.findall(left) if not re.fullmatch(IDS, matrix)] == [], (name, number)

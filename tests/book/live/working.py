@@ -1,4 +1,4 @@
-"""The exported arithmetic worked by a few lines of Python, independent of what the pages use."""
+"""The exported arithmetic evaluated by a few lines of Python, independent of the pages' code."""
 
 import itertools
 import math

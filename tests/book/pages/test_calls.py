@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from byhand.book.finding import source
-from byhand.book.pages.answers import steps
-from byhand.book.pages.blocks.markdown import link
 from byhand.errors import ByhandError
 from byhand.layers.block import Block
+from pages.answers import steps
+from pages.blocks.markdown import link
+from where import syntax
 
 PAGE = Path(__file__)
 FILE = source.PACKAGE / "layers" / "block.py"
@@ -27,7 +28,7 @@ def edited(monkeypatch):
         there = {"__name__": "byhand.layers.block"}
         exec(compile(text, FILE, "exec"), there)
         monkeypatch.setattr(
-            source, "tree", lambda path, tree=source.tree: ast.parse(text) if path == FILE else tree(path)
+            syntax, "tree", lambda path, tree=syntax.tree: ast.parse(text) if path == FILE else tree(path)
         )
         for name in ("apply", "sublayer"):
             if hasattr(there["Block"], name):
@@ -44,7 +45,7 @@ def called(lines):
 
 
 def where(lines):
-    """The definitions that the calls stand in."""
+    """The definitions that contain the calls."""
     return [link(PAGE, line.where).partition("](")[0] for line in lines]
 
 

@@ -5,46 +5,48 @@ import math
 import numpy as np
 import pytest
 
-from byhand.book.pages.answers import new_models, optimizers
-from byhand.book.pages.answers.models import PUBLISHED, sizes_of
+from book.pages.asked import answers_of
 from byhand.book.pictures import passes
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError
 from byhand.model import parameter_shapes
+from pages.answers.models import gpt2, sizes_of
+
+PAGE = answers_of("guides/design-choices")
 
 
 def test_without_random_numbers_only_the_heads_bias_learns():
-    loss, learning, _ = new_models.first_loss(0.0)
+    loss, learning, _ = PAGE.first_loss(0.0)
     assert loss == pytest.approx(math.log(256))
     assert learning == 1
-    model = new_models.drawn(new_models.SMALL, 0.0)
-    model.loss(*new_models._text()).backward()
+    model = PAGE.drawn(PAGE.SMALL, 0.0)
+    model.loss(*PAGE._text()).backward()
     assert [n for n, p in model.parameters().items() if np.asarray(p.grad).any()] == ["lm_head.b"]
 
 
 def test_larger_initial_numbers_make_the_first_loss_worse():
-    losses = [new_models.first_loss(std)[0] for std in (0.0, 0.01, 0.02, 0.1, 0.5, 1.0)]
+    losses = [PAGE.first_loss(std)[0] for std in (0.0, 0.01, 0.02, 0.1, 0.5, 1.0)]
     assert losses == sorted(losses)
     assert losses[-1] > 22
     assert f"{losses[0]:.1f}" == "5.5"
 
 
 def test_smaller_projections_keep_the_stream_at_one_size():
-    shallow, *deeper = (new_models.stream_spread(depth, scaled=True) for depth in (1, 4, 12))
+    shallow, *deeper = (PAGE.stream_spread(depth, scaled=True) for depth in (1, 4, 12))
     assert deeper == pytest.approx([shallow] * len(deeper), rel=0.05)
-    growing = [new_models.stream_spread(depth, scaled=False) for depth in (1, 4, 12)]
+    growing = [PAGE.stream_spread(depth, scaled=False) for depth in (1, 4, 12)]
     assert growing == sorted(growing)
     assert growing[-1] > 2 * growing[0]
 
 
 def test_only_pre_norm_shrinks_the_last_gradient_with_depth():
-    pre, post = ([new_models.block_gradients(position, n)[1] for n in (2, 12)] for position in ("pre", "post"))
+    pre, post = ([PAGE.block_gradients(position, n)[1] for n in (2, 12)] for position in ("pre", "post"))
     assert pre[1] < pre[0] / 2
     assert post[1] > post[0]
 
 
 def test_the_scale_keeps_spread_and_slope():
-    narrow, wide = new_models.score_statistics(4), new_models.score_statistics(256)
+    narrow, wide = PAGE.score_statistics(4), PAGE.score_statistics(256)
     assert wide[0][0] == pytest.approx(16, rel=0.05)
     assert wide[1][0] == pytest.approx(1, rel=0.05)
     assert wide[0][2] < narrow[0][2] / 5
@@ -53,7 +55,7 @@ def test_the_scale_keeps_spread_and_slope():
 
 
 def test_a_tied_table_gets_the_sum_of_both_gradients():
-    lookup, head, both = optimizers.tied_gradients()
+    lookup, head, both = PAGE.tied_gradients()
     np.testing.assert_allclose(both, lookup + head, rtol=1e-12, atol=1e-14)
     apart = passes.paper_model()  # its head is an array of its own
     apart.parameters()["lm_head.w"].data = apart.parameters()["wte"].data.T.copy()
@@ -71,8 +73,6 @@ def test_every_parameter_is_of_one_kind():
 
 
 def test_shares_of_the_sizes_that_the_prose_names():
-    own, gpt2 = (
-        {n: math.prod(shape) for n, shape in parameter_shapes(c).items()} for c in (ModelConfig(), PUBLISHED)
-    )
+    own, large = ({n: math.prod(shape) for n, shape in parameter_shapes(c).items()} for c in (ModelConfig(), gpt2))
     assert 0.18 < own["lm_head.w"] / sum(own.values()) < 0.2
-    assert 0.3 < gpt2["wte"] / sum(gpt2.values()) < 1 / 3
+    assert 0.3 < large["wte"] / sum(large.values()) < 1 / 3

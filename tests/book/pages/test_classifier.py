@@ -2,10 +2,11 @@
 
 import pytest
 
+from book.pages.asked import answers_of
 from byhand.book.lessons.examples import make
-from byhand.book.pages.answers.training import classifier_run
 from byhand.book.words.language import say
 
+classifier_run = answers_of("guides/classifier").classifier_run
 SHOWN = (0, 1, 2, 5, 10, 20, 40)
 
 

@@ -14,16 +14,13 @@ from types import CodeType
 import numpy as np
 import pytest
 
+from book.pages.asked import answers_of
 from byhand.book.explain.explainer import explain
 from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.examples.attention_index import queries_and_keys
 from byhand.book.lessons.lesson import Array, grid
 from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
-from byhand.book.pages import filling as pages
-from byhand.book.pages.answers import attention
-from byhand.book.pages.blocks.arrays import displayed, number_in_latex, quiet
-from byhand.book.pages.blocks.lessons import chosen
 from byhand.book.pictures.passes import TOKENS, paper_model
 from byhand.budget import recipe
 from byhand.cli.learn.explain import parse_target
@@ -31,9 +28,13 @@ from byhand.cli.main import COMMANDS, main
 from byhand.equations import attention_scores, split_qkv
 from byhand.layers.parameter import STD
 from byhand.model import TinyGPT
+from pages import filling as pages
+from pages.blocks.arrays import displayed, number_in_latex, quiet
+from pages.blocks.lessons import chosen
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 SUFFIXES = ("md", "zh-CN.md")
+CACHE = answers_of("guides/kv-cache")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -118,14 +119,14 @@ def lines_of_functions(code: CodeType, inside: bool = False):
 
 
 def test_decoding_with_a_cache_gives_the_same_logits():
-    for whole, cached in attention.cache_passes():
+    for whole, cached in CACHE.cache_passes():
         logits = (trace.result.data[0, -1] for trace in (cached, whole))
         np.testing.assert_allclose(*logits, rtol=1e-12, atol=1e-14)
 
 
 def test_counted_work_of_the_cache_is_what_the_guide_says():
     heads = paper_model().config.n_heads
-    counted = [(attention.work(whole), attention.work(cached)) for whole, cached in attention.cache_passes()]
+    counted = [(CACHE.work(whole), CACHE.work(cached)) for whole, cached in CACHE.cache_passes()]
     assert counted == [((n, heads * n * n), (1, heads * n)) for n in (1, 2, 3)]
 
 
@@ -138,14 +139,14 @@ def test_the_cache_guide_computes_with_the_model_of_its_lesson():
 
 def test_the_offsets_in_the_tables_are_those_of_memory():
     array = np.arange(2 * 2 * 3 * 3).reshape(2, 2, 3, 3)
-    worked, offset = attention.offset_in((1, 0, 2, 1), array.shape)
+    worked, offset = answers_of("guides/autograd-and-memory").offset_in((1, 0, 2, 1), array.shape)
     assert offset == array[1, 0, 2, 1]
     assert eval(worked.replace("×", "*")) == array[1, 0, 2, 1]
 
 
 def test_the_score_of_the_attention_guide_reads_the_same_numbers_before_the_split():
     q, k = (x.data for x in queries_and_keys(closed_form.array))
-    rows = attention.packed_offsets()
+    rows = answers_of("guides/attention-index").packed_offsets()
     assert len(rows) == 4
     for element, offset, *_, value in rows:
         array, index = {"q": q, "k": k}[element[0]], tuple(map(int, element[2:-1].split(",")))

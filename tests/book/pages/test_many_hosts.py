@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from byhand.book.pages import filling
-from byhand.book.pages.answers.devices import EVEN
-from byhand.book.pictures.devices import EIGHT, SMALL, holders
+from book.pages.asked import answers_of
 from byhand.model import declared
 from byhand.runtimes.xla.placing import held_shape, part_shape, spec_of
 from cli.process import PATIENCE, environment
+from pages import filling
+from pictures.devices import EIGHT, SMALL, holders
 
 PAGE = filling.docs() / "guides" / "many-hosts.md"
 
 
-@pytest.mark.parametrize("config", [SMALL, EVEN], ids=["small", "gpt2"])
+@pytest.mark.parametrize("config", [SMALL, answers_of("guides/many-hosts").gpt2_even], ids=["small", "gpt2"])
 def test_parts_cover_an_array_and_each_device_holds_one(config):
     for name, parameter in declared(config).items():
         parts = holders(spec_of(parameter, EIGHT), EIGHT)
@@ -34,10 +34,14 @@ def test_a_host_of_four_is_one_place_along_data():
 
 
 def test_the_page_is_made_without_jax():
-    code = "import sys; sys.modules['jax'] = None; from byhand.book.pages.filling import filled, Path; "
+    code = "import sys; sys.modules['jax'] = None; from pages.filling import filled, Path; "
     code += f"print(filled(Path({str(PAGE)!r})), end='')"
     made = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", code], check=True, timeout=PATIENCE, capture_output=True
+        [sys.executable, "-X", "utf8", "-c", code],
+        cwd=filling.docs() / "build",
+        check=True,
+        timeout=PATIENCE,
+        capture_output=True,
     )
     assert made.stdout.decode().replace("\r\n", "\n") == PAGE.read_text(encoding="utf-8")
 

@@ -4,16 +4,16 @@ import re
 
 import pytest
 
+from book.pages.asked import answers_of
 from byhand.book.lessons.examples import make
-from byhand.book.pages.answers import lessons
-from byhand.book.pages.answers.chained import chained
-from byhand.book.pages.filling import as_read, docs
-from byhand.book.pages.path import PATH
 from byhand.book.practice.sheets import TOPICS
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
+from pages.answers import lessons
+from pages.filling import as_read, docs
+from pages.path import PATH
 
-PAGE = docs() / "guides" / "matrix-core.md"
+PAGE, CORE = docs() / "guides" / "matrix-core.md", answers_of("guides/matrix-core")
 
 
 def loss(*changes, label="L"):
@@ -25,8 +25,8 @@ def test_a_nudge_measures_the_gradient_of_every_number_that_has_one():
     elements = [(name, (i, j)) for name in ("W_Q", "W_K", "W_V", "S") for i in range(2) for j in range(2)]
     elements += [("z", (0,)), ("z", (1,))]
     for name, index in elements:
-        measured = (lessons.core_loss(name, index, 0.001) - lessons.core_loss(name, index, -0.001)) / 0.002
-        assert abs(measured - lessons.core_gradient(name)[index]) <= 2e-6, (name, index)
+        measured = (CORE.core_loss(name, index, 0.001) - CORE.core_loss(name, index, -0.001)) / 0.002
+        assert abs(measured - CORE.core_gradient(name)[index]) <= 2e-6, (name, index)
 
 
 def test_slopes_of_the_curves():
@@ -38,7 +38,7 @@ def test_slopes_of_the_curves():
 
 @pytest.mark.parametrize("name", ["layer_norm", "gelu"])
 def test_what_a_nudge_passes_on_has_the_rate_of_the_rules(name):
-    rows = chained(name, 0.01)
+    rows = answers_of("guides/backward-by-hand").chained(name, 0.01)
     assert len(rows) >= 4
     for label, _, more, less, rule in rows:
         by_rules = eval(rule.replace("×", "*").replace("−", "-"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from byhand.book.pages.answers import steps
-from byhand.book.pages.filling import as_read, docs
+from pages.answers import steps
+from pages.filling import as_read, docs
 
 PAGE = Path(__file__)
 

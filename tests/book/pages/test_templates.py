@@ -1,18 +1,19 @@
 """Templates of pages: both languages ask for the same, no number is typed in them, mistakes are one line."""
 
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from jinja2 import nodes
 
-from byhand.book.pages import filling, templates
-from byhand.book.pages.answers import ANSWERS, FORMATS
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
+from pages import filling, templates
 
 ROOT = filling.docs()
 ENGLISH = [page for page in filling.pages() if filling.language(page) == "en"]
-PARTS = [file for file in sorted(templates.PARTS.glob("*.md")) if filling.language(file) == "en"]
+PARTS = sorted(file for file in templates.PARTS.iterdir() if PAGE.zh not in file.name)
 
 
 def of(page):
@@ -52,7 +53,7 @@ WITH = [*PARTS, *(page for page in ENGLISH if of(page))]
 
 
 def twin(page):
-    return page.with_name(f"{page.stem}{PAGE.zh}")
+    return page.with_name(page.name.replace(PAGE.en, PAGE.zh))
 
 
 @pytest.mark.parametrize("page", WITH, ids=lambda page: page.name)
@@ -76,11 +77,40 @@ def test_no_number_is_typed_beside_expressions(page):
         assert not typed, template
 
 
-def test_every_answer_is_asked_for():
-    """What no page calls goes; what a page of the same name would hide is renamed."""
-    said = "\n".join(template for page in WITH for template in of(page))
-    assert [name for name in (*ANSWERS, *FORMATS) if not re.search(rf"\b{name}\b", said)] == []
-    assert not set(ANSWERS) & set(templates.KINDS)
+BESIDE = [page for page in ENGLISH if templates.beside(page)]
+SHARED = sorted(Path(templates.answers.__file__).parent.glob("[!_]*.py"))
+
+
+def called(*pages):
+    """Return the names that templates of pages or parts read, but for those that they set."""
+    parsed = [templates.environment("en").parse(one) for page in pages for one in of(page)]
+    names = [node for template in parsed for node in template.find_all(nodes.Name)]
+    return {n.name for n in names if n.ctx == "load"} - {n.name for n in names if n.ctx == "store"}
+
+
+def spare(names, source):
+    """Return the public names among these that a source does not use itself."""
+    return {n for n in names if not n.startswith("_") and len(re.findall(rf"\b{n}\b", source)) < 2}
+
+
+@pytest.mark.parametrize("page", BESIDE, ids=lambda page: page.name)
+def test_what_stands_beside_a_page_is_asked_for(page):
+    """By its templates, by a part, or in the file itself; and it hides nothing that they call."""
+    own, shared = templates.beside(page), templates.ANSWERS | templates.KINDS
+    assert not spare(own, page.with_suffix(".py").read_text(encoding="utf-8")) - called(page, *PARTS)
+    assert [name for name in own.keys() & called(page) & shared.keys() if own[name] is not shared[name]] == []
+
+
+def test_what_stands_beside_no_page_is_asked_for_by_several():
+    """Or by a part, which several pages share."""
+    uses = Counter(name for page in WITH for name in called(page)) + Counter(called(*PARTS))
+    given = spare(templates.ANSWERS, "\n".join(path.read_text(encoding="utf-8") for path in SHARED))
+    assert [name for name in given - {"zip", "enumerate"} if uses[name] < 2] == []
+
+
+def test_every_format_is_asked_for():
+    found = [templates.environment("en").parse(one).find_all(nodes.Filter) for page in WITH for one in of(page)]
+    assert {*templates.FORMATS} <= {node.name for filters in found for node in filters}
 
 
 @pytest.mark.parametrize(
@@ -105,10 +135,10 @@ def test_a_mistake_in_a_template_is_one_line(tmp_path, template, line, said):
 
 def test_a_mistake_in_a_part_names_the_part_and_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr(templates, "PARTS", tmp_path)
-    (tmp_path / "title.md").write_text("\n{{ finding(nam) }}", encoding="utf-8")
+    (tmp_path / "title.md.jinja").write_text("\n{{ finding(nam) }}", encoding="utf-8")
     page = tmp_path / "page.md"
     page.write_text("<!-- generated: title relu -->\n<!-- end -->\n", encoding="utf-8")
-    with pytest.raises(ByhandError, match=r"^page\.md:1: parts/title\.md:2: 'nam' is undefined\. Correct"):
+    with pytest.raises(ByhandError, match=r"^page\.md:1: parts/title\.md\.jinja:2: 'nam' is undefined\. Correct"):
         filling.filled(page)
 
 

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from byhand.book.pages.answers import training
+from book.pages.asked import answers_of
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.equations.softmax import softmax
 from byhand.equations.top_p import top_p
+
+training = answers_of("guides/training-and-generation")
 
 
 def test_the_mean_of_micro_batches_is_the_gradient_of_the_batch():

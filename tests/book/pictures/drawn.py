@@ -1,10 +1,11 @@
 """The words in a picture, their places, and its numbers."""
 
 import re
+from itertools import combinations
 from xml.etree import ElementTree
 
-from byhand.book.pictures import PICTURES
 from byhand.book.pictures.canvas import SIZE, text_width
+from pictures import PICTURES
 
 Box = tuple[float, float, float, float]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -43,3 +44,13 @@ def box_of(text: ElementTree.Element) -> Box:
 def overlap(a: Box, b: Box) -> bool:
     """Say whether two boxes share more than an edge."""
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def assert_readable(svg: ElementTree.Element) -> None:
+    """Raise unless all words of a picture lie within it, and no two of them on each other."""
+    boxes = {text: box_of(text) for text in svg.iter(f"{SVG}text")}
+    for text, (left, top, right, bottom) in boxes.items():
+        assert 0 <= left <= right <= float(svg.get("width", "")), text.text
+        assert 0 <= top <= bottom <= float(svg.get("height", "")), text.text
+    for a, b in combinations(boxes, 2):
+        assert not overlap(boxes[a], boxes[b]), f"{a.text!r} lies on {b.text!r}"

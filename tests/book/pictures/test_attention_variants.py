@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from book.pictures.drawn import SVG, picture, texts
-from byhand.book.pictures import attention_maps
-from byhand.book.pictures import attention_variants as drawn
 from byhand.book.pictures.canvas import BLUE, RUST
+from pictures import variants
 
 
 def arrows(colour):
@@ -30,7 +29,7 @@ def test_arrows_turn_by_their_position():
 
 
 def test_each_query_head_is_joined_to_the_head_that_it_reads():
-    assert [drawn.readers(k) for k in (4, 2, 1)] == [(0, 1, 2, 3), (0, 0, 1, 1), (0, 0, 0, 0)]
+    assert [variants.readers(k) for k in (4, 2, 1)] == [(0, 1, 2, 3), (0, 0, 1, 1), (0, 0, 0, 0)]
     svg = picture("grouped-queries")
     ends = [line.get("points", "").split()[1] for line in svg.iter(f"{SVG}polyline")]
     assert [len(set(ends[i : i + 4])) for i in (0, 4, 8)] == [4, 2, 1]
@@ -39,7 +38,7 @@ def test_each_query_head_is_joined_to_the_head_that_it_reads():
 
 @pytest.mark.parametrize(("window", "seen"), [(6, [1, 2, 3, 4, 5, 6]), (3, [1, 2, 3, 3, 3, 3])])
 def test_masks_hide_what_a_window_hides(window, seen):
-    weights = attention_maps.masks()[window]
+    weights = variants.masks()[window]
     np.testing.assert_array_equal((weights > 0).sum(axis=1), seen)
     coloured = sum(box.get("fill") != "none" for box in picture("attention-windows").iter(f"{SVG}rect"))
-    assert coloured == sum(int((w > 0).sum()) for w in attention_maps.masks().values())
+    assert coloured == sum(int((w > 0).sum()) for w in variants.masks().values())

@@ -11,24 +11,14 @@ import pytest
 from book.pictures.drawn import texts
 from byhand.book.entries import layer_norm as entry
 from byhand.book.lessons.examples import make
-from byhand.book.pictures import (
-    activation_curves,
-    attention_maps,
-    classifier,
-    cross_entropy_curve,
-    loss_curve,
-    normalising,
-    sampling_bars,
-    scores_scale,
-    small_matrices,
-    updates,
-)
-from byhand.book.pictures.scene.colours import ink, tint
+from byhand.book.pictures import attention, curves, matrices, tokens
+from byhand.book.pictures.canvas import ink, tint
 from byhand.config import OptimConfig
 from byhand.equations.gelu import gelu
 from byhand.equations.gelu_exact import gelu_exact
 from byhand.equations.relu import relu
 from byhand.equations.silu import silu
+from pictures import training
 
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "loss_curve.py"
 
@@ -39,8 +29,8 @@ def lesson_values(name):
 
 def test_probabilities_are_those_of_the_lesson():
     found = lesson_values("sampling")
-    warm, (_, kept, _) = sampling_bars.by_temperature()[2][1], [p for _, p in sampling_bars.by_top_k()]
-    for p in (sampling_bars.by_temperature()[1][1], warm, kept):
+    warm, (_, kept, _) = tokens.by_temperature()[2][1], [p for _, p in tokens.by_top_k()]
+    for p in (tokens.by_temperature()[1][1], warm, kept):
         assert all(any(math.isclose(x, value) for value in found) for x in p if x)
     shown = texts("softmax-temperature")
     assert {"0.644", "0.237", "0.455", "0.102"} <= set(shown)
@@ -48,7 +38,7 @@ def test_probabilities_are_those_of_the_lesson():
 
 
 def test_bars_are_drawn_with_the_numbers_of_the_lesson():
-    units, p = classifier.computed()
+    units, p = matrices.computed()
     worked = {n.label: n.value for step in make("classifier").steps[:4] for n in step.numbers}
     assert all(worked[f"h[{n},{j}]"] == units[n, j] for n in range(4) for j in range(2))
     assert [worked[f"loss[{n}]"] for n in range(4)] == pytest.approx(-np.log(p[range(4), [0, 0, 1, 1]]), abs=1e-6)
@@ -57,8 +47,8 @@ def test_bars_are_drawn_with_the_numbers_of_the_lesson():
 
 
 def test_top_p_keeps_the_fewest_that_reach_p():
-    whole, *cut = (p for _, p in sampling_bars.by_top_p())
-    for p, threshold in zip(cut, (sampling_bars.P, sampling_bars.LOWER_P), strict=True):
+    whole, *cut = (p for _, p in tokens.by_top_p())
+    for p, threshold in zip(cut, (tokens.P, tokens.LOWER_P), strict=True):
         kept = int((p > 0).sum())
         assert whole[:kept].sum() >= threshold > whole[: kept - 1].sum()
         np.testing.assert_allclose(p[:kept], whole[:kept] / whole[:kept].sum())
@@ -68,8 +58,8 @@ def test_top_p_keeps_the_fewest_that_reach_p():
 def test_activations_and_slopes():
     xs = np.linspace(-3, 3, 13) + 0.01  # off the corner of ReLU
     for equation in (gelu, gelu_exact, silu, relu):
-        up, down = (activation_curves.values(equation, xs + h) for h in (1e-6, -1e-6))
-        np.testing.assert_allclose(activation_curves.slopes(equation, xs), (up - down) / 2e-6, atol=1e-8)
+        up, down = (curves.values(equation, xs + h) for h in (1e-6, -1e-6))
+        np.testing.assert_allclose(curves.slopes(equation, xs), (up - down) / 2e-6, atol=1e-8)
     one = 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * 1.044715))
     assert f"GELU(1) = {one:.3f}" in texts("gelu-relu")
     assert "0.5" in texts("gelu-relu-slopes")
@@ -83,10 +73,10 @@ def test_the_two_forms_of_gelu_differ_most_where_the_picture_says():
 
 
 def test_attention_is_that_of_the_lessons():
-    one, two = attention_maps.of_heads(1), attention_maps.of_heads(2)
+    one, two = attention.of_heads(1), attention.of_heads(2)
     compared = [two[h, 2, s] - one[0, 2, s] for h in range(2) for s in range(3)]
     np.testing.assert_allclose(compared, [n.value for n in make("multi-head").steps[-1].numbers], atol=2e-6)
-    found = attention_maps.of_paper_gpt()
+    found = attention.of_paper_gpt()
     for weights in (*one, *two, found["weights"]):
         np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=2e-6)
         assert not weights[np.triu_indices(3, 1)].any()
@@ -96,9 +86,9 @@ def test_attention_is_that_of_the_lessons():
 
 
 def test_what_is_left_of_a_gradient_by_layer_norm():
-    parts = normalising.parts()
+    parts = curves.parts()
     np.testing.assert_allclose(parts["h"] - parts["mean"] - parts["along"], parts["left"])
-    normalised = (normalising.X - 8) / 5
+    normalised = (curves.X - 8) / 5
     np.testing.assert_allclose(np.outer(parts["along"], normalised), np.outer(normalised, parts["along"]), atol=1e-12)
     assert parts["left"].sum() == pytest.approx(0)
     assert parts["left"] @ normalised[0] == pytest.approx(0)
@@ -107,24 +97,24 @@ def test_what_is_left_of_a_gradient_by_layer_norm():
 
 
 def test_what_a_probability_costs():
-    for p in (0.9, *cross_entropy_curve.MARKED):
-        assert cross_entropy_curve.loss(p) == pytest.approx(-math.log(p))
+    for p in (0.9, *curves.MARKED):
+        assert curves.loss(p) == pytest.approx(-math.log(p))
     shown = " ".join(texts("cross-entropy-curve"))
     assert all(number in shown for number in ("0.357", "4.605"))
 
 
 def test_dot_products_spread_with_the_root_of_d():
-    for d in scores_scale.WIDTHS:
-        bare, scaled = scores_scale.scores(d)
+    for d in attention.WIDTHS:
+        bare, scaled = attention.scores(d)
         np.testing.assert_allclose(bare, scaled * math.sqrt(d), atol=1e-4)
-        assert scores_scale.spread(d) == pytest.approx(math.sqrt(d), rel=0.15)
-        unscaled, even = scores_scale.weights(d)
+        assert attention.spread(d) == pytest.approx(math.sqrt(d), rel=0.15)
+        unscaled, even = attention.weights(d)
         assert unscaled.max() > even.max()
         assert unscaled.sum() == pytest.approx(1)
 
 
 def test_the_learning_rate_of_a_run():
-    first, peak, half, last = updates.rates().values()
+    first, peak, half, last = training.rates().values()
     config = OptimConfig()
     assert first == pytest.approx(config.lr / config.warmup_steps)
     assert peak == config.lr
@@ -134,30 +124,30 @@ def test_the_learning_rate_of_a_run():
 
 def test_two_steps_of_adamw_are_those_of_the_lesson():
     found = lesson_values("adamw")
-    path = updates.paths()["AdamW"]
+    path = curves.paths()["AdamW"]
     assert all(any(math.isclose(x, value, rel_tol=1e-9) for value in found) for x in path[1:].ravel())
-    np.testing.assert_allclose(updates.paths()["plain"], [[1, -2], [0.8, -1.95], [0.7, -2]])
+    np.testing.assert_allclose(curves.paths()["plain"], [[1, -2], [0.8, -1.95], [0.7, -2]])
     assert {"0.89", "−1.88", "0.8", "−1.95"} <= set(texts("adamw-steps"))
 
 
 def test_clipping_keeps_the_direction():
-    before, after, (x, y) = updates.clipped()
+    before, after, (x, y) = training.clipped()
     assert (before, after) == (5, pytest.approx(1))
     assert y / x == pytest.approx(4 / 3)
 
 
 def test_matrices():
-    a, b, y = small_matrices.multiplied().values.values()
+    a, b, y = matrices.multiplied().values.values()
     np.testing.assert_array_equal(y, np.einsum("ik,kj->ij", a, b))
-    found = small_matrices.rows()
+    found = matrices.rows()
     np.testing.assert_array_equal(found["E"], found["table"][[2, 1, 2]])
     np.testing.assert_array_equal(found["X"], found["E"] + found["P"])
     for beside, factor in ((False, 0.1), (True, 1.1)):
-        np.testing.assert_allclose(small_matrices.left_of_a_gradient(beside), [factor**n for n in range(5)])
+        np.testing.assert_allclose(matrices.left_of_a_gradient(beside), [factor**n for n in range(5)])
 
 
 def test_the_recorded_run():
-    run = loss_curve.recorded()
+    run = json.loads(training.RUN.read_text(encoding="utf-8"))
     spec = importlib.util.spec_from_file_location("benchmarks_loss_curve", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
@@ -169,7 +159,7 @@ def test_the_recorded_run():
     assert all(text.isprintable() and len(text) == script.LENGTH for text in run["samples"].values())
     shown = " ".join(texts("loss-curve"))
     assert f"≈ a guess among {math.exp(stages[-1]):.1f} bytes" in shown
-    assert json.loads(loss_curve.RUN.read_text(encoding="utf-8"))["versions"]["python"]
+    assert json.loads(training.RUN.read_text(encoding="utf-8"))["versions"]["python"]
 
 
 @pytest.mark.parametrize("part", np.linspace(-1, 1, 41))

@@ -5,10 +5,11 @@ import pytest
 
 from book.pictures.drawn import texts
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures import block_graph, blocks, shapes
-from byhand.book.pictures.batch_on_threads import BATCH, THREADS
+from byhand.book.pictures import blocks
 from byhand.book.pictures.passes import BLOCK, pass_of, pass_through
 from byhand.config import ModelConfig, TrainConfig
+from pictures import graphs
+from pictures.devices import BATCH, THREADS
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_letters_of_shapes_stand_for_the_default_lengths():
         "B": config.batch_size, "T": model.seq_len, "C": model.d_model, "3C": 3 * model.d_model, "H": model.n_heads,
         "D": model.head_width, "4C": model.ff_width, "V": model.vocab_size,
     }  # fmt: skip
-    stages = shapes.stages()
+    stages = graphs.stages()
     for stage in stages:
         assert tuple(lengths[letter] for letter in stage.letters) == stage.lengths
     passed = pass_through(model, config.batch_size, model.seq_len)
@@ -62,9 +63,9 @@ def test_the_graph_of_a_block_shows_sizes_of_values_and_gradients():
 def test_gradients_add_up_where_the_stream_forks():
     gradients = pass_of("paper-gpt")
     for name in ("x", f"{BLOCK}x_mid"):
-        parts = block_graph.parts(gradients.trace.tensor(name))
+        parts = graphs.parts(gradients.trace.tensor(name))
         assert len(parts) == 2
-        assert sum(parts) == pytest.approx(gradients.by_name[name][block_graph.ELEMENT], rel=1e-12)
+        assert sum(parts) == pytest.approx(gradients.by_name[name][graphs.ELEMENT], rel=1e-12)
 
 
 def test_threads_share_rows_and_parameters_as_the_plan_does():

@@ -56,7 +56,7 @@ def test_any_seeds_sheet_is_solvable(topic, seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_full_sheet_has_scores_that_matter(seed):
-    """The last token's weights are no 0.5, 0.5, the two rows of H differ, and every step asks for something."""
+    """The last token's weights are not 0.5 and 0.5, the two rows of H differ, and every step asks for something."""
     sheet = drawn("full", seed)
     numbers = {say(q.label, "en"): q.value for q in sheet.questions().values()}
     assert abs(numbers["P[1,0]"] - numbers["P[1,1]"]) > 0.1

@@ -11,9 +11,9 @@ import pytest
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import source
 from byhand.book.finding.flow import order
-from byhand.book.finding.index import findings
 from byhand.book.words.plain_math import plain
 from byhand.engine import Composite, registry
+from where.index import findings
 
 GREEK = {"α": "alpha", "β": "beta", "ε": "epsilon", "λ": "lambda", "μ": "mu", "σ": "sigma", "τ": "tau", "θ": "theta"}
 SPELLED = {"lr": "alpha", "eps": "epsilon", "wd": "lambda", "weight_decay": "lambda", "var": "sigma", "mean": "mu"}

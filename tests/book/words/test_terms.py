@@ -8,9 +8,10 @@ import pytest
 
 import byhand.book.entries  # noqa: F401 - fills the table
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import all_findings
-from byhand.book.finding.source import PACKAGE, repository, tree
+from byhand.book.finding.source import PACKAGE, repository
 from byhand.book.words.glossary import CONCEPTS
+from where.index import all_findings
+from where.syntax import tree
 
 ROOT = repository() or Path()
 # What not to write -> what to write instead
@@ -94,8 +95,9 @@ def test_pages_use_the_standard_terms(page):
 
 def test_what_the_program_says_uses_the_standard_terms():
     texts = [
-        (f"{path.relative_to(PACKAGE).as_posix()}:{line}", found)
-        for path in sorted(PACKAGE.rglob("*.py"))
+        (f"{path.relative_to(ROOT).as_posix()}:{line}", found)
+        for folder in (PACKAGE, ROOT / "docs")
+        for path in sorted(folder.rglob("*.py"))
         for text, chinese, line in said(tree(path))
         if (found := wrong_in(text, chinese))
     ]

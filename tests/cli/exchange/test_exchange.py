@@ -234,7 +234,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is(place, tmp_path):
 def test_a_folder_of_the_user_is_left_as_it_is(place, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     error = error_line(byhand("import", "bytes-hf", "--out", tmp_path, cwd=place))
-    assert "holds 'mine.txt' and is no run of byhand" in error
+    assert "holds 'mine.txt' and is not a run of byhand" in error
     assert "holds 'mine.txt'. Choose a new" in error_line(
         byhand("export", "bytes", "--to", "gguf", "--out", tmp_path, cwd=place)
     )

@@ -129,7 +129,7 @@ def test_the_list_says_the_positions_that_exist(run, capsys):
         ),
         (["next.p[0]", "--targets", "abcde"], "--targets changes nothing for 'next.p', but for the loss, a gradient"),
         (["next.p[0]", "--top-k", "0"], "--top-k is 0, but must be at least 1. Use 40."),
-        (["next.p[0]", "--grad"], "is no part of the loss"),
+        (["next.p[0]", "--grad"], "is not part of the loss"),
         (["wte.m.v[0,0]"], "nothing is called 'wte.m.v'"),
         (["logits[0 0]"], "is not an element"),
         (["logits[0, 1 2, 0]"], "is not an element"),

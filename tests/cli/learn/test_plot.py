@@ -9,7 +9,7 @@ import pytest
 from byhand import ModelConfig, TrainConfig
 from byhand.book.lessons.examples import TITLES
 from byhand.book.pictures.canvas import WIDTH, text_width
-from byhand.book.pictures.of_lessons import pictures, svg
+from byhand.book.pictures.of_lessons import OF_LESSONS, svg
 from cli.inside import byhand, write_run
 from cli.process import error_line
 
@@ -47,7 +47,7 @@ def test_every_lesson_has_pictures(lesson):
         drawn = svg(lesson, TITLES[lesson], lang)
         root = ElementTree.fromstring(drawn)
         titles = [text.text for text in root.findall(f"{SVG}text")]
-        assert titles == [picture.title.said(lang) for picture in pictures(lesson)] != []
+        assert titles == [picture.title.said(lang) for picture in OF_LESSONS[lesson]] != []
         assert max(text_width(title) for title in titles) < WIDTH
         groups = root.findall(f"{SVG}g")
         assert len(groups) == len(titles)
@@ -94,7 +94,7 @@ def test_a_link_is_not_followed(tmp_path):
     [
         (["work", "gelu", "--plot", "a.png"], "pictures are SVG"),
         (["work", "gelu", "--plot", "no/such/x.svg"], "cannot write no/such/x.svg"),
-        (["work", "gelu", "--plot=a\0.svg"], "is there already|cannot write"),
+        (["work", "gelu", "--plot=a\0.svg"], "exists already|cannot write"),
         (["work", "--plot"], "--plot changes nothing without an example"),
         (["explain", "RUN", "--plot"], "--plot changes nothing without a target"),
         (["explain", "RUN", TARGET, "--plot", "a.pdf"], "pictures are SVG"),

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from byhand.book.finding.others import absent as absent_ones
 from byhand.book.words.language import preferred
 from byhand.cli.learn.where import CHINESE, Options
 from byhand.cli.main import main
+from where.others import absent as absent_ones
 
 
 def test_answer_in_english(capsys):

@@ -233,7 +233,7 @@ def test_quiz_with_nonsense_and_then_nothing(monkeypatch, capsys):
     assert main(["work", "gelu", "--quiz"]) == 0
     said = capsys.readouterr().out
     assert "not a number" in said
-    assert "0 of 2 right" in said  # the one that was shown, and the one that was tried and missed
+    assert "0 of 2 right" in said  # one number was shown, another tried and missed
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_wrong_number_is_answered_by_a_hint_and_the_next_by_a_larger_one(monke
 
 
 def test_a_step_in_the_middle_is_given_what_it_reads_and_no_more(monkeypatch, capsys):
-    """Also what the forward pass saved; an array that was printed is not printed again."""
+    """Also arrays that the forward pass saved; an array is printed once."""
     answer(monkeypatch, *"ssq")
     assert main(["work", "paper-gpt", "--quiz", "--from", "21"]) == 0
     said = capsys.readouterr().out

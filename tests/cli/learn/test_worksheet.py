@@ -46,7 +46,7 @@ def test_a_sheet_that_was_filled_in_is_not_written_over(tmp_path, capsys):
     work = sheet.read_bytes()
     (tmp_path / "attention-7.en.key.md").unlink()
     assert main(arguments) == 2
-    assert "attention-7.en.md is there already and differs" in capsys.readouterr().err
+    assert "attention-7.en.md exists already and differs" in capsys.readouterr().err
     assert sheet.read_bytes() == work
     assert not (tmp_path / "attention-7.en.key.md").exists()
 
@@ -136,7 +136,7 @@ def test_a_hostile_answer_is_no_number(tmp_path, answer, capsys):
     assert main(["grade", str(path), "--topic", "full", "--seed", "1"]) == 0
     assert time.process_time() - begun < 2
     said = capsys.readouterr().out
-    assert "(no number: write 0.33, 1/3 or sqrt(2)/2)" in said
+    assert "(not a number: write 0.33, 1/3 or sqrt(2)/2)" in said
     assert max(map(len, said.splitlines())) < 300
 
 
@@ -158,7 +158,7 @@ def test_a_filled_in_sheet_is_not_written_over(tmp_path, capsys):
     mine = (tmp_path / "adamw-1.en.md").read_bytes()
     capsys.readouterr()
     assert main(command) == 2
-    assert "adamw-1.en.md is there already and differs" in capsys.readouterr().err
+    assert "adamw-1.en.md exists already and differs" in capsys.readouterr().err
     assert (tmp_path / "adamw-1.en.md").read_bytes() == mine
     assert not (tmp_path / "adamw-1.en.key.md").exists()  # nothing was written
 

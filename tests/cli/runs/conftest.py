@@ -1,4 +1,4 @@
-"""The text that runs of these tests train on: so short that it ends a run before `--minutes` do."""
+"""The training text of these tests: so short that it ends a run before `--minutes` do."""
 
 import pytest
 

@@ -148,7 +148,7 @@ def test_the_oldest_questions_are_left_out_once_said_and_the_system_stays(place)
 
 
 def test_a_question_reads_only_what_is_new_until_the_context_is_full(place):
-    """Then half of the context is read again, and the questions behind it read only what is new."""
+    """Then half of the context is read again, and later questions read only new tokens."""
     imported(place / "long", 200)
     _, said = asked(place, "long", *["how do you do?"] * 20, flags=("--max-new-tokens", 8, "--stats"))
     found = [tuple(map(int, each)) for each in re.findall(r"read (\d+) tokens? of the prompt, reused (\d+)", said)]
@@ -164,7 +164,7 @@ def test_a_pipe_knows_reset_and_exit_and_every_other_line_is_a_question(place):
     lines = "/help", "//x", "/reset", "ab \\", "/exit", "ab?"
     _, said = asked(place, "tuned", *lines, flags=("--max-new-tokens", 2, "--stats"))
     assert said.count(" of the prompt, reused ") == 3
-    assert "\nthe conversation begins anew\n" in said
+    assert "\nthe conversation starts over\n" in said
 
 
 def test_the_models_own_sampling_is_used_unless_flags_say_more(place):
@@ -197,7 +197,7 @@ def test_a_message_that_fills_the_context_is_refused_and_the_conversation_goes_o
     most = 48 - len(Chat(model.tokenizer).prompt([Message("user", "")]))  # of a byte each, and no room for an answer
     lines = b"ab gh?\n" + b"z" * most + b"\nab gh?\n"
     done = inside.byhand("chat", "tuned", "--temperature", 0, "--runtime", "numpy", cwd=place, stdin=lines)
-    why = "the last message needs 48 tokens with the chat template, but the context is 48 tokens"
+    why = "the last message needs 48 tokens in the chat format, but the context is 48 tokens"
     assert f"error: {why} and must hold an answer too. Shorten the message." in done.stderr.decode().splitlines()
     assert (done.returncode, len(done.stdout.splitlines())) == (2, 2)
     few = {"runtime": "numpy", "max_new_tokens": 1}
@@ -325,7 +325,7 @@ def test_commands_and_questions_of_several_lines(place):
             until(b"> ")
         for line, answer in (
             (b"/retry", b""), (b"/save there.jsonl", b"there.jsonl exists already"),
-            (b"/save said.jsonl", b"saved in said.jsonl"), (b"/reset", b"begins anew"),
+            (b"/save said.jsonl", b"saved in said.jsonl"), (b"/reset", b"starts over"),
             (b"/retry", b"there is no answer yet"),
         ):  # fmt: skip
             write(line + b"\n")

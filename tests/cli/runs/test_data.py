@@ -1,4 +1,4 @@
-"""Texts as people have them: several files and forms, a run that goes on without them, and one line for mistakes."""
+"""Texts as people have them: several files and forms, a run that resumes without them, one-line errors."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ def weights(run):
 
 
 def test_a_run_on_many_documents_goes_on_without_their_files(sources):
-    """What validation takes is drawn by documents, and a resumed run has the same; bit for bit."""
+    """Validation takes whole documents, and a resumed run the same ones; bit for bit."""
     train = ("train", *SMALL, "--data", "texts", "--steps", 6)
     done = inside.byhand(*train, "--out", "whole", cwd=sources)
     assert done.returncode == 0, done.stderr

@@ -202,9 +202,9 @@ def test_four_hosts_make_the_run_of_one_device(tmp_path, text, alone, hosts):
 
 
 def test_a_signal_to_one_stops_all_and_they_go_on_bit_for_bit(tmp_path, text, alone, hosts):
-    """The second host is told; all finish a step and save it. Two hosts go on, and end with the bits of one process.
+    """The second host gets the signal; all finish a step and save. Two hosts resume and end with one process's bits.
 
-    Another runtime, in one process, goes on as well. The hosts' second start compiles nothing.
+    Another runtime, in one process, can resume too. The hosts' second start compiles nothing.
     """
     settings = [*TINY, "--steps", "40", "--mesh", "data=2", "--data", text]
     whole = alone(*settings, "--out", "whole")
@@ -275,7 +275,7 @@ def test_what_describes_no_host_is_one_line(tmp_path, text, refusal, given, line
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_hosts_killed_at_random_moments_lose_nothing(tmp_path, text, hosts, seed):
-    """Whichever is killed and when, even twice: what was saved is whole, and the run ends as if nothing had been."""
+    """Whichever is killed and when, even twice: saves are whole, and the run ends as if uninterrupted."""
     rng = random.Random(seed)
     settings = [*TINY, "--steps", "60", "--save-interval", "1", "--data", text, "--out", "run"]
     run = tmp_path / "run"
@@ -299,7 +299,7 @@ def test_hosts_killed_at_random_moments_lose_nothing(tmp_path, text, hosts, seed
 
 @pytest.mark.slow
 def test_a_host_that_hangs_ends_all(tmp_path, text, hosts):
-    """Stopped, it neither beats nor goes on; when it wakes, it ends too."""
+    """A stopped host neither beats nor makes steps; when it wakes, it ends too."""
     first = hosts(2, *TINY, *LONG, "--data", text, "--out", "run")
     first.wait_for_step(tmp_path / "run", 5)
     first.processes[1].send_signal(signal.SIGSTOP)

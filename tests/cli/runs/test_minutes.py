@@ -43,7 +43,7 @@ RUNTIME = ("--runtime", "loops", "--threads", "1") if LOOPS else ("--runtime", "
 
 
 class Machine:
-    """A machine whose clock counts operations, so that what is planned does not depend on the one that tests."""
+    """A machine whose clock counts operations, so that plans do not depend on the testing machine."""
 
     def __init__(self, monkeypatch, capsys):
         self.now, self._capsys = 1000.0, capsys
@@ -69,7 +69,7 @@ class Machine:
         monkeypatch.setattr(Trainer, name, counted)
 
     def train(self, *arguments):
-        """Run the command in this process; return what it said on standard output and on standard error."""
+        """Run the command in this process; return its standard output and standard error."""
         code = main(["train", *map(str, arguments), *(() if "--resume" in arguments else RUNTIME)])
         out, err = self._capsys.readouterr()
         assert code == 0, err
@@ -100,7 +100,7 @@ def test_the_difference_printed_is_that_of_the_losses_printed(expected, reached)
     assert float(found["off"]) == pytest.approx(float(found["reached"]) - float(found["loss"]), abs=1e-9)
 
 
-@pytest.mark.parametrize("minutes", [0.25, 0.5])
+@pytest.mark.parametrize("minutes", [0.25, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_it_ends_when_it_said(tmp_path, machine, minutes):
     text = write_text(tmp_path / "text.txt", 400_000)
     begun = machine.now
@@ -135,7 +135,12 @@ LOADS = {
 }
 
 
-@pytest.mark.parametrize("load", LOADS)
+QUICK = ("slower from early on", "faster late", "by turns")
+
+
+@pytest.mark.parametrize(
+    "load", [pytest.param(load, marks=[] if load in QUICK else pytest.mark.slow) for load in LOADS]
+)
 def test_it_ends_in_time_beside_other_programs_and_cools_down(tmp_path, machine, load):
     """Within 5 % of the time, never after it; the last steps have the schedule's lowest rates."""
     text, begun, machine.load = write_text(tmp_path / "text.txt", 400_000), machine.now, LOADS[load]
@@ -171,9 +176,9 @@ def once(after, times):
     return lambda s: next(loads, 1) if s > after else 1
 
 
-@pytest.mark.parametrize("at", [3, 9, 16])
+@pytest.mark.parametrize("at", [pytest.param(3, marks=pytest.mark.slow), 9, pytest.param(16, marks=pytest.mark.slow)])
 def test_an_interruption_is_no_pace(tmp_path, machine, at):
-    """As a Ctrl-Z, or one evaluation beside another program: the rest of the run has the pace of before."""
+    """Like a Ctrl-Z, or an evaluation slowed by another program: the rest of the run keeps its pace."""
     text, begun, machine.load = (
         write_text(tmp_path / "text.txt", 400_000),
         machine.now,
@@ -229,7 +234,7 @@ def test_the_rest_of_the_recipe_stays_beside_what_is_given(tmp_path, text, machi
     _, err = machine.train("--minutes", 0.3, *given, "--data", text, "--out", "run")
     stored = settings(tmp_path / "run")
     made = vars(from_dict(ModelConfig, stored["model"])) | vars(from_dict(OptimConfig, stored["optim"]))
-    usual = {**vars(recipe.MODEL), **vars(recipe.OPTIM), "muon_lr": recipe.MUON_LR} | flags
+    usual = {**vars(recipe.MODEL), **vars(recipe.OPTIM), "muon_lr": recipe.LR_OF_MATRICES} | flags
     for name in ("positions", "norm", "activation", "qk_norm", "optimizer", "schedule", "cooldown", "rope_base"):
         assert made[name] == usual[name]
     assert made["muon_lr"] == usual["muon_lr"] or made["optimizer"] != "muon"
@@ -249,7 +254,7 @@ def test_a_preset_gives_all_but_the_length(tmp_path, text, machine):
 def test_a_short_text_ends_the_run_before_the_time_does(tmp_path, machine):
     write_text(tmp_path / "short.txt", 600)
     out, err = machine.train("--minutes", 5, "--data", "short.txt", "--out", "run")
-    assert "more would only learn so short a text by heart" in said(EXPECTED, err)["why"]
+    assert "more would only memorise so short a text" in said(EXPECTED, err)["why"]
     assert float(said(OUTCOME, out)["of"]) < 60
     assert settings(tmp_path / "run")["model"]["seq_len"] == 32  # two windows of 64 do not fit 60 bytes
 

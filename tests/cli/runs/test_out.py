@@ -1,4 +1,4 @@
-"""`--out` and `--resume` begin and go on in folders that are byhand's, and touch nothing that is somebody's own."""
+"""`--out` and `--resume` write into byhand's own folders, and touch no file of the user's."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def test_a_folder_with_a_file_of_its_owner_is_refused_and_stays_as_it_was(tmp_pa
     file.write_bytes(OWN[name])
     before = contents(tmp_path)
     line = error_line(train(tmp_path, text, "--out", "mine"))
-    assert f"mine holds {name.split('/')[0]!r} and is no run of byhand" in line
+    assert f"mine holds {name.split('/')[0]!r} and is not a run of byhand" in line
     assert contents(tmp_path) == before
     error_line(byhand("train", "--resume", "mine", cwd=tmp_path))
     assert contents(tmp_path) == before
@@ -110,7 +110,7 @@ def test_a_link_put_into_a_run_is_not_written_through(tmp_path, text, trained, n
 
 
 def hard_linked(run: Path, name: str) -> Path:
-    """A file beside the run that has a second name in it."""
+    """A file beside the run with a hard link inside it."""
     other = run.parent / "other"
     shutil.copyfile(run / name, other)
     (run / name).unlink()
@@ -121,7 +121,7 @@ def hard_linked(run: Path, name: str) -> Path:
 def test_metrics_that_another_folder_shares_by_a_hard_link_are_written_apart(tmp_path, text, trained):
     other = hard_linked(unfinished(trained, tmp_path / "run"), "metrics.jsonl")
     kept = (tmp_path / "run" / "metrics.jsonl").read_bytes().splitlines(keepends=True)[0]
-    other.write_bytes(kept)  # nothing is to be dropped, so the file is not written anew for that
+    other.write_bytes(kept)  # no line is to be dropped, so the file is not rewritten
     assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
     assert other.read_bytes() == kept
     written = (tmp_path / "run" / "metrics.jsonl").read_bytes()
@@ -162,7 +162,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again_with_the_same_com
     assert not list(run.glob(".writing-*"))
 
 
-OTHERS = {"corpus.bin": "is there already, with another text", "metrics.jsonl": "has lines that byhand did not write"}
+OTHERS = {"corpus.bin": "exists already, with another text", "metrics.jsonl": "has lines that byhand did not write"}
 
 
 @pytest.mark.parametrize("name", [*OTHERS, ".writing-latest", ".writing-corpus.bin", ".writing-metrics.jsonl"])
@@ -194,7 +194,7 @@ def test_a_cut_marker_beside_other_files_is_no_run(tmp_path, text):
     (tmp_path / "mine" / MARKER).write_bytes(b"")
     (tmp_path / "mine" / "corpus.bin").write_bytes(b"mine")
     before = contents(tmp_path)
-    assert "is no run of byhand" in error_line(train(tmp_path, text, "--out", "mine"))
+    assert "is not a run of byhand" in error_line(train(tmp_path, text, "--out", "mine"))
     assert contents(tmp_path) == before
 
 
@@ -230,7 +230,7 @@ def test_a_new_run_may_be_called_like_a_checkpoint(tmp_path, text):
     facts = json.loads(byhand("info", "step-00000007", "--json", cwd=tmp_path).stdout)
     assert facts["checkpoints"] == {"step-00000002": "whole"}
     assert b"complete" in byhand("train", "--resume", "step-00000007", cwd=tmp_path).stdout
-    # the folder above is no run, though what it holds is called like a checkpoint
+    # the folder above is not a run, though it holds a file named like a checkpoint
     assert "holds 1 run. Give one of them" in error_line(byhand("info", ".", cwd=tmp_path))
 
 

@@ -125,7 +125,7 @@ def test_a_loss_png_that_plot_did_not_draw_stays(run, tmp_path, monkeypatch, cap
         said = capsys.readouterr()
         assert "+" in said.out
         assert "wrote" not in said.out
-        assert "mine/loss.png was not drawn by `byhand plot`, so it stays" in said.err
+        assert "mine/loss.png was not drawn by `byhand plot`, so it is kept" in said.err
         after = os.lstat(png)
         assert (after.st_ino, after.st_mode, after.st_size) == (before.st_ino, before.st_mode, before.st_size)
         assert mine.read_bytes() == b"mine"

@@ -140,19 +140,19 @@ BAD = [
     (["info", "not there"], '`byhand train --out "not there"`'),
     (["plot", "missing"], "there is no run missing"),
     (["trian"], "Did you mean train"),
-    *((["import", run, "--out", "x"], "is byhand's own. Use it as it is") for run in ("RUN", "RUN/step-00000004")),
+    *((["import", run, "--out", "x"], "is byhand's own. Use it directly") for run in ("RUN", "RUN/step-00000004")),
     (
         ["tokenizer"],
         "byhand tokenizer needs one of train, encode, decode, inspect, convert. See byhand tokenizer --help.",
     ),
-    (["bench"], "byhand bench needs one of train, generate, scale, fusions. See byhand bench --help."),
+    (["bench"], "byhand bench needs one of train, generate. See byhand bench --help."),
 ]
 READERS = [
     ["sample", "RUN"], ["eval", "RUN", "--data", "RUN"], ["info", "RUN"], ["plot", "RUN"], ["explain", "RUN", "loss"],
     ["export", "RUN", "--to", "hf", "--out", "x"], ["train", "--resume", "RUN"], ["train", "--init-from", "RUN"],
 ]  # fmt: skip
 BAD += [
-    ([a.replace("RUN", "RUN/latest") for a in reader], "latest is a file, and no run. Give the folder that `byhand")
+    ([a.replace("RUN", "RUN/latest") for a in reader], "latest is a file, not a run. Give the folder that `byhand")
     for reader in READERS
 ]
 

@@ -1,4 +1,4 @@
-"""A run folder that is renamed or replaced while its run trains: nothing is written into what is there now."""
+"""A run folder that is renamed or replaced while its run trains: nothing is written into the new one."""
 
 import shutil
 import sys

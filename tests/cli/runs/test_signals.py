@@ -36,7 +36,7 @@ PROMPT = 10.0  # seconds of a processor after the last signal, and far less than
 
 @dataclass
 class Outcome:
-    """How a process ended: its exit code, what it said, and the processor's seconds since the last signal."""
+    """How a process ended: exit code, output, and CPU seconds since the last signal."""
 
     code: int
     out: str

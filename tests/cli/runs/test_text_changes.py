@@ -63,7 +63,7 @@ def test_a_text_that_changes_ends_the_run_with_the_last_step_saved(tmp_path, mon
     assert ("is gone" if change == "deleted" else "changed") in line
     assert line.endswith(f"Saved at step {step}.")
     assert checkpoint.load(tmp_path / "run").step == step
-    if change != "replaced":  # by the same content, which is good to go on with
+    if change != "replaced":  # with the same content, so the run can resume
         line = error_line(byhand("train", "--resume", "run", cwd=tmp_path))
         assert "text" in line
     text.write_bytes(content)

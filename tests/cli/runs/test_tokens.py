@@ -170,7 +170,7 @@ def _write(path):
 
 
 def test_tokens_in_the_cache_are_used_and_checked(run, cache, tmp_path):
-    """What a process encoded another reads, unless it is damaged."""
+    """A process reads tokens that another encoded, unless they are damaged."""
     (path,) = (Path(cache) / "tokens").iterdir()
     before = inside.byhand("eval", run, "--data", run.parent / "text", "--json")
     assert b"encoding" not in before.stderr
@@ -233,7 +233,7 @@ def test_train_with_a_tokenizer(learnt):
     assert loaded.config.model.vocab_size == loaded.tokenizer.vocab_size == 270
     assert loaded.config.data.tokenizer == "t.json"
     assert loaded.tokenizer.encode(SPECIAL) == [269]
-    (learnt / "t.json").rename(learnt / "moved.json")  # a run goes on without the file
+    (learnt / "t.json").rename(learnt / "moved.json")  # a run resumes without the file
     try:
         assert b"is complete" in inside.byhand("train", "--resume", "run", cwd=learnt).stdout
         result = json.loads(
@@ -258,7 +258,7 @@ def test_train_with_a_tokenizer(learnt):
 
 
 def test_minutes_count_tokens(monkeypatch, capsys):
-    """Losses are expected by the n-grams of the bytes, and said for a token, which has several."""
+    """Losses are predicted from n-grams of bytes, and reported per token of several bytes."""
     asked = []
 
     def probed(runs, given, parts, budget, worth):

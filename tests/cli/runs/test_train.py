@@ -1,4 +1,4 @@
-"""`byhand train`: what a run leaves, which settings it takes, and how it goes on."""
+"""`byhand train`: the files of a run, its settings, and resuming."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_the_default_folder_is_the_next_free_number(tmp_path, text):
 
 
 def test_from_standard_input_and_resumed(tmp_path, text):
-    """What came through a pipe is kept, so that the run can go on."""
+    """A piped text is kept, so that the run can resume."""
     done = byhand("train", *TINY, "--data", "-", "--out", "run", cwd=tmp_path, stdin=text.read_bytes())
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "corpus.bin").read_bytes() == text.read_bytes()
@@ -132,7 +132,7 @@ def test_a_run_keeps_what_was_asked_for_and_what_computed_it(tmp_path, text):
 
 
 def test_a_run_goes_on_where_there_is_no_numba_and_says_so(tmp_path, text):
-    """A folder of modules that cannot be imported stands for a machine without them."""
+    """A folder of modules that cannot be imported simulates a machine without them."""
     whole = byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path)
     assert whole.returncode == 0
     if b"runtime loops" not in whole.stderr:

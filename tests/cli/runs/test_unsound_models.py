@@ -73,7 +73,7 @@ def test_loops_without_a_cache_are_refused_and_auto_says_that_it_takes_numpy(fol
 
 
 def test_a_value_is_explained_where_only_its_gradient_is_unsound(folder, monkeypatch, capsys):
-    """A gradient that overflows is no reason to refuse a sound value."""
+    """An overflowing gradient does not make a sound value an error."""
     monkeypatch.setattr(explain, "non_finite_gradient", lambda steps: "the gradient of x")
     assert main(["explain", str(folder / "sound"), "x[0,0,0]", "--prompt", "abc"]) == 0
     assert main(["explain", str(folder / "sound"), "x[0,0,0]", "--prompt", "abc", "--grad"]) == 2

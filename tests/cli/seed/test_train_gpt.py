@@ -19,7 +19,7 @@ SMALL = ["--batch", "3", "--seq", "8", "--dmodel", "12", "--layers", "2", "--lr"
 
 @pytest.fixture
 def train_gpt(monkeypatch, capfdbinary):
-    """Run the console script; return its exit code, its output and what it said about errors."""
+    """Run the console script; return its exit code, standard output and standard error."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["train_gpt", *map(str, arguments)])
@@ -145,7 +145,7 @@ def test_next_token_lists(train_gpt, saved):
 
 @pytest.fixture
 def bpe(tmp_path):
-    """A vocabulary of 256 tokens, in GPT-2's form: one pair stands where a byte that no text has would be."""
+    """A vocabulary of 256 tokens, in GPT-2's form: one pair takes the place of a byte that no text has."""
     symbols = list(visible_bytes())
     symbols[0xFF] = "he"
     (tmp_path / "vocab.json").write_text(json.dumps({s: i for i, s in enumerate(symbols)}), encoding="utf-8")
@@ -198,7 +198,7 @@ def test_bpe_tokens_that_the_model_lacks(train_gpt, saved, bpe, tmp_path):
         (["--data", "TEXT", "--save-opt", "2"], "--save-opt"),
         (["--data", "TEXT", "--stepz", "2"], "--stepz"),
         (["--data", "TEXT", "--tokenizer", "bpe"], "--bpe-vocab"),
-        (["--data", "TEXT", "--bpe-merges", "x"], "no use for --bpe-merges"),
+        (["--data", "TEXT", "--bpe-merges", "x"], "does not use --bpe-merges"),
         (["--load", "nowhere"], "cannot read nowhere.json"),
         (["--load", "SAVED", "--sanity-offset", "0"], "no text to check"),
         (["--load", "SAVED", "--temp", "-1"], "--temp is -1"),

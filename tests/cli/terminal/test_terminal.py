@@ -46,7 +46,7 @@ def test_help_obeys_who_wants_no_colour(settings, coloured):
     process = subprocess.Popen(command, stdout=terminal, stderr=terminal, env=environment(**settings))
     os.close(terminal)
     said = b""
-    with contextlib.suppress(OSError):  # how Linux says that nobody writes any more
+    with contextlib.suppress(OSError):  # Linux's error once no writer is left
         while part := os.read(reading, 4096):
             said += part
     os.close(reading)

@@ -68,7 +68,7 @@ def attentions(draw, causal=True):
     return chosen
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(
     chosen=attentions(causal=False), rows=st.integers(1, 4), steps=st.integers(1, 11), threads=st.integers(1, 3),
     seed=st.integers(0, 1000),
@@ -197,7 +197,7 @@ def assert_greedy(gpt, decoder, prompts, count):
         assert_close(logits_of(decoder)[i], logits, decoder.weights)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     chosen=attentions(), length=st.integers(1, 20), streams=st.integers(1, 3), threads=st.integers(1, 3),
     weights=st.sampled_from([kind.name for kind in PANELS]), seed=st.integers(0, 1000),
@@ -209,8 +209,8 @@ def test_generation_is_the_tapes_over_three_windows(chosen, length, streams, thr
     assert_greedy(gpt, decoder, prompts.tolist(), 35)
 
 
-@pytest.mark.parametrize("window", [None, 1, 40, 100, 129])
-@pytest.mark.parametrize("length", [1, 100, 129, 140])
+@pytest.mark.parametrize("window", [None, 1, 100, 129])
+@pytest.mark.parametrize("length", [1, 100, 140])
 def test_a_ring_holds_the_last_places_of_a_prompt(window, length):
     """A window of 129 places in a room of 144; prompts shorter and longer than attention's window and seq_len."""
     gpt, _ = two_models(**LLAMA, seq_len=129, attention_window=window)

@@ -27,7 +27,7 @@ TEXT = bytes(range(1, 128)) * 16
 
 
 def train(folder, name, cache, environment=None, threads=0):
-    """Train a few steps in a process of its own; return the SHA-256 of the weights and what was said."""
+    """Train a few steps in a process of its own; return the SHA-256 of the weights and the output."""
     text, run = folder / "text", folder / name
     text.write_bytes(TEXT)
     command = [sys.executable, "-m", "byhand", "train", "--data", str(text), "--out", str(run), "--preset", "tiny"]
@@ -46,9 +46,10 @@ def objects(cache):
 
 
 COSTLY = [
-    "attention", "attention_back", "tiled_gemm", "cross_entropy", "column_sum", "embed", "normalise", "normalise_back"
+    "attention", "attention_back", "tiled_gemm", "cross_entropy", "column_sum", "embed", "normalise",
+    "normalise_back", "bias_gelu", "activation_back", "embed_back", "sum_shares", "walk",
 ]  # fmt: skip
-"""Kernels that take most of the time of a first start: other tests compile them too, once for all."""
+"""Kernels of a first start that other tests compile too, once for all: all but three."""
 
 
 def with_costly(cache, environment):
@@ -92,9 +93,9 @@ def first_starts(tmp_path_factory):
     ],
 )
 def test_a_first_start_computes_the_bits_of_every_later_one(first_starts, name, threads):
-    """In a cache without most kernels and in a full one; also with everything told to keep to AVX2."""
+    """With most kernels missing from the cache and with a full one; also limited to AVX2."""
     folder, first, said = first_starts(name, threads)
-    assert "compiling 8 kernels" in said
+    assert "compiling 3 kernels" in said
     made = [path.name for path in objects(folder / "cache")]
     assert "adamw.o" in made
     assert "sample.o" not in made, "a kernel was compiled that training does not need"
@@ -111,7 +112,7 @@ def test_a_kernel_compiles_to_the_same_bytes_whatever_was_compiled_before(tmp_pa
         "import hashlib\n"
         "print(*sorted(f'{name} {hashlib.sha256(code).hexdigest()}' for name, code in made.items()), sep='\\n')\n"
     )
-    names = ["relu", "accumulate", "barrier", "walk"]
+    names = ["relu", "accumulate"]
     said = []
     for ordered in (names, names[::-1]):
         environment = os.environ | {"BYHAND_COMPILING": "1", "NUMBA_OPT": "0"}
@@ -120,7 +121,7 @@ def test_a_kernel_compiles_to_the_same_bytes_whatever_was_compiled_before(tmp_pa
             subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True)
         )
     assert said[0].stdout == said[1].stdout
-    assert len(said[0].stdout.splitlines()) == 4
+    assert len(said[0].stdout.splitlines()) == 2
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +213,7 @@ def test_a_compiling_process_that_dies_is_one_line(monkeypatch, cache):
 
 
 def test_an_interrupt_ends_the_compiling_processes(monkeypatch, cache):
-    """It comes while the main thread waits for a kernel: nothing goes on compiling behind its back."""
+    """It comes while the main thread waits for a kernel: nothing keeps compiling in the background."""
     started = []
     monkeypatch.setattr(building.Compiler, "_converse", lambda self: started.append(self.process))
     monkeypatch.setattr(building, "EVERY", 0.01)

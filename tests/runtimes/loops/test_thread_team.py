@@ -1,4 +1,4 @@
-"""The team: every job has its own outcome, and nobody works on behind an interrupted caller."""
+"""The team: every job has its own outcome, and no thread works on after the caller is interrupted."""
 
 import os
 import signal

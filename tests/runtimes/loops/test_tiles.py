@@ -18,7 +18,7 @@ from byhand.runtimes.loops.machine.processor import amx_granted
 from byhand.runtimes.loops.run.replay import run_kernel
 from runtimes.loops import processors
 
-GAP = 37  # numbers between arrays, NaN: what reads beside an array is found out
+GAP = 37  # NaN between arrays exposes reads outside an array
 
 
 class Memory:
@@ -53,7 +53,7 @@ KINDS = [
 
 
 def check_product(kernel, rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
-    """Rows are longer than they need be, and what lies between them must stay as it is."""
+    """Rows are longer than necessary, and the gaps must not change."""
     kind = TILES[kernel]
     format = FLOAT32 if kind.words == kind.numbers else FORMATS["bfloat16"]
     a, b = (
@@ -94,7 +94,7 @@ def as_stored(format, x):
 
 
 @pytest.mark.parametrize("kernel", KINDS)
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", [pytest.param(i, marks=pytest.mark.slow if i >= 40 else []) for i in range(150)])
 def test_products_of_any_shape(kernel, seed):
     rng = np.random.default_rng(seed)
     m, n, k = (int(rng.integers(1, 100)) for _ in range(3))
@@ -106,13 +106,13 @@ def test_products_of_any_shape(kernel, seed):
 
 @pytest.mark.parametrize("kernel", KINDS)
 @pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
-@pytest.mark.parametrize("adds", [False, True])
 @pytest.mark.parametrize(
-    "shape",
+    ("shape", "adds"),
     [
-        (9, 50, 5),  # behind what one pass sums: summed in two
-        (40, 1000, 600),  # several blocks of B, the last one narrow
-        (BLOCK // 500 + 3, 21, 500),  # so tall that in float32 the transposed product is computed instead
+        ((9, 50, 5), False),  # behind what one pass sums: summed in two
+        ((9, 50, 5), True),
+        ((40, 1000, 600), True),  # several blocks of B, the last one narrow
+        ((BLOCK // 500 + 3, 21, 500), False),  # so tall that in float32 the transposed product is computed instead
     ],
     ids=str,
 )
@@ -122,7 +122,7 @@ def test_large_products(kernel, shape, ta, tb, adds):
 
 
 def reference_attention(qkv, d_out, heads, times, causal, window):
-    """Return out, weights and d_qkv in float64, and which weights are no zeros."""
+    """Return out, weights and d_qkv in float64, and which weights are not 0."""
     batch, steps, _ = qkv.shape
     kv_heads = heads // times
     parts = qkv.astype(float).reshape(batch, steps, heads + 2 * kv_heads, -1).swapaxes(1, 2)
@@ -145,16 +145,20 @@ def reference_attention(qkv, d_out, heads, times, causal, window):
     return (p @ v).swapaxes(1, 2).reshape(batch, steps, -1), p, d_qkv, seen
 
 
-@pytest.mark.parametrize(("causal", "window"), [(0, EVERY), (1, EVERY), (1, 1), (1, 9), (1, 64), (1, 300)])
-@pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize(
-    ("batch", "heads", "steps", "width"),
-    [
-        (1, 1, 1, 1), (2, 3, 5, 3), (1, 2, 8, 16), (2, 1, 9, 20), (1, 2, 31, 33), (1, 1, 33, 48), (1, 2, 64, 32),
-        (1, 1, 100, 100), (1, 1, 128, 64), (1, 1, QUERIES, 8), (1, 1, QUERIES + 1, 8), (1, 2, 2 * QUERIES + 70, 5),
-    ],
-)  # fmt: skip
-def test_attention_of_any_shape(batch, heads, steps, width, times, causal, window):
+SEEN = [(0, EVERY), (1, EVERY), (1, 1), (1, 9), (1, 64), (1, 300)]
+SHAPES = [
+    (1, 1, 1, 1), (2, 3, 5, 3), (1, 2, 8, 16), (2, 1, 9, 20), (1, 2, 31, 33), (1, 1, 33, 48), (1, 2, 64, 32),
+    (1, 1, 100, 100), (1, 1, 128, 64), (1, 1, QUERIES, 8), (1, 1, QUERIES + 1, 8), (1, 2, 2 * QUERIES + 70, 5),
+]  # fmt: skip
+ATTENDED = [  # every sixth in the plain suite: each shape, each window and both groups
+    pytest.param(shape, times, *SEEN[(i + k) % 6], marks=[] if k == times else pytest.mark.slow)
+    for i, shape in enumerate(SHAPES) for times in (1, 2) for k in range(6)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "times", "causal", "window"), ATTENDED)
+def test_attention_of_any_shape(shape, times, causal, window):
+    batch, heads, steps, width = shape
     rng = np.random.default_rng(steps)
     heads *= times
     columns = (heads + 2 * (heads // times)) * width

@@ -67,7 +67,7 @@ def test_a_model_that_is_the_engines_alone_gives_its_arrays_away(weights):
     (other,) = engine.finish([Stream(prompts[1], 20, GREEDY)])
     assert [stream.drawn, other.drawn] == due
     assert all(isinstance(p.data, Outline) for p in gpt.parameters().values())
-    for runtime in ("loops", "numpy"):  # either would continue with numbers that are no weights
+    for runtime in ("loops", "numpy"):  # either would continue with numbers that are not weights
         with pytest.raises(ConfigError, match="Load the model again"):
             Engine(gpt, runtime=runtime)
 

@@ -3,10 +3,10 @@
 from functools import cache
 
 import pytest
+import sharing
 
 from byhand.config import ModelConfig
 from byhand.runtimes.protocol import Request
-from byhand.runtimes.xla import sharing
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import mesh_of
 from model_cases import MIXED as MIXED_LAYERS

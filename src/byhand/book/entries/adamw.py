@@ -49,11 +49,10 @@ entry = Entry(
         "让每个权重沿梯度的反方向更新。",
     ),
     why=Words(
-        "m averages the gradients and v their squares, so the size of m̂ / √v̂ is about 1 or less whatever the "
-        "gradients' scale, and α alone sets the size of the step. Dividing by 1 − β^t corrects for the start at "
-        "0; weight decay pulls each weight towards 0.",
-        "m 是梯度的滑动平均，v 是梯度平方的滑动平均，所以无论梯度大小，m̂ / √v̂ 一般不超过 1，步长由学习率决"
-        "定。两者从 0 开始，起初偏小，除以 1 − β^t 正好补足；权重衰减把权重拉向 0。",
+        "m averages the gradients and v their squares, so the size of m̂ / √v̂ is about 1 or less whatever the gradients' scale, and α alone sets the size of the step. "
+        "Dividing by 1 − β^t corrects for the start at 0; weight decay pulls each weight towards 0.",
+        "m 是梯度的滑动平均，v 是梯度平方的滑动平均，所以无论梯度大小，m̂ / √v̂ 一般不超过 1，步长由学习率决定。"
+        "两者从 0 开始，起初偏小，除以 1 − β^t 正好补足；权重衰减把权重拉向 0。",
     ),
     place=("learning", 2),
     asked=(

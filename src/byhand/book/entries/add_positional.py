@@ -40,13 +40,13 @@ entry = Entry(
         "让模型知道每个词元所在的位置。",
     ),
     why=Words(
-        "Without positions, the same token has the same vector everywhere. Adding, rather than appending, keeps "
-        "the number of columns, C.",
+        "Without positions, the same token has the same vector everywhere. "
+        "Adding, rather than appending, keeps the number of columns, C.",
         "不加位置，同一个词元在任何位置的向量都相同。用加法而不是拼接，列数 C 就不变。",
     ),
     why_back=Words(
-        "A sum passes the gradient unchanged to both terms. All sequences of a batch share the row of a position, "
-        "so its gradient is a sum over the sequences.",
+        "A sum passes the gradient unchanged to both terms. "
+        "All sequences of a batch share the row of a position, so its gradient is a sum over the sequences.",
         "加法把梯度原样传给两个加数。批次中各条序列的同一位置共用一行位置向量，所以这一行的梯度要对各条序列求和。",
     ),
     on_paper=(r"X_t = E_t + W_{pe}[t]", r"\partial E = \partial X, \quad \partial W_{pe}[t] = \partial X_t"),

@@ -44,15 +44,14 @@ entry = Entry(
     why=Words(
         "A dot product is large when two vectors point in similar directions. Take D products of random "
         "numbers, positive as often as negative: their sum is typically √D times as large as one of them (take this "
-        "on trust). Dividing by √D takes that back, so softmax does not give nearly everything to one key.",
-        "两个向量的方向越接近，点积越大。点积是 D 个乘积之和；若这些乘积随机，正负各半，和的大小约为单个乘积的 "
-        "√D 倍（这一点请先接受）。除以 √D 就抵消了这个倍数，softmax 才不会把几乎全部权重给一个键。",
+        "on trust). Dividing by √D undoes that, so softmax does not give nearly all weight to one key.",
+        "两个向量的方向越接近，点积越大。点积是 D 个乘积之和；若这些乘积随机，正负各半，和的大小约为单个乘积的 √D 倍（这一点请先接受）。"
+        "除以 √D 就抵消了这个倍数，softmax 才不会把几乎全部权重给一个键。",
     ),
     why_back=Words(
-        "Q[t] contributes to S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D. So ∂Q and "
-        "∂K are matrix products divided by √D.",
-        "Q[t] 以系数 K[s] / √D 影响 S[t,s]，K[s] 以系数 Q[t] / √D 影响 S[t,s]，所以 ∂Q 与 ∂K 都由矩阵乘法"
-        "得到，再除以 √D。",
+        "Q[t] contributes to S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D. "
+        "So ∂Q and ∂K are matrix products divided by √D.",
+        "Q[t] 以系数 K[s] / √D 影响 S[t,s]，K[s] 以系数 Q[t] / √D 影响 S[t,s]，所以 ∂Q 与 ∂K 都由矩阵乘法得到，再除以 √D。",
     ),
     on_the_way=dot_products,
     place=("attention", 5),

@@ -11,36 +11,35 @@ from byhand.equations.softmax import softmax_terms
 BEFORE_ZH = "每条文本在第一个查询之前已有的位置数；给出时，键存放在缓存中"
 
 
-def remark(term, index):
-    """Return the note of a masked weight."""
-    return masked(index) if term.label == "masked" else None
+def remarks(en, zh):
+    """Return the remark about a masked weight, and about a score's zero gradient; `en` and `zh` say why it is masked.
 
+    A score has no gradient if it is masked, or is its query's only one.
+    """
 
-def why_zero(inputs, slot, index, **static):
-    """Explain the zero gradient of a masked score, or of a query's only one."""
-    keys = seen(inputs, index)
-    if index[-1] not in keys:
-        return masked(index)
-    return only_one(index) if len(keys) == 1 else None
+    def masked(index):
+        t, s = index[-2:]
+        return Note(
+            f"masked: {en.format(t=t, s=s)}: the weight is exactly 0, and the score goes unused.",
+            f"已被遮住：{zh.format(t=t, s=s)}。权重恰好为 0，分数没有被用到。",
+            "masked",
+            {"query": t, "key": s},
+        )
 
+    def remark(term, index):
+        return masked(index) if term.label == "masked" else None
 
-def only_one(index):
-    """Explain the zero gradient of a query's only score."""
-    return Words(
-        f"zero: query {index[-2]} sees one key only, whose weight is 1 whatever the score.",
-        f"为零：查询 {index[-2]} 只能看到一个键，无论分数是多少，权重总是 1。",
-    )
+    def why_zero(inputs, slot, index, window=None):
+        keys = seen(inputs, index, window)
+        if index[-1] not in keys:
+            return masked(index)
+        only = Words(
+            f"zero: query {index[-2]} sees one key only, whose weight is 1 whatever the score.",
+            f"为零：查询 {index[-2]} 只能看到一个键，无论分数是多少，权重总是 1。",
+        )
+        return only if len(keys) == 1 else None
 
-
-def masked(index):
-    """Explain a weight, or a gradient of a score, that is exactly zero."""
-    t, s = index[-2:]
-    return Note(
-        f"masked: query {t} must not see key {s}: the weight is exactly 0, and the score goes unused.",
-        f"已被遮住：查询 {t} 不能看到其后的键 {s}。权重恰好为 0，分数没有被用到。",
-        "masked",
-        {"query": t, "key": s},
-    )
+    return {"remark": remark, "why_zero": why_zero}
 
 
 def _over_queries(term: Term, at: Asked) -> Term:
@@ -84,14 +83,12 @@ entry = Entry(
     why=Words(
         "The model learns to predict the next token and must not see it, so later keys get weight 0. "
         "Subtracting the maximum m changes no weight and keeps exp from growing too large.",
-        "模型要学会预测下一个词元，因此不能看到它：后面的键权重为 0。减去最大值 m 不改变权重，"
-        "只是避免 exp 的结果大到计算机存不下。",
+        "模型要学会预测下一个词元，因此不能看到它：后面的键权重为 0。减去最大值 m 不改变权重，只是避免 exp 的结果大到计算机存不下。",
     ),
     why_back=Words(
-        "The weights of a row always sum to 1, so one can gain only what the others lose. That is why the weighted "
-        "mean of ∂P is subtracted. A masked score changes no weight.",
-        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数"
-        "不改变任何权重。",
+        "The weights of a row always sum to 1, so one can gain only what the others lose. "
+        "That is why the weighted mean of ∂P is subtracted. A masked score changes no weight.",
+        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数不改变任何权重。",
     ),
     on_paper=(
         r"P_{t,s} = \begin{cases} \frac{e^{S_{t,s} - m_t}}{\sum_{j \le t} e^{S_{t,j} - m_t}} & s \le t \\ "
@@ -112,8 +109,7 @@ entry = Entry(
         r"S_{i,j} = -\infty",
         "if j > i: s = -1e9",
     ),
-    remark=remark,
-    why_zero=why_zero,
+    **remarks("query {t} must not see key {s}", "查询 {t} 不能看到其后的键 {s}"),
     mistakes=(
         ("forgot the mask", "忘了因果掩码", lambda term, at: softmax_terms(at.along(-1, "S"), at.index[-1])),
         ("took the softmax over the queries (the wrong axis)", "softmax 沿查询方向（轴错了）", _over_queries),

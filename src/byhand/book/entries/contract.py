@@ -26,8 +26,8 @@ class ByStem(dict[str, T]):
 
     def __missing__(self, stem: str) -> T:
         raise ByhandError(
-            f"the equation {stem} has no entry in the book. Write src/byhand/book/entries/{stem}.py, "
-            "or import the entry with the equation."
+            f"the equation {stem} has no entry in the book. "
+            f"Write src/byhand/book/entries/{stem}.py, or import the entry with the equation."
         )
 
 
@@ -65,8 +65,8 @@ class Entry:
     concepts           further terms of the glossary
     remark             (term, index) -> a note about a value
     why_zero           (inputs, slot, index, **static) -> why the gradient of an element of an input is zero
-    first_sources      (inputs, index of a value) -> whether an index, or each of many, is that of its source that
-                       stands first; the others follow, both by falling value
+    first_sources      (inputs, index of a value) -> whether an index, or each of many, is that of a source to show
+                       first; the others follow, both in descending order of value
     """
 
     stem: str

@@ -44,16 +44,14 @@ entry = Entry(
         "衡量模型对正确的词元预测得有多差。",
     ),
     why=Words(
-        "−ln p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. Being a mean, the "
-        "loss does not grow with the number of predictions.",
-        "p = 1 时 −ln p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取了平均，损失就不随预测的个数"
-        "增大。",
+        "−ln p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. "
+        "Being a mean, the loss does not grow with the number of predictions.",
+        "p = 1 时 −ln p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取了平均，损失就不随预测的个数增大。",
     ),
     why_back=Words(
-        "A nudge of any logit raises the loss by the nudge times its probability; for the target's logit, subtract "
-        "the nudge itself. Together this is prediction minus target; the mean divides it by N.",
-        "任何一个 logit 增大一点点，损失的增量是这一点点乘以它的概率；若它是目标的 logit，还要再减去这一点点。"
-        "合起来就是预测减目标，取平均时再除以 N。",
+        "A nudge of any logit raises the loss by the nudge times its probability; for the target's logit, subtract the nudge itself. "
+        "Together this is prediction minus target; the mean divides it by N.",
+        "任何一个 logit 增大一点点，损失的增量是这一点点乘以它的概率；若它是目标的 logit，还要再减去这一点点。合起来就是预测减目标，取平均时再除以 N。",
     ),
     on_paper=(
         r"L = \frac{1}{N} \sum_n -\ln p_{n,y_n}, \quad p_{n,v} = \frac{e^{z_{n,v}}}{\sum_u e^{z_{n,u}}}",

@@ -31,13 +31,13 @@ entry = Entry(
         "把每个词元编号变成模型可以计算的向量。",
     ),
     why=Words(
-        "An id is only a name: token 2 is not twice token 1. Each token has its own row in the table, and "
-        "training adjusts that row.",
+        "An id is only a name: token 2 is not twice token 1. "
+        "Each token has its own row in the table, and training adjusts that row.",
         "编号只是名字，词元 2 并不是词元 1 的两倍。每个词元在表中有自己的一行，由训练调整。",
     ),
     why_back=Words(
-        "Only the rows that were read affect the loss. A row that was read twice affects it in two places, so both "
-        "gradients are added.",
+        "Only the rows that were read affect the loss. "
+        "A row that was read twice affects it in two places, so both gradients are added.",
         "只有被读取的行才会影响损失；同一行被读取几次，几份梯度就相加。",
     ),
     on_paper=(

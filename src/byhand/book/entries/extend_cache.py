@@ -67,14 +67,13 @@ entry = Entry(
         "把新的键与值放到先前位置的键与值之间。",
     ),
     why=Words(
-        "Keys and values of earlier positions do not change, so they are kept instead of computed again. Each stream "
-        "has its own length. Where the window slides, position p takes the place of position p − S, which no query "
-        "sees any more.",
-        "先前位置的键与值不会改变，所以保存下来，不必重算。每条文本有自己的长度。窗口滑动时，位置 p 占用位置 p − S "
-        "的地方，因为已没有查询能看到它。",
+        "Keys and values of earlier positions do not change, so they are kept instead of computed again. "
+        "Each stream has its own length. "
+        "Where the window slides, position p takes the place of position p − S, which no query sees any more.",
+        "先前位置的键与值不会改变，所以保存下来，不必重算。每条文本有自己的长度。窗口滑动时，位置 p 占用位置 p − S 的地方，因为已没有查询能看到它。",
     ),
     why_back=Words(
-        "Numbers only move: each row's derivative is that of the place where it stands now.",
+        "Numbers only move: each row's derivative is that of its new place.",
         "这里只搬运数值：每一行的导数就是它现在所在位置的导数。",
     ),
     on_paper=(

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.entries.gelu import SLOPE, T
+from byhand.book.entries.swiglu import entry as swiglu
 from byhand.book.practice.edits import Asked, first, nth, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -23,8 +24,8 @@ def _by_silu(term: Term, at: Asked) -> Term:
 entry = Entry(
     stem="geglu",
     title_zh="GeGLU",
-    meanings_zh={"gate": "门控线性层的结果", "up": "被门控的线性层的结果"},
-    result_zh="经过门控的数组",
+    meanings_zh=swiglu.meanings_zh,
+    result_zh=swiglu.result_zh,
     inputs={"gate": [-1, 0, 1], "up": [4, 2, 8]},
     result=[f"-2*(1-{T})", 0, f"4*(1+{T})"],
     d_result=[1, 1, 1],
@@ -32,20 +33,13 @@ entry = Entry(
         "gate": [f"4*((1-{T})/2-{SLOPE})", 1, f"8*((1+{T})/2+{SLOPE})"],
         "up": [f"-(1-{T})/2", 0, f"(1+{T})/2"],
     },
-    note="Where g is 0 nothing passes, and u receives no gradient; g itself still learns.",
-    note_zh="门的输入为 0 时什么都不通过，也没有梯度传到 up；但门本身仍能学习。",
-    goal=Words(
-        "Let one linear layer decide how much of another's result passes.",
-        "由一个线性层决定另一个线性层的结果通过多少。",
-    ),
-    why=Words(
-        "A product of two numbers that both depend on the input can express what a sum of activations cannot: one "
-        "layer computes a feature, the other decides when it matters.",
-        "两个都随输入变化的数相乘，能表达激活值之和表达不了的东西：一层算出特征，另一层决定它何时起作用。",
-    ),
+    note=swiglu.note,
+    note_zh=swiglu.note_zh,
+    goal=swiglu.goal,
+    why=swiglu.why,
     why_back=Words(
-        "The product rule: each factor's derivative is ∂y times the other factor, and the gate's also passes through "
-        "the slope of GELU.",
+        "The product rule: "
+        "each factor's derivative is ∂y times the other factor, and the gate's also passes through the slope of GELU.",
         "乘积法则：每个因子的导数是 ∂y 乘以另一个因子；门的那一份还要乘以 GELU 的斜率。",
     ),
     saved=("", "", r"\tanh v"),
@@ -62,11 +56,5 @@ entry = Entry(
         ("forgot the cubic term", "忘了三次项", within(nth(1, first), "u")),
         ("forgot the factor up", "漏了因子 up", first),
     ),
-    gradient_mistakes=(
-        (
-            "forgot the factor up",
-            "漏了因子 up",
-            lambda term, at: None if at.slot else product((term.parts[0], *term.parts[2:])),
-        ),
-    ),
+    gradient_mistakes=swiglu.gradient_mistakes[1:],
 )

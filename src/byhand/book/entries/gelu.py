@@ -29,10 +29,9 @@ entry = Entry(
         "较大的正数几乎不变，负数压到接近 0。",
     ),
     why=Words(
-        "Two linear layers in a row amount to a single one (a row times U, times W, is the row times the one matrix "
-        "U W). A function that bends (a non-linearity) between them computes what no single matrix can.",
-        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 U 再乘 W，等于乘一个矩阵 U W）。中间加一个非"
-        "线性函数，才能算出单个矩阵算不出的东西。",
+        "Two linear layers in a row amount to a single one (a row times U, times W, is the row times the one matrix U W). "
+        "A function that bends (a non-linearity) between them computes what no single matrix can.",
+        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 U 再乘 W，等于乘一个矩阵 U W）。中间加一个非线性函数，才能算出单个矩阵算不出的东西。",
     ),
     why_back=Words(
         "Each number affects its own result only, so its gradient is ∂y times the rate of GELU at x.",

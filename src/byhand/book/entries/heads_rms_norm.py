@@ -31,13 +31,13 @@ entry = Entry(
         "把每个位置所有头的查询（或键）一起调整为均方根 1。",
     ),
     why=Words(
-        "Scores then cannot grow with the weights of the projection. One scale for all heads leaves a head free to "
-        "be larger than another.",
+        "Scores then cannot grow with the weights of the projection. "
+        "One scale for all heads leaves a head free to be larger than another.",
         "这样注意力分数就不会随投影的权重增大。所有头共用一个尺度，各个头之间仍可以有大有小。",
     ),
     why_back=Words(
-        "Stretching all heads as a whole does not change the result. The derivative therefore has no component along "
-        "x: it is subtracted.",
+        "Stretching all heads as a whole does not change the result. "
+        "The derivative therefore has no component along x: it is subtracted.",
         "把所有头整体伸缩，结果不变，所以导数在 x 的方向上没有分量：公式中减去的就是这个分量。",
     ),
     place=("attention", 3),

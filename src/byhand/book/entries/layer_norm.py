@@ -40,15 +40,14 @@ entry = Entry(
         "把每个词元的向量调整为均值 0、方差 1。",
     ),
     why=Words(
-        "The next layer then receives numbers of the same scale, however large the residual stream has grown. eps "
-        "keeps the square root above 0 when all columns are equal.",
+        "The next layer then receives numbers of the same scale, however large the residual stream has grown. "
+        "eps keeps the square root above 0 when all columns are equal.",
         "这样无论残差流中的数多大，下一层接收到的数尺度都相同。各列全相等时，eps 保证根号内仍大于 0。",
     ),
     why_back=Words(
-        "If you add a number to a whole row of x, or multiply the row by a positive number, its result stays the "
-        "same. So the loss must not respond to either change; the two terms that are subtracted make sure of that.",
-        "把 x 的一行整体加上一个数，或乘以一个正数，结果都不变，所以梯度里不该有这两种改动的成分；"
-        "公式中减去的两项，去掉的正是它们。",
+        "If you add a number to a whole row of x, or multiply the row by a positive number, its result stays the same. "
+        "So the loss must not respond to either change; the two terms that are subtracted make sure of that.",
+        "把 x 的一行整体加上一个数，或乘以一个正数，结果都不变，所以梯度里不该有这两种改动的成分；公式中减去的两项，去掉的正是它们。",
     ),
     on_paper=(
         r"y_{t,i} = g_i\, \hat{x}_{t,i} + b_i, \quad "

@@ -34,14 +34,13 @@ entry = Entry(
         "用学到的权重组合每一行的各列。",
     ),
     why=Words(
-        "Each result is the dot product of a row of x with a column of W; it is large when both point in similar "
-        "directions. All tokens share W.",
+        "Each result is the dot product of a row of x with a column of W; it is large when both point in similar directions. "
+        "All tokens share W.",
         "每个结果都是一行与 W 的一列的点积，行与列方向越接近，结果越大。所有词元共用同一个 W。",
     ),
     why_back_of={
         "x": Words(
-            "x[t,i] is multiplied by W[i,j] in every result j of its row, so ∂x[t,i] adds up ∂y[t,j] × W[i,j] "
-            "over j.",
+            "x[t,i] is multiplied by W[i,j] in every result j of its row, so ∂x[t,i] adds up ∂y[t,j] × W[i,j] over j.",
             "x[t,i] 参与第 t 行的每个结果 j，每次都乘以 W[i,j]；把各列 j 的 ∂y[t,j] × W[i,j] 加起来，就是 ∂x[t,i]。",
         ),
         "weight": Words(

@@ -37,16 +37,14 @@ entry = Entry(
         "把两个窄矩阵给出的各行加到冻结矩阵给出的各行上。",
     ),
     why=Words(
-        "The product A B is as large as W, but has only r (I + O) numbers to learn instead of I O. The frozen W "
-        "needs no gradient and no moments, and after training W + s A B takes its place at no cost.",
-        "乘积 A B 与 W 一样大，但要学的只有 r (I + O) 个数，而不是 I O 个。冻结的 W 不需要梯度和动量；训练之后用 "
-        "W + s A B 代替 W，推理没有额外开销。",
+        "The product A B is as large as W, but has only r (I + O) numbers to learn instead of I O. "
+        "The frozen W needs no gradient and no moments, and after training W + s A B takes its place at no cost.",
+        "乘积 A B 与 W 一样大，但要学的只有 r (I + O) 个数，而不是 I O 个。冻结的 W 不需要梯度和动量；训练之后用 W + s A B 代替 W，推理没有额外开销。",
     ),
     why_back=Words(
-        "Y is only added, so its cotangent passes unchanged. H and B are multiplied with each other and by s, so "
-        "each gets the cotangent times the other, times s.",
-        "Y 只是被加上，它的上游梯度原样传回。H 与 B 彼此相乘，再乘以 s，所以各自的梯度是上游梯度乘以另一个，"
-        "再乘以 s。",
+        "Y is only added, so its cotangent passes unchanged. "
+        "H and B are multiplied with each other and by s, so each gets the cotangent times the other, times s.",
+        "Y 只是被加上，它的上游梯度原样传回。H 与 B 彼此相乘，再乘以 s，所以各自的梯度是上游梯度乘以另一个，再乘以 s。",
     ),
     place=("stream", 4),
     asked=(

@@ -33,23 +33,20 @@ entry = Entry(
         "两个矩阵相乘：A 的每一行与 B 的每一列做点积。",
     ),
     why=Words(
-        "Y[m,n] measures how well row m of A matches column n of B. The rows of A must be as long as the columns of "
-        "B; the sum runs along both, so this length does not appear in the result.",
-        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列的匹配程度。A 的一行与 B 的一列必须一样长；求和沿着这一长度"
-        "进行，所以它不出现在结果中。",
+        "Y[m,n] measures how well row m of A matches column n of B. "
+        "The rows of A must be as long as the columns of B; the sum runs along both, so this length does not appear in the result.",
+        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列的匹配程度。A 的一行与 B 的一列必须一样长；求和沿着这一长度进行，所以它不出现在结果中。",
     ),
     why_back_of={
         "a": Words(
             "A[m,k] is multiplied by B[k,n] in every Y[m,n] of its row, so ∂A[m,k] adds up ∂Y[m,n] × B[k,n] over n: "
             "a row of ∂Y times a row of B, which is a column of B transposed.",
-            "A[m,k] 在所在行的每个 Y[m,n] 中都与 B[k,n] 相乘；把各列 n 的 ∂Y[m,n] × B[k,n] 加起来，就是"
-            "∂A[m,k]：∂Y 的一行与 B 的一行做点积，而 B 的一行就是 B 转置后的一列。",
+            "A[m,k] 在所在行的每个 Y[m,n] 中都与 B[k,n] 相乘；把各列 n 的 ∂Y[m,n] × B[k,n] 加起来，就是∂A[m,k]：∂Y 的一行与 B 的一行做点积，而 B 的一行就是 B 转置后的一列。",
         ),
         "b": Words(
-            "B[k,n] is multiplied by A[m,k] in every Y[m,n] of its column, so ∂B[k,n] adds up A[m,k] × ∂Y[m,n] over "
-            "m: a column of A, which is a row of A transposed, times a column of ∂Y.",
-            "B[k,n] 在所在列的每个 Y[m,n] 中都与 A[m,k] 相乘；把各行 m 的 A[m,k] × ∂Y[m,n] 加起来，就是"
-            "∂B[k,n]：A 的一列与 ∂Y 的一列做点积，而 A 的一列就是 A 转置后的一行。",
+            "B[k,n] is multiplied by A[m,k] in every Y[m,n] of its column, so ∂B[k,n] adds up A[m,k] × ∂Y[m,n] over m: "
+            "a column of A, which is a row of A transposed, times a column of ∂Y.",
+            "B[k,n] 在所在列的每个 Y[m,n] 中都与 A[m,k] 相乘；把各行 m 的 A[m,k] × ∂Y[m,n] 加起来，就是∂B[k,n]：A 的一列与 ∂Y 的一列做点积，而 A 的一列就是 A 转置后的一行。",
         ),
     },
     why_back_of_row={

@@ -1,6 +1,7 @@
 """Probabilities 10/17, 5/17, 1/17, 1/17 against a fifth of the largest: the first two stay."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.entries.top_k import OF_DROPPED
 from byhand.book.words.language import Words
 
 entry = Entry(
@@ -20,15 +21,11 @@ entry = Entry(
         "只保留概率不低于最大概率的 p 倍的词元。",
     ),
     why=Words(
-        "The threshold follows the model: high where one token stands out, low where many are alike. A ratio of "
-        "probabilities is a difference of logits, so no softmax is needed.",
-        "门槛随模型而变：有一个词元突出时门槛高，许多词元相近时门槛低。"
-        "概率之比取对数就是 logits 之差，所以不必计算 softmax。",
+        "The threshold follows the model: high where one token stands out, low where many are alike. "
+        "A ratio of probabilities is a difference of logits, so no softmax is needed.",
+        "门槛随模型而变：有一个词元突出时门槛高，许多词元相近时门槛低。概率之比取对数就是 logits 之差，所以不必计算 softmax。",
     ),
-    why_back=Words(
-        "A dropped logit affects no result, so its gradient is 0; the others pass ∂y on.",
-        "被去掉的 logit 不影响任何结果，梯度为 0；其余的原样传回 ∂y。",
-    ),
+    why_back=OF_DROPPED,
     place=("sampling", 4),
     asked="MinPLogitsWarper, min-p sampling, relative probability threshold, 最小概率, 相对概率门槛",
     labels_zh={"dropped": "被去掉"},

@@ -27,8 +27,8 @@ entry = Entry(
         "用这些权重对值求加权平均。",
     ),
     why=Words(
-        "Each token collects values in proportion to its weights. The scores decided how much; here the content "
-        "itself moves from token to token.",
+        "Each token collects values in proportion to its weights. "
+        "The scores decided how much; here the content itself moves from token to token.",
         "每个词元按权重收集各词元的值。分数只决定取多少；到了这一步，内容本身才从一个词元传到另一个词元。",
     ),
     why_back=Words(

@@ -29,8 +29,8 @@ entry = Entry(
         "lr": "-70519/62500",
     },
     note=(
-        "n is 3/4 of g, and orthogonalisation ignores that factor: the result is that of the example of "
-        "orthogonalise, whatever the size of the gradient."
+        "n is 3/4 of g, and orthogonalisation ignores that factor: "
+        "the result is that of the example of orthogonalise, whatever the size of the gradient."
     ),
     note_zh="n 是 g 的 3/4 倍，正交化会消去这个倍数：得到的方向与“正交化”一页的例子相同，与梯度的大小无关。",
     goal=Words(
@@ -38,12 +38,11 @@ entry = Entry(
         "让权重矩阵沿梯度的每个方向都移动同样的长度。",
     ),
     why=Words(
-        "A few directions dominate the gradient of a matrix, and a step along it hardly moves the others. With all "
-        "singular values near 1, rare directions are learned as fast as frequent ones, and a step changes the output "
-        "by at most about lr s times the length of the input. One state, the momentum, is kept instead of two.",
-        "矩阵的梯度由少数几个方向主导，直接沿梯度更新，其他方向几乎不动。把奇异值都调到 1 附近，少见的方向与常见的"
-        "方向学得一样快；不计系数 s，一步对输出的改变约不超过学习率乘以输入的长度。只需保存动量这一个状态，"
-        "而不是两个。",
+        "A few directions dominate the gradient of a matrix, and a step along it hardly moves the others. "
+        "With all singular values near 1, rare directions are learned as fast as frequent ones, and a step changes the output by at most about lr s times the length of the input. "
+        "One state, the momentum, is kept instead of two.",
+        "矩阵的梯度由少数几个方向主导，直接沿梯度更新，其他方向几乎不动。把奇异值都调到 1 附近，少见的方向与常见的方向学得一样快；不计系数 s，一步对输出的改变约不超过学习率乘以输入的长度。"
+        "只需保存动量这一个状态，而不是两个。",
     ),
     place=("learning", 4),
     asked=(

@@ -15,8 +15,8 @@ entry = Entry(
     d_result=[[1, 0], [0, 0]],
     gradients={"g": [["88263/625000", "10317/312500"], ["37293/312500", "-11997/625000"]]},
     note=(
-        "The rows of G / 5 have lengths √0.2 and √0.8, which are its singular values. The step makes them 1.15 and "
-        "0.83: the short one overtakes the long one, and both are near 1."
+        "The rows of G / 5 have lengths √0.2 and √0.8, which are its singular values. "
+        "The step makes them 1.15 and 0.83: the short one overtakes the long one, and both are near 1."
     ),
     note_zh="G / 5 两行的长度为 √0.2 与 √0.8，即奇异值。一步之后约为 1.15 与 0.83：短的超过了长的，两者都接近 1。",
     goal=Words(
@@ -24,13 +24,11 @@ entry = Entry(
         "让矩阵的奇异值都接近 1，方向不变。",
     ),
     why=Words(
-        "X Xᵀ X has the singular vectors of X and the cubes of its singular values, so an odd polynomial of the "
-        "matrix applies that polynomial to each singular value, without computing one. Its slope of 3.4445 at 0 "
-        "lifts small values fast; five steps need only matrix products. All but the smallest values end between "
-        "about 0.7 and 1.2: near enough.",
-        "X Xᵀ X 与 X 的奇异向量相同，奇异值为其立方，所以对矩阵施加奇次多项式，就是对每个奇异值施加它，而无需算出"
-        "奇异值。它在 0 处的斜率为 3.4445，小的奇异值很快被放大；五步只需矩阵乘法。最后奇异值约在 0.7 与 1.2 之间，"
-        "已经足够接近 1。",
+        "X Xᵀ X has the singular vectors of X and the cubes of its singular values, so an odd polynomial of the matrix applies that polynomial to each singular value, without computing one. "
+        "Its slope of 3.4445 at 0 lifts small values fast; five steps need only matrix products. "
+        "All but the smallest values end between about 0.7 and 1.2: near enough.",
+        "X Xᵀ X 与 X 的奇异向量相同，奇异值为其立方，所以对矩阵施加奇次多项式，就是对每个奇异值施加它，而无需算出奇异值。"
+        "它在 0 处的斜率为 3.4445，小的奇异值很快被放大；五步只需矩阵乘法。最后奇异值约在 0.7 与 1.2 之间，已经足够接近 1。",
     ),
     place=("learning", 3),
     asked=(

@@ -1,6 +1,7 @@
 """Below zero, at zero and above."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.entries.gelu import entry as gelu
 from byhand.book.practice.edits import cotangent, first, negated
 from byhand.book.words.language import Words
 
@@ -19,15 +20,10 @@ entry = Entry(
         "Keep positive numbers and set negative ones to 0.",
         "保留正数，负数置 0。",
     ),
-    why=Words(
-        "Two linear layers in a row amount to a single one (a row times U, times W, is the row times the one matrix "
-        "U W). A function that bends (a non-linearity) between them computes what no single matrix can.",
-        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 U 再乘 W，等于乘一个矩阵 U W）。中间加一个非"
-        "线性函数，才能算出单个矩阵算不出的东西。",
-    ),
+    why=gelu.why,
     why_back=Words(
-        "The slope is 1 for positive numbers and 0 for negative ones: a number that was set to 0 passes no "
-        "derivative back.",
+        "The slope is 1 for positive numbers and 0 for negative ones: "
+        "a number that was set to 0 passes no derivative back.",
         "正数处斜率为 1，负数处为 0：被置 0 的数不传回导数。",
     ),
     place=("activation", 2),

@@ -27,11 +27,9 @@ entry = Entry(
         "正数取平方，负数置 0。",
     ),
     why=Words(
-        "Two linear layers in a row amount to a single one (a row times A, times B, is the row times the one matrix "
-        "A B), so a non-linearity stands between them. This one sets weak features to nearly 0 "
-        "and lets strong ones dominate; its slope does not jump at 0.",
-        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 A 再乘 B，等于乘一个矩阵 A B），所以中间要有非线性。"
-        "它让弱的特征接近 0，强的特征更突出；斜率在 0 处也不跳变。",
+        "Two linear layers in a row amount to a single one (a row times A, times B, is the row times the one matrix A B), so a non-linearity stands between them. "
+        "This one sets weak features to nearly 0 and lets strong ones dominate; its slope does not jump at 0.",
+        "两个线性层直接相连，仍只相当于一个线性层（一行数先乘 A 再乘 B，等于乘一个矩阵 A B），所以中间要有非线性。它让弱的特征接近 0，强的特征更突出；斜率在 0 处也不跳变。",
     ),
     why_back=Words(
         "The slope of the square is 2x for positive numbers; a number that was set to 0 passes no derivative back.",

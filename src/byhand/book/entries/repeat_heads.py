@@ -40,8 +40,8 @@ entry = Entry(
         "把每个键值头交给共用它的 G 个查询头。",
     ),
     why=Words(
-        "A KV cache keeps K heads instead of H, and W_qkv has fewer columns. With long texts or many at once "
-        "generation reads the cache more than anything else, so a smaller one makes each token cheaper.",
+        "A KV cache keeps K heads instead of H, and W_qkv has fewer columns. "
+        "With long texts or many at once generation reads the cache more than anything else, so a smaller one makes each token cheaper.",
         "键值缓存只存 K 个头而不是 H 个，W_qkv 的列也更少。生成时读得最多的就是缓存，缓存越小，生成一个词元就越快。",
     ),
     why_back=Words(

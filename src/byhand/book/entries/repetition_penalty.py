@@ -25,8 +25,7 @@ entry = Entry(
     d_result=[2, 4, 6, 8],
     gradients={"logits": [1, 4, 3, 16]},
     note=(
-        "Token 2 occurred three times and is penalised once; token 3 has a negative logit, which is multiplied "
-        "and so falls too."
+        "Token 2 occurred three times and is penalised once; token 3 has a negative logit, which is multiplied and so falls too."
     ),
     note_zh="词元 2 出现了三次，也只惩罚一次；词元 3 的 logit 是负数，要乘以 r，这样也会变小。",
     goal=Words(
@@ -34,10 +33,9 @@ entry = Entry(
         "降低文本中已有词元再次出现的可能。",
     ),
     why=Words(
-        "A phrase that has occurred makes itself likelier, so a text can run in circles. Division makes a positive "
-        "logit smaller; a negative one would grow, and is multiplied instead.",
-        "出现过的短语会使自己更可能再次出现，文本容易原地打转。"
-        "正的 logit 除以 r 变小；负的 logit 除以 r 反而变大，所以改为乘以 r。",
+        "A phrase that has occurred makes itself likelier, so a text can run in circles. "
+        "Division makes a positive logit smaller; a negative one would grow, and is multiplied instead.",
+        "出现过的短语会使自己更可能再次出现，文本容易原地打转。正的 logit 除以 r 变小；负的 logit 除以 r 反而变大，所以改为乘以 r。",
     ),
     why_back=Words(
         "Each logit was scaled by 1, 1/r or r, so the backward pass scales ∂y by the same factor.",

@@ -25,8 +25,7 @@ entry = Entry(
         "子层只需学习一个修正量，后面的层仍能读到子层的输入。",
     ),
     why_back=Words(
-        "The rate of a sum is 1 for both terms, so the stream passes the gradient back unchanged, however many "
-        "blocks there are.",
+        "The rate of a sum is 1 for both terms, so the stream passes the gradient back unchanged, however many blocks there are.",
         "加法对两个加数的变化率都是 1，所以残差流把梯度原样传回，块再多也一样。",
     ),
     place=("stream", 2),

@@ -36,14 +36,13 @@ entry = Entry(
     ),
     why=Words(
         "The next layer then receives numbers of the same scale, however large the residual stream has grown. "
-        "LayerNorm subtracts the mean first; the scale alone is enough. eps keeps the square root above 0 when all "
-        "columns are 0.",
-        "这样无论残差流中的数多大，下一层接收到的数尺度都相同。层归一化还先减去均值；其实只要尺度稳定就够了。"
-        "各列全为 0 时，eps 保证根号内仍大于 0。",
+        "LayerNorm subtracts the mean first; the scale alone is enough. "
+        "eps keeps the square root above 0 when all columns are 0.",
+        "这样无论残差流中的数多大，下一层接收到的数尺度都相同。层归一化还先减去均值；其实只要尺度稳定就够了。各列全为 0 时，eps 保证根号内仍大于 0。",
     ),
     why_back=Words(
-        "Stretching x as a whole does not change the result. The derivative therefore has no component along x: "
-        "it is subtracted.",
+        "Stretching x as a whole does not change the result. "
+        "The derivative therefore has no component along x: it is subtracted.",
         "把 x 整体伸缩，结果不变，所以导数在 x 的方向上没有分量：公式中减去的就是这个分量。",
     ),
     on_paper=(
@@ -60,7 +59,7 @@ entry = Entry(
         ("h", r"\partial y"),
         (r"\hat{x}", "y"),
     ),
-    place=("stream", 1),  # behind layer_norm
+    place=("stream", 1),  # after layer_norm
     asked=(
         "nn.RMSNorm, F.rms_norm, LlamaRMSNorm, Qwen2RMSNorm, Qwen3RMSNorm, T5LayerNorm, variance_epsilon, "
         "root mean square layer normalization, LayerNorm without the mean, RMSNorm vs LayerNorm, q_norm, k_norm, "

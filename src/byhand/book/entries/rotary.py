@@ -29,8 +29,7 @@ def remark(term, index):
     label, value = " ".join(step.label for step in steps), math.prod(step.value for step in steps)
     angle = arithmetic.decimal(value)
     return Note(
-        f"columns {i} and {j} are a pair, which turns by {label} = {angle} radians a position; "
-        f"this is position {position.value:g}.",
+        f"columns {i} and {j} are a pair, which turns by {label} = {angle} radians a position; this is position {position.value:g}.",
         f"第 {i}、{j} 列是一对，每个位置转 {label} = {angle} 弧度；这里是位置 {position.value:g}。",
         "pair",
         {"i": i, "j": j, "angle": value, "position": position.value},
@@ -46,7 +45,7 @@ def _other_sine(term: Term, at: Asked) -> Term | None:
 
 
 def _worked(later: int, at: Asked, **changed: str) -> Term | None:
-    """Return the element's arithmetic at a later position, or with other settings."""
+    """Return the element's arithmetic at another position, or with other settings."""
     if at.index[-1] >= at.static["width"]:
         return None
     return terms(at.index, (at.inputs[0], start_of(at.inputs, 1, at.index) + later), None, **(at.static | changed))
@@ -75,8 +74,8 @@ entry = Entry(
     d_result=[[1, 0, 0, 0], [0, 0, 0, 1]],
     gradients={"x": [["cos(1)", 0, "-sin(1)", 0], [0, "sin(1)", 0, "cos(1)"]]},
     note=(
-        "Columns 0 and 2 are the pair (3, 4): its length stays 5 at every position. Columns 1 and 3 turn half as "
-        "fast, since 4 to the power −2/4 is 1/2."
+        "Columns 0 and 2 are the pair (3, 4): its length stays 5 at every position. "
+        "Columns 1 and 3 turn half as fast, since 4 to the power −2/4 is 1/2."
     ),
     note_zh="第 0、2 列配成一对 (3, 4)，在任何位置长度都是 5。第 1、3 列只转它们的一半，因为 4 的 −2/4 次方是 1/2。",
     goal=Words(
@@ -84,15 +83,13 @@ entry = Entry(
         "按位置旋转每个查询和键，使分数取决于两个词元相隔多远。",
     ),
     why=Words(
-        "The dot product of two vectors turned by the angles a and b depends on a − b alone: on the distance, "
-        "wherever the two stand. A turn changes no length and needs no parameter.",
-        "两个向量分别转过角 a 与 b，点积只随 a − b 变化，也就是只随距离变化，"
-        "与两者位于文中何处无关。旋转不改变"
-        "长度，也不需要任何参数。",
+        "The dot product of two vectors turned by the angles a and b depends on a − b alone: "
+        "on the distance, wherever the two stand. A turn changes no length and needs no parameter.",
+        "两个向量分别转过角 a 与 b，点积只随 a − b 变化，也就是只随距离变化，与两者位于文中何处无关。旋转不改变长度，也不需要任何参数。",
     ),
     why_back=Words(
-        "The transpose of a rotation is the rotation back, so the derivative is turned by the opposite angle: only "
-        "the sign of the sine changes.",
+        "The transpose of a rotation is the rotation back, so the derivative is turned by the opposite angle: "
+        "only the sign of the sine changes.",
         "旋转矩阵的转置就是反向旋转，所以导数按相反的角度转回去：只有正弦的符号改变。",
     ),
     on_paper=(

@@ -28,10 +28,9 @@ entry = Entry(
         "保留较大的正数，抑制负数。",
     ),
     why=Words(
-        "The sigmoid of x is a gate between 0 and 1: x controls how much of itself passes. Without a non-linearity "
-        "the MLP's two linear layers would amount to a single one.",
-        "x 的 sigmoid 是介于 0 与 1 之间的门：x 自己决定自己通过多少。"
-        "没有非线性，前馈网络的两个线性层就只相当于一个。",
+        "The sigmoid of x is a gate between 0 and 1: x controls how much of itself passes. "
+        "Without a non-linearity the MLP's two linear layers would amount to a single one.",
+        "x 的 sigmoid 是介于 0 与 1 之间的门：x 自己决定自己通过多少。没有非线性，前馈网络的两个线性层就只相当于一个。",
     ),
     why_back=Words(
         "The product rule on x and its gate: the gate, plus x times the gate's slope s (1 − s).",

@@ -35,14 +35,12 @@ entry = Entry(
         "让每个 logit 保持在 −c 与 c 之间。",
     ),
     why=Words(
-        "Small logits pass nearly unchanged, large ones are bent towards the cap, and their order is kept. The "
-        "softmax can then never become fully certain, and no logit grows without bound in training.",
-        "小的 logit 几乎不变，大的被压向上限，大小次序不变。这样 softmax 的概率不会无限接近 0 或 1，"
-        "训练中也没有哪个 logit 会无限增大。",
+        "Small logits pass nearly unchanged, large ones are bent towards the cap, and their order is kept. "
+        "The softmax can then never become fully certain, and no logit grows without bound in training.",
+        "小的 logit 几乎不变，大的被压向上限，大小次序不变。这样 softmax 的概率不会无限接近 0 或 1，训练中也没有哪个 logit 会无限增大。",
     ),
     why_back=Words(
-        "The curve has slope 1 at zero and flattens towards the cap, so a logit near the cap passes hardly any "
-        "derivative back.",
+        "The curve has slope 1 at zero and flattens towards the cap, so a logit near the cap passes hardly any derivative back.",
         "曲线在零处斜率为 1，越接近上限越平，所以接近上限的 logit 几乎不传回导数。",
     ),
     place=("learning", 0),  # between the LM head and the loss

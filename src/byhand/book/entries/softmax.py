@@ -52,15 +52,13 @@ entry = Entry(
         "把分数变成和为 1 的正权重。",
     ),
     why=Words(
-        "exp makes each score positive and keeps their order; dividing by the sum turns them into fractions of the "
-        "whole. Subtracting the maximum m divides numerator and denominator by the same number, and keeps exp from "
-        "growing too large for the machine.",
-        "exp 使每个分数变为正数且保持大小顺序；再除以总和，就成为各自的份额。减去最大值 m 相当于分子、分母同"
-        "除以一个数，可避免 exp 的结果大到计算机存不下。",
+        "exp makes each score positive and keeps their order; dividing by the sum turns them into fractions of the whole. "
+        "Subtracting the maximum m divides numerator and denominator by the same number, and keeps exp from growing too large for the machine.",
+        "exp 使每个分数变为正数且保持大小顺序；再除以总和，就成为各自的份额。减去最大值 m 相当于分子、分母同除以一个数，可避免 exp 的结果大到计算机存不下。",
     ),
     why_back=Words(
-        "The weights always sum to 1, so one can gain only what the others lose. That is why the weighted mean of "
-        "∂p is subtracted.",
+        "The weights always sum to 1, so one can gain only what the others lose. "
+        "That is why the weighted mean of ∂p is subtracted.",
         "权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂p 的加权平均。",
     ),
     on_paper=(

@@ -1,6 +1,7 @@
 """Two heads of width 1: columns 0-1 are queries, 2-3 keys, 4-5 values."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.entries.merge_heads import entry as merge_heads
 from byhand.book.words.language import Words
 
 entry = Entry(
@@ -28,14 +29,11 @@ entry = Entry(
         "把投影结果切成查询、键与值，再各自切成多个头。",
     ),
     why=Words(
-        "No number changes, only its index: the columns of each head stand together. With one head all stays as it "
-        "is.",
+        "No number changes, only its index: the columns of each head stand together. "
+        "With one head all stays as it is.",
         "数值不变，只是下标变了：同一个头的各列排在一起；只有一个头时，排列也不变。",
     ),
-    why_back=Words(
-        "The numbers were only rearranged, so their gradients are put back in their old places.",
-        "前向只是把数换了位置，反向就把梯度放回原处。",
-    ),
+    why_back=merge_heads.why_back,
     on_paper=(
         r"Q^{(h)}_{t,d} = X_{t,hD+d}, \quad K^{(h)}_{t,d} = X_{t,C+hD+d}, \quad V^{(h)}_{t,d} = X_{t,2C+hD+d}",
         r"\partial X = [\partial Q, \partial K, \partial V]",

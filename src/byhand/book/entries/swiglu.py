@@ -33,13 +33,13 @@ entry = Entry(
         "由一个线性层决定另一个线性层的结果通过多少。",
     ),
     why=Words(
-        "A product of two numbers that both depend on the input can express what a sum of activations cannot: one "
-        "layer computes a feature, the other decides when it matters.",
+        "A product of two numbers that both depend on the input can express what a sum of activations cannot: "
+        "one layer computes a feature, the other decides when it matters.",
         "两个都随输入变化的数相乘，能表达激活值之和表达不了的东西：一层算出特征，另一层决定它何时起作用。",
     ),
     why_back=Words(
-        "The product rule: each factor's derivative is ∂y times the other factor, and the gate's also passes through "
-        "the slope of SiLU.",
+        "The product rule: "
+        "each factor's derivative is ∂y times the other factor, and the gate's also passes through the slope of SiLU.",
         "乘积法则：每个因子的导数是 ∂y 乘以另一个因子；门的那一份还要乘以 SiLU 的斜率。",
     ),
     saved=("", "", "s"),

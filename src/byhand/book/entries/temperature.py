@@ -22,8 +22,8 @@ entry = Entry(
     d_result=[2, 4, 6, 8],
     gradients={"logits": [1, 2, 3, 4]},
     note=(
-        "Halved differences flatten the distribution: the ratio of neighbouring probabilities is e^(1/2) instead of "
-        "e^1."
+        "Halved differences flatten the distribution: "
+        "the ratio of neighbouring probabilities is e^(1/2) instead of e^1."
     ),
     note_zh="差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
     goal=Words(
@@ -31,8 +31,7 @@ entry = Entry(
         "在抽取词元之前，让分布更尖锐或更平缓。",
     ),
     why=Words(
-        "Dividing by τ below 1 stretches the differences between logits, so the likeliest token gains; τ "
-        "above 1 shrinks them.",
+        "Dividing by τ below 1 stretches the differences between logits, so the likeliest token gains; τ above 1 shrinks them.",
         "τ 小于 1 时，logits 之间的差距被拉大，最可能的词元概率更高；τ 大于 1 时差距缩小。",
     ),
     why_back=Words(

@@ -4,6 +4,11 @@ from byhand.book.entries.contract import Entry
 from byhand.book.words.language import Words
 from byhand.engine.terms import number
 
+OF_DROPPED = Words(
+    "A dropped logit affects no result, so its gradient is 0; the others pass ∂y on.",
+    "被去掉的 logit 不影响任何结果，梯度为 0；其余的原样传回 ∂y。",
+)
+
 entry = Entry(
     stem="top_k",
     title_zh="Top-k 截断",
@@ -24,10 +29,7 @@ entry = Entry(
         "Each unlikely token is rarely drawn, but there are many of them. A logit of −∞ gives probability 0.",
         "单个可能性小的词元很少被抽到，但这样的词元很多。logit 置为 −∞，概率就是 0。",
     ),
-    why_back=Words(
-        "A dropped logit affects no result, so its gradient is 0; the others pass ∂y on.",
-        "被去掉的 logit 不影响任何结果，梯度为 0；其余的原样传回 ∂y。",
-    ),
+    why_back=OF_DROPPED,
     place=("sampling", 2),
     asked="torch.topk, topk, TopKLogitsWarper, 前k个词元, keep k tokens",
     labels_zh={"dropped": "被去掉"},

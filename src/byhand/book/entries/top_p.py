@@ -1,6 +1,7 @@
 """Probabilities 5/8, 1/4, 1/8: the first two are needed to reach 3/4."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.entries.top_k import OF_DROPPED
 from byhand.book.words.language import Words
 
 entry = Entry(
@@ -23,10 +24,7 @@ entry = Entry(
         "When the model is confident, few tokens remain; otherwise many do.",
         "模型有把握时留下的词元少，没有把握时留下的多。",
     ),
-    why_back=Words(
-        "A dropped logit affects no result, so its gradient is 0; the others pass ∂y on.",
-        "被去掉的 logit 不影响任何结果，梯度为 0；其余的原样传回 ∂y。",
-    ),
+    why_back=OF_DROPPED,
     place=("sampling", 3),
     asked="TopPLogitsWarper, cumulative probability, 累积概率",
     labels_zh={"dropped": "被去掉"},

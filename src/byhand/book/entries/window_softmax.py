@@ -5,34 +5,10 @@ from byhand.book.entries.contract import Entry
 from byhand.book.entries.softmax import OWN_WEIGHT_ONLY
 from byhand.book.practice.edits import Asked
 from byhand.book.words.glossary import Concept
-from byhand.book.words.language import Note, Words
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number
-from byhand.equations.causal_softmax import causal_softmax, seen
+from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.window_softmax import terms
-
-
-def remark(term, index):
-    """Return the note of a masked weight."""
-    return masked(index) if term.label == "masked" else None
-
-
-def why_zero(inputs, slot, index, *, window):
-    """Explain the zero gradient of a masked score, or of a query's only one."""
-    keys = seen(inputs, index, window)
-    if index[-1] not in keys:
-        return masked(index)
-    return causal.only_one(index) if len(keys) == 1 else None
-
-
-def masked(index):
-    """Explain a weight, or a gradient of a score, that is exactly zero."""
-    t, s = index[-2:]
-    return Note(
-        f"masked: key {s} lies outside the window of query {t}: the weight is exactly 0, and the score goes unused.",
-        f"已被遮住：键 {s} 不在查询 {t} 的窗口内。权重恰好为 0，分数没有被用到。",
-        "masked",
-        {"query": t, "key": s},
-    )
 
 
 def _one_key_more(term: Term, at: Asked) -> Term:
@@ -77,15 +53,14 @@ entry = Entry(
         "把每行分数变成和为 1 的权重，只分给最近的 W 个词元（含自己）。",
     ),
     why=Words(
-        "Work and cache then grow with W instead of with the length of the text. Information from further back "
-        "still arrives: each block passes it on by up to W − 1 positions.",
+        "Work and cache then grow with W instead of with the length of the text. "
+        "Information from further back still arrives: each block passes it on by up to W − 1 positions.",
         "这样计算量与缓存只随 W 增长，而不随文本长度增长。更早的信息仍能传到：每个块最多再传 W − 1 个位置。",
     ),
     why_back=Words(
-        "The weights of a row always sum to 1, so one can gain only what the others lose: the weighted mean "
-        "of ∂P is subtracted. A masked score changes no weight.",
-        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数"
-        "不改变任何权重。",
+        "The weights of a row always sum to 1, so one can gain only what the others lose: "
+        "the weighted mean of ∂P is subtracted. A masked score changes no weight.",
+        "一行权重之和恒为 1，一项增加多少，其余各项合起来就减少多少，所以要减去 ∂P 的加权平均。被遮住的分数不改变任何权重。",
     ),
     on_paper=(
         r"P_t = \mathrm{softmax}(S_t + M_t), \quad "
@@ -115,8 +90,7 @@ entry = Entry(
             is_first=True,
         ),
     ),
-    remark=remark,
-    why_zero=why_zero,
+    **causal.remarks("key {s} lies outside the window of query {t}", "键 {s} 不在查询 {t} 的窗口内"),
     mistakes=(
         ("saw one key too many: W earlier ones besides its own", "多看了一个键：除自己外还看了 W 个", _one_key_more),
         ("forgot the window: only later keys were masked", "忘了窗口：只遮住了后面的键", _no_window),

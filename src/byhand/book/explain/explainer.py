@@ -1,4 +1,4 @@
-"""Explains a number of a real model: the answer in the book's words, and the numbers that it was made from."""
+"""Explains a number of a real model: the answer in the book's words, and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def explain(
 
 
 class Explainer(Questions):
-    """What can be asked of a model's pass, answered in the book's words."""
+    """Answers questions about a model's pass in the book's words."""
 
     def explain(
         self, name: str, index: Sequence[int], grad: bool = False, depth: int = 1, width: int = 8
@@ -67,7 +67,7 @@ class Explainer(Questions):
         return explained(answer, self.gradients if answer.gradient else self.pass_of(answer.name))
 
     def _deepen(self, explanation: Explanation, depth: int, width: int, left: Iterator[int]) -> Explanation:
-        """Explain its sources too; ExplainError when none of the MOST explanations is `left`."""
+        """Explain its sources too; ExplainError once the MOST explanations are used up."""
         if depth <= 1:
             return explanation
         children = []
@@ -90,7 +90,7 @@ def explained(answer: Answer, of: Pass | Gradients) -> Explanation:
 
 
 def _ordered(answer: Answer, trace: Pass) -> Sequence[Element]:
-    """Return the elements that a value was made from, in the order that its equation's entry wants."""
+    """Return the elements that a value was made from, in the order of its equation's entry."""
     made = trace.made.get(answer.name)
     first = ENTRIES[answer.equations[0]].first_sources if made else None
     if made is None or first is None:

@@ -1,4 +1,4 @@
-"""An explanation: an answer in the book's words, with those of the numbers behind it."""
+"""An explanation: an answer in the book's words, with explanations of the numbers behind it."""
 
 from __future__ import annotations
 

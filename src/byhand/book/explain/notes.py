@@ -35,7 +35,7 @@ UNREACHED = Note(
 
 
 def note_of(answer: Answer) -> Note | None:
-    """Return what there is to say about a value or an update."""
+    """Return the remark on a value or an update, if there is one."""
     code = answer.facts.get("code", "")
     if code == "update":
         return _of_update(answer.facts)

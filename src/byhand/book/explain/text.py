@@ -33,7 +33,7 @@ def text(explanation: Explanation, lang: str = "en", shown: int = 8, spell: Spel
 
 
 def _lines(e: Explanation, lang: str, shown: int, spell: Spell) -> list[str]:
-    lines = [f"{_partial(e.target)} = {decimal(e.value, 9)}{spell(e)}"]
+    lines = [f"{partial(e.target)} = {decimal(e.value, 9)}{spell(e)}"]
     if e.gradient and e.difference is not None:
         lines.append(f"  {WORDS['difference'].said(lang)}{decimal(e.difference, 9)}")
     if e.note:
@@ -56,7 +56,7 @@ def _lines(e: Explanation, lang: str, shown: int, spell: Spell) -> list[str]:
         lines.append(f"  {WORDS['sources'].said(lang)}")
     for source in e.sources[:shown]:
         letter = f"{source.letter} = " if source.letter else ""
-        target = _partial(source.target).replace(BEFORE.en, BEFORE.said(lang))
+        target = partial(source.target).replace(BEFORE.en, BEFORE.said(lang))
         lines.append(f"    {letter}{target} = {decimal(source.value)}{spell(source)}")
     if len(e.sources) > shown:
         lines.append(f"    {WORDS['more'].said(lang, n=len(e.sources) - shown)}")
@@ -82,7 +82,8 @@ def _addend(term: Term) -> str:
     return letters if letters == numbers else f"{letters} = {numbers}"
 
 
-def _partial(target: str) -> str:
+def partial(target: str) -> str:
+    """Write a gradient's target as the derivative that it is."""
     return f"∂loss/∂{target[2:]}" if target.startswith("d ") else target
 
 

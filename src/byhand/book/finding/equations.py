@@ -8,7 +8,7 @@ from functools import lru_cache
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
 from byhand.book.entries.contract import ENTRIES, ByStem, Entry
 from byhand.book.finding import source
-from byhand.book.finding.finding import NOTHING, Finding, SymbolRow, split
+from byhand.book.finding.finding import NOTHING, Finding, SymbolRow
 from byhand.book.finding.flow import order, topics
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
@@ -50,9 +50,7 @@ def _equation(equation: Equation | Composite, entry: Entry, term: Words | None) 
         code=(file, forward.__name__),
         tests=(tests,),
         seed_names=equation.seed_names,
-        asked=split(entry.asked),
         term=Words(term.en, term.zh) if term and term.en.lower() != equation.title.lower() else NOTHING,
-        notations=entry.notations,
         derived=WALK_BACK if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
         worked_in=(worked_in, "entry"),
         pages=pages,
@@ -69,7 +67,6 @@ def _equation(equation: Equation | Composite, entry: Entry, term: Words | None) 
             for p in inspect.signature(forward).parameters.values()
             if p.kind is p.KEYWORD_ONLY
         },
-        uses=source.uses(name, "" if composite else equation.role),
         source=parts["Source"],
     )
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from byhand.book.finding import source
 from byhand.book.finding.source import Code, Use
@@ -18,8 +17,7 @@ Kind = Literal["equation", "place", "setting", "command", "guide", "lesson", "te
 NOTHING = Words("", "")
 
 
-@dataclass(frozen=True)
-class SymbolRow:
+class SymbolRow(NamedTuple):
     """One input, or all results together: names in code and in LaTeX, shape, meaning."""
 
     name: str
@@ -39,16 +37,14 @@ class Finding:
 
     code, derived           definitions: a file, and a dotted name in it
     tests                   files that may hold its test, `worked_in` the file of its entry, `pages` their folder
-    asked                   names in other programs, and questions; not kept in the index
-    notations               formulas of others; not kept either
     says                    lines below the title
     command                 what a reader types
     term                    the glossary's topic that it is, if that is called otherwise
     see                     names of other answers
     formula                 the formula as a terminal shows it, and `derivative_formula` that of the derivative
     settings                keywords such as `eps=1e-05`, each with its LaTeX if it has any
-    kernels_at              definitions of the kernels that compute the equation, by runtime; None: look them up
-    uses                    every application; JSON has the first as `wired_at`
+    kernels_at              definitions of the kernels that compute the equation, by runtime
+    uses                    every application; JSON has the first as `wired_at`; both are in the index alone
     """
 
     name: str
@@ -56,13 +52,11 @@ class Finding:
     kind: Kind = "equation"
     code: Code | None = None
     tests: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
     says: tuple[Words, ...] = ()
     command: str = ""
     term: Words = NOTHING
     see: tuple[str, ...] = ()
     seed_names: tuple[str, ...] = ()
-    notations: tuple[str, ...] = ()
     derived: Code | None = None
     worked_in: Code | None = None
     pages: str = ""
@@ -72,7 +66,7 @@ class Finding:
     derivative_formula: Words = NOTHING
     symbols: tuple[SymbolRow, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    kernels_at: Mapping[str, Code] | None = None
+    kernels_at: Mapping[str, Code] = field(default_factory=dict)
     uses: tuple[Use, ...] = ()
     source: str = ""
 
@@ -102,15 +96,8 @@ class Finding:
     @cached_property
     def kernels(self) -> dict[str, str]:
         """The kernels that compute the equation, by runtime."""
-        found = {runtime: source.definition(*kernel) for runtime, kernel in self._kernels_at().items()}
+        found = {runtime: source.definition(*kernel) for runtime, kernel in self.kernels_at.items()}
         return {runtime: where for runtime, where in found.items() if where}
-
-    def _kernels_at(self) -> Mapping[str, Code]:
-        if self.kernels_at is not None:
-            return self.kernels_at
-        from byhand.book.finding.kernels import kernels_of  # imports the kernels, and so NumPy
-
-        return kernels_of(self.name) if self.kind == "equation" else {}
 
     def page(self, lang: str) -> str | None:
         """Return the page in `en` or `zh`, without a line outside a checkout."""
@@ -154,32 +141,6 @@ class Finding:
             "relative_to": "repository" if source.repository() else "installed package",
         }
 
-    def stored(self) -> dict[str, Any]:
-        """Return what the index keeps: every field that is not its default, as plain values."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)} | {"kernels_at": self._kernels_at()}
-        kept = {name: _plain(value) for name, value in values.items() if name not in UNSTORED}
-        return {name: value for name, value in kept.items() if value or name == "kernels_at"}
-
-
-UNSTORED = {"asked", "notations"}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; records as lists of their fields, files relative to the package."""
-    match value:
-        case Words():
-            return [value.en, value.zh] if value.en or value.zh else None
-        case SymbolRow():
-            return [_plain(getattr(value, f.name)) for f in fields(value)]
-        case Path():
-            return (value.relative_to(source.PACKAGE) if value.is_relative_to(source.PACKAGE) else value).as_posix()
-        case tuple():
-            return [_plain(item) for item in value]
-        case Mapping():
-            return {key: _plain(item) for key, item in value.items()}
-        case _:
-            return value
-
 
 def _code(value: list[str]) -> Code:
     return source.PACKAGE / value[0], value[1]
@@ -207,12 +168,3 @@ def restored(stored: Mapping[str, Any]) -> Finding:
 
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def split(asked: str) -> tuple[str, ...]:
-    """Return names and questions that commas separate, but for those in brackets; a new line stands for a blank."""
-    found: list[str] = []
-    for part in asked.strip().replace("\n", " ").split(", ") if asked else ():
-        inside = found and sum(map(found[-1].count, "([")) > sum(map(found[-1].count, ")]"))
-        found[-1:] = [f"{found[-1]}, {part}"] if inside else [*found[-1:], part]
-    return tuple(found)

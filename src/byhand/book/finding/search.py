@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -101,26 +101,23 @@ class Index:
         return WORD.sub(nearest, query)
 
 
+fresh: Callable[[], Index] | None = None
+"""Makes an index of this process; `docs/build/where` sets it."""
+
+
 def index() -> Index:
-    """Return the package's index, or a fresh one if this process has other equations than it."""
+    """Return the package's index, or a fresh one if this process has other equations than it and can make one."""
     contract = sys.modules.get("byhand.book.entries.contract")
-    if contract is None:
+    if contract is None or fresh is None:
         return stored()
     known = {answer["name"] for answer in stored().answers if answer.get("kind", "equation") == "equation"}
-    return stored() if known == contract.ENTRIES.keys() else _fresh(tuple(contract.ENTRIES.values()))
+    return stored() if known == contract.ENTRIES.keys() else fresh()
 
 
 @lru_cache(maxsize=1)
 def stored() -> Index:
     """Return the index of the package."""
     return Index(table(INDEX))
-
-
-@lru_cache(maxsize=2)
-def _fresh(entries: tuple[Any, ...]) -> Index:
-    from byhand.book.finding.index import content
-
-    return Index(content())
 
 
 def search(query: str) -> list[Match]:
@@ -131,7 +128,11 @@ def search(query: str) -> list[Match]:
     if len(query) > LONGEST:
         raise ByhandError(f"the query has {len(query):,} characters. Ask in at most {LONGEST:,}.")
     known, given = index(), query.strip()
-    _require_entry(given, known)
+    equations = sys.modules.get("byhand.engine.equation")
+    if equations and given in equations.registry and given not in known.names:  # of this process alone
+        from byhand.book.finding.equations import of_equations
+
+        return [Match(1.0, of_equations()[given])]
     score = defaultdict[int, float](float)
     for number, one in (*_by_name(known, given), *_by_words(known, given), *_by_formula(known, given)):
         score[number] = max(score[number], one)
@@ -144,15 +145,6 @@ def nearest(query: str, n: int = 5) -> list[str]:
     """Return the names and words that are most like a query without an answer."""
     known = index()
     return get_close_matches(wide(query).lower()[:LONGEST], [*known.names, *known.words], n, 0.3)
-
-
-def _require_entry(given: str, known: Index) -> None:
-    """Raise ByhandError for an equation of this process that has no entry."""
-    equations = sys.modules.get("byhand.engine.equation")
-    if equations is not None and given in equations.registry and given not in known.names:
-        from byhand.book.finding.index import findings
-
-        findings()[given]
 
 
 def _by_name(known: Index, given: str) -> Iterator[tuple[int, float]]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.formulas import QUAD, StepFormula, said
 from byhand.book.lessons.forward_steps import arrays_of, floats, inputs_of, is_size, letter_in
 from byhand.book.lessons.lesson import Array, Number, Step, form, leaf_text, rows_of
@@ -41,7 +42,7 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
 
 
 def _slope(gradients: Gradients, name: str, d: Any, number: int = 0) -> Array:
-    """Return a gradient of a tensor as an array; with a number, the share that this use of it passed back."""
+    """Return a tensor's gradient as an array; with a number, the share that this use passed back."""
     letter = f"{PARTIAL}{letter_in(gradients.trace, name)}"
     if number:
         part = share(letter, number)
@@ -55,7 +56,7 @@ class _ApplicationBack:
     def __init__(self, gradients: Gradients, back: BackwardStep) -> None:
         self.gradients, self.back, self.node = gradients, back, back.node
         trace, self.equation = gradients.trace, back.node.equation
-        self.entry, self.finding = ENTRIES[self.equation.name], findings()[self.equation.name]
+        self.entry, self.finding = ENTRIES[self.equation.name], of_equations()[self.equation.name]
         results = trace.result_names(self.node)
         self.inputs = inputs_of(trace, self.node)
         self.results = arrays_of(trace, map(trace.tensor, results))
@@ -74,7 +75,7 @@ class _ApplicationBack:
         return _slope(self.gradients, name, passed_back(self.back, tensor), number)
 
     def _shares(self, latex: str) -> str:
-        """Name each derivative that is only one use's share as a share."""
+        """Mark each derivative that is only one use's share as a share."""
         for slot, array in self.made.items():
             number = re.match(r"\\partial_(\d)", array.letter)
             letter = self.inputs[slot].letter
@@ -117,7 +118,7 @@ class _ApplicationBack:
         return Words(" ".join(x.en for x in said), "".join(x.zh for x in said)) if said else self.entry.why_back
 
     def _read(self) -> tuple[Array, ...]:
-        """Return the arrays of the forward pass and the settings whose letters stand in the derivative's formula."""
+        """Return the arrays of the forward pass and the settings whose letters occur in the derivative's formula."""
         passed = (array.letter for array in (*self.inputs, *self.results))
         of = "|".join(rf"{x}|\({x}\)" for x in sorted(map(re.escape, passed), key=len, reverse=True))
         bare = re.sub(rf"\\partial(_\d)? *({of})(?![A-Za-z'])", "", self.latex)
@@ -216,7 +217,7 @@ def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
         Step(
             Words(f"The gradients of {of} add up", f"{of} 的各路梯度相加"),
             said(latex, ()),
-            str(findings()["backward"].forward),
+            pointer("engine/backward.py:backward"),
             tuple(numbers),
             rows_of([result]),
             latex=latex,

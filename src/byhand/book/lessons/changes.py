@@ -5,9 +5,8 @@
     W_Q[0,0]=1.001     a number, also 3/4 or √2
     X=[[0,1],[1,0]]    rows of numbers
 
-Right-hand sides are read from the numbers as they were, so that X[0]=X[1] and X[1]=X[0] exchange two rows. An example
-lends itself to changes if its file has `GIVEN`, nested closed forms by name; `CHOICES` there names the settings that
-take a few integers only.
+Right-hand sides use the original numbers, so that X[0]=X[1] and X[1]=X[0] exchange two rows. An example can be changed
+if its file has `GIVEN`, nested closed forms by name; `CHOICES` there names the settings that take only a few integers.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def with_changes(given: Given, changes: Sequence[str], choices: Choices = {}) ->
         left, sign, right = narrow(change[: LONGEST + 1]).partition("=")
         place = _PLACE.fullmatch(left)
         if len(change) > LONGEST or not sign or place is None:
-            raise ByhandError(f"--set {change[:80]!r} is no change. {HOW}")
+            raise ByhandError(f"--set {change[:80]!r} is not a change. {HOW}")
         name, index = place[1], _index(place[2])
         _require_name(name, given)
         old = _at(given[name], index, left.strip())
@@ -65,9 +64,9 @@ def with_changes(given: Given, changes: Sequence[str], choices: Choices = {}) ->
 
 
 def before_and_after(lesson: Lesson, plain: Lesson) -> list[tuple[Number, Number]]:
-    """Return the lesson's single numbers, such as the loss, as they were and as they are now.
+    """Return the lesson's single numbers, such as the loss, before and after the changes.
 
-    Of an example that has none, the numbers of its last step.
+    If it has none, the numbers of its last step.
     """
     was = _named(plain)
     pairs = [(name, was[name], number) for name, number in _named(lesson).items() if name in was]
@@ -95,7 +94,7 @@ def _index(written: str | None) -> tuple[int, ...]:
 def _at(numbers: Any, index: tuple[int, ...], written: str) -> Any:
     for place in index:
         if not isinstance(numbers, list) or not 0 <= place < len(numbers):
-            raise ByhandError(f"--set {written} is not there. Count rows and columns from 0, within its shape.")
+            raise ByhandError(f"--set {written} does not exist. Count rows and columns from 0, within its shape.")
         numbers = numbers[place]
     return numbers
 
@@ -122,7 +121,7 @@ def _value(written: str, given: Given) -> Any:
         if not isinstance(nested, list):
             raise ValueError
     except (SyntaxError, ValueError):
-        raise ByhandError(f"{written[:80]!r} is no array. Write rows of numbers, as in [[1, 0], [1/2, 2]].") from None
+        raise ByhandError(f"{written[:80]!r} is not an array. Write rows, as in [[1, 0], [1/2, 2]].") from None
     return closed_form.each(_number, nested)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.lesson import Array, grid
 from byhand.book.lessons.letters import IN_ARITHMETIC, MEAN, PARTIAL, in_letters, label
 from byhand.book.numbers.arithmetic import decimal
@@ -16,13 +16,13 @@ from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import Equation
 
-QUAD = r", \quad "  # between formulas that stand on one line
+QUAD = r", \quad "  # between formulas on one line
 
 
 class StepFormula:
-    """How an equation is written for these arrays and without the inputs that are left out.
+    """The formula of an equation for these arrays, without the inputs that are left out.
 
-    settings  other letters of the equation's settings, by the equation's
+    settings  letters that replace those of the equation's settings
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class StepFormula:
         results: Sequence[Array],
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self.entry, finding = ENTRIES[equation.name], findings()[equation.name]
+        self.entry, finding = ENTRIES[equation.name], of_equations()[equation.name]
         self.symbols = [symbol.latex for symbol in equation.inputs]
         pairs = (*zip(equation.results, results, strict=False), *zip(equation.inputs, inputs, strict=False))
         self.letters = {symbol.latex: array.letter for symbol, array in pairs} | dict(settings or {})
@@ -59,7 +59,7 @@ class StepFormula:
         return in_letters(self.on_paper(latex), self.letters)
 
     def in_words(self, words: Words | None) -> Words | None:
-        """Return a goal or a reason in the letters of the step: x[i], ∂x and, if it is no word, x; "of A" is none."""
+        """Return a goal or a reason in the step's letters: x[i], ∂x, and x unless it is a word, which "of A" is not."""
         if words is None:
             return None
         spelled = {label(symbol): label(letter) for symbol, letter in self.letters.items() if label(letter)}
@@ -84,7 +84,7 @@ class StepFormula:
         return re.sub(pattern, lambda found: spelled[found[0]], label_of_part) if spelled else label_of_part
 
     def on_paper(self, latex: str) -> str:
-        """Return a formula without what is left out, and without the index of the only row."""
+        """Return a formula without inputs that are left out and without the index of an only row."""
         if self._lacks_some:
             for given, instead in self.entry.without:
                 latex = in_letters(latex, {given: instead}) if len(given) == 1 else latex.replace(given, instead)
@@ -107,7 +107,7 @@ def said(latex: str, arrays: Iterable[Array]) -> Words:
 
 
 def _known_as(array: Array) -> str:
-    """Return an array's name in the code; the numbers of a setting, and of an array of this step alone."""
+    """Return an array's name in the code; for a setting, or an array of this step alone, its numbers."""
     if not array.data.ndim:
         return decimal(float(array.data))
     own = "[" in label(array.letter)

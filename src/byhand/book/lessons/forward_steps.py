@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import findings
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.formulas import StepFormula, said
 from byhand.book.lessons.lesson import Array, NamedArrays, Number, Step, form, grid, rows_of
 from byhand.book.lessons.letters import letter, stands_in
@@ -64,9 +64,9 @@ def arrays_of(trace: Pass, tensors: Iterable[Tensor]) -> tuple[Array, ...]:
 
 
 def inputs_of(trace: Pass, use: Application | Node) -> tuple[Array, ...]:
-    """Return what an application reads as arrays of a step.
+    """Return an application's inputs as arrays of a step.
 
-    One that nobody named, or only as the code does (`gain`), has the equation's letter.
+    An unnamed one, or one named only in the code (`gain`), gets the equation's letter.
     """
     return tuple(
         array
@@ -83,7 +83,7 @@ def letter_in(trace: Pass, name: str) -> str:
 
 
 def _said(tensor: Tensor, name: str) -> str:
-    """Return an input's name; a single integer without a name of its own, such as a position, is its number."""
+    """Return an input's name; for a single unnamed integer, such as a position, the integer."""
     number = not tensor.name and tensor.node is None and tensor.data.dtype.kind == "i" and tensor.data.size == 1
     return str(tensor.data.item()) if number else name
 
@@ -96,17 +96,9 @@ def update_step(
     rate = exact_array(lr) if before.dtype.kind == "O" else np.asarray(lr, dtype=before.dtype)
     trace = rule_trace(name, rule, rule.inputs(before, gradient, {"m": m, "v": v}, rate, t))
     (application,) = trace.applications
-    names = (name, slope or f"∂{name}")
-    letters = (*map(letter, names), *(symbol.latex for symbol in adamw.inputs[len(names) :]))
-    inputs = tuple(
-        Array(latex, short(known), squeezed(tensor.data))
-        for latex, known, tensor in zip(
-            letters,
-            (*names, *(symbol.name for symbol in adamw.inputs[len(names) :])),
-            application.inputs,
-            strict=True,
-        )
-    )
+    own = ((letter(known), short(known)) for known in (name, slope or f"∂{name}"))
+    called = (*own, *((symbol.latex, symbol.name) for symbol in adamw.inputs[2:]))
+    inputs = tuple(Array(*both, squeezed(x.data)) for both, x in zip(called, application.inputs, strict=True))
     new = Array(letter(f"{name}'"), f"{short(name)}'", squeezed(application.results[0].data))
     step = _step(application, trace, inputs, (new,), settings={r"\epsilon": letter("eps")})
     results = tuple(tensor.data for tensor in application.results)
@@ -125,11 +117,11 @@ def _step(
 ) -> Step:
     """Return an application as a step.
 
-    here      what it is for in this place
-    settings  other letters of the equation's settings, by the equation's
+    here      its purpose in this place
+    settings  letters that replace those of the equation's settings
     """
     equation = application.equation
-    finding, entry = findings()[equation.name], ENTRIES[equation.name]
+    finding, entry = of_equations()[equation.name], ENTRIES[equation.name]
     formula = StepFormula(equation, inputs, results, settings)
     numbers = () if equation.moves else tuple(_numbers(application, trace, inputs, results[0], formula))
     latex = formula.forward()
@@ -154,7 +146,7 @@ def _step(
 
 
 def _settings(application: Application, trace: Trace, formula: StepFormula, latex: str) -> tuple[Array, ...]:
-    """Return the settings and sizes whose letters stand in the formula."""
+    """Return the settings and sizes whose letters occur in the formula."""
     letters = ENTRIES[application.equation.name].settings
     found = {letters.get(name, name): x for name, x in application.static.items() if isinstance(x, float | int)}
     if not application.equation.moves:
@@ -182,7 +174,7 @@ def _kept(application: Application, formula: StepFormula) -> tuple[Array, ...]:
 def _numbers(
     application: Application, trace: Trace, inputs: Sequence[Array], result: Array, formula: StepFormula
 ) -> Iterator[Number]:
-    """Yield every element of the first result, before it the labelled parts that it needs and no earlier one did."""
+    """Yield every element of the first result, each after the labelled parts that it is the first to need."""
     stem, tensor = application.equation.name, application.results[0]
     entry, labels = ENTRIES[stem], [array.label for array in inputs]
     working = Working(tensor.shape, application.arrays, labels, formula)

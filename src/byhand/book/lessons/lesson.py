@@ -23,11 +23,11 @@ NamedArrays = tuple[tuple[Said, str], ...]  # names, and rows as text
 
 @dataclass(frozen=True)
 class Number:
-    """One number to work out: its name, its arithmetic in numbers, its value, typical mistakes.
+    """One number to compute: its name, its arithmetic in numbers, its value, typical mistakes.
 
     letters  the arithmetic in letters; `begun` in numbers, its first operation done
     whole    whether the arithmetic shows every 1 and 0 that was read, as one number of each result does
-    follow   works the value from other earlier numbers, by label: a slip that the reader carried on
+    follow   computes the value from other earlier numbers, by label: a slip that the reader carried forward
     """
 
     label: Said
@@ -60,7 +60,7 @@ class Array:
 
     @property
     def label(self) -> str:
-        """The letter as labels of numbers write it; the name if the letter has an index, as m_{t-1} has."""
+        """The letter as in labels of numbers; the name if the letter has an index, as in m_{t-1}."""
         written = label(self.letter)
         return self.name if self.name and "[" in written else written
 
@@ -72,7 +72,7 @@ class Step:
     latex      the formula of an equation in LaTeX, in the letters of the step
     goal, why  the step's purpose, and the reason for its form; `reason` the same in the equation's letters
     inputs     arrays that the step reads; `arrays` its results, `kept` its intermediate arrays
-    origin     what it was made from: a pass and an application, or the way back and its step or a tensor's name
+    origin     its source: a pass and an application, or gradients and a backward step or a tensor's name
     """
 
     title: Words
@@ -93,6 +93,10 @@ class Step:
 
 
 Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction, steps, given arrays
+Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
+Working = Callable[..., Content]  # of a Maker, and of what is given, if readers may change it
+
+LISTED: list[tuple[int, str, Words]] = []  # the worked examples: place, name, title
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,7 @@ def factor(x: Any) -> str:
 
 
 def difference(label: str, a: Any, b: Any) -> Number:
-    """Return a − b as a number to work out; exactly 0 for numbers that differ by rounding only."""
+    """Return a − b as a number to compute; exactly 0 for numbers that differ only by rounding."""
     pair, value = (np.asarray(a), np.asarray(b)), round(float(a) - float(b), 12)
     term = total((element(pair, 0, (), ""), function("negative", element(pair, 1, (), ""))))
     expression, digits = arithmetic.written(term, leaf_text(pair), value)
@@ -149,7 +153,7 @@ def difference(label: str, a: Any, b: Any) -> Number:
 
 
 def leaf_text(data: Sequence[Any]) -> Callable[[int], arithmetic.Leaf]:
-    """Return the function that writes leaves of terms with so many digits, in exact form if the inputs are exact."""
+    """Return the function that writes leaves of terms to a number of digits, in exact form if the inputs are exact."""
     exact = _is_exact(data)
 
     def with_digits(digits: int) -> arithmetic.Leaf:
@@ -169,7 +173,7 @@ def _is_exact(data: Sequence[Any]) -> bool:
 
 
 def term_value(term: Term, data: Sequence[Any]) -> Any:
-    """Return a term's value, worked exactly if the inputs are exact."""
+    """Return a term's value, exact if the inputs are exact."""
     if not _is_exact(data):
         return term.value
     if term.source is not None:
@@ -194,3 +198,14 @@ def term_value(term: Term, data: Sequence[Any]) -> Any:
             return getattr(parts[0], term.op)()
         case _:
             return Exact(term.value)
+
+
+def listed(place: int, en: str, zh: str) -> Callable[[Working], Working]:
+    """Return the decorator that lists `lesson` under its file's name: its place and title."""
+
+    def register(lesson: Working) -> Working:
+        name = lesson.__module__.rpartition(".")[2].replace("_", "-")
+        LISTED.append((place, name, Words(en, zh)))
+        return lesson
+
+    return register

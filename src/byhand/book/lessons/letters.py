@@ -1,6 +1,6 @@
 r"""Letters: how a lesson writes its arrays, and an equation in the letters of the step that applies it.
 
-The linear layer is y = x W + b wherever it stands; the step that makes queries is Q = X W_Q. An array has one letter
+The linear layer is y = x W + b everywhere; the step that makes queries is Q = X W_Q. An array has one letter
 in a lesson: its own if its name is one (`W_Q`, `g_2`), that of its place in the model (`ln_1` is H), or its name as
 text.
 """
@@ -114,17 +114,17 @@ def share(latex: str, number: int) -> str:
 
 @cache
 def label(latex: str) -> str:
-    """Return a letter as labels write it: `X_mid`."""
+    """Return a letter as in labels: `X_mid`."""
     return plain(latex).replace(" ", "")
 
 
 def called(name: str) -> str:
-    """Return an array's name as labels write it."""
+    """Return an array's name as in labels."""
     return label(letter(name))
 
 
 def in_letters(latex: str, letters: Mapping[str, str]) -> str:
-    r"""Return a formula with other letters; one that has an index already is put in parentheses before another.
+    r"""Replace letters in a formula; one that already has an index gets parentheses before another.
 
     The x in \hat{x} is part of another letter and stays.
     """
@@ -142,11 +142,11 @@ def in_letters(latex: str, letters: Mapping[str, str]) -> str:
 
 
 def stands_in(symbol: str, latex: str) -> bool:
-    """Return whether a formula has this letter."""
+    """Return whether a formula contains this letter."""
     return bool(re.search(_whole(symbol), latex))
 
 
 def _whole(symbol: str) -> str:
-    """Return the pattern of a letter that is no part of a longer word or of a letter with an accent."""
+    """Return the pattern of a letter that is not part of a longer word or of an accented letter."""
     before = "" if symbol.startswith("\\") else r"(?<![A-Za-z\\])(?<!\\hat\{)"
     return f"{before}{re.escape(symbol)}(?![A-Za-z])"

@@ -20,12 +20,12 @@ def short(name: str) -> str:
 
 
 def leading(shape: tuple[int, ...]) -> int:
-    """Return how many leading axes have length 1; the last axis is never one of them."""
+    """Return how many leading axes have length 1; the last axis never counts."""
     return next((k for k, n in enumerate(shape[:-1]) if n != 1), max(len(shape) - 1, 0))
 
 
 def place(name: str, index: Index, shape: tuple[int, ...]) -> str:
-    """Return an element's label, or that of the row that the first indices choose."""
+    """Return an element's label, or that of the row that the first indices select."""
     return element_name(short(name), index[leading(shape) :])
 
 

@@ -1,6 +1,6 @@
 """Goals and reasons of steps whose equation has several roles: one linear layer makes queries, another logits.
 
-Those of a model's pass stand in roles.toml; a lesson whose names mean something else brings its own.
+Those of a model's pass are in roles.toml; a lesson whose names mean something else has its own.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Roles = Mapping[tuple[str, ...], Role]  # by equation and by the result's place,
 
 
 def told(module: str, letters: Mapping[str, str] | None = None) -> Roles:
-    """Return the roles that the TOML beside a module tells.
+    """Return the roles in the TOML file beside a module.
 
-    letters  what `{letter}` in a role stands for, each with its `{whose}`
+    letters  the values of `{letter}` in a role, each with its `{whose}`
     """
     data = table(Path(module).with_suffix(".toml"), {"name": PAIR, "goal": PAIR, "why": {str, PAIR}})
     own = {key: parts["why"] for key, parts in data.items() if isinstance(parts.get("why"), list)}
-    whys = Table(data.path, own)  # which a role may name instead of one of its own
+    whys = Table(data.path, own)  # a role may name one of these instead of giving its own
     all_letters = [{"letter": letter, "whose": whose} for letter, whose in (letters or {}).items()]
     found = {}
     for key, parts in data.items():
@@ -50,8 +50,8 @@ MODEL = told(__file__)
 def role(roles: Roles, stem: str, name: str, alone: bool = False) -> Role | None:
     """Return the role of an equation's result in its place, also within a scope: `token0.attn.qkv`.
 
-    alone  whether nothing else reads the equation's first input: a block's norm is then in the stream, after a
-           sublayer, and not beside it, before one
+    alone  whether nothing else reads the equation's first input: a block's norm then stands in the stream after a
+           sublayer, not beside it before one
     """
     parts = name.split(".")
     names = [".".join(parts[first:]) for first in range(len(parts))]

@@ -10,7 +10,7 @@ from byhand.book.words.language import Said, Words, say
 
 GIVEN = Words("Given", "已知")
 GOAL, WHY = Words("Goal: ", "目的："), Words("Why: ", "原因：")
-LONGEST_LETTERS = 130  # characters of arithmetic in letters; longer is no help
+LONGEST_LETTERS = 130  # characters of arithmetic in letters; longer does not help
 
 
 def text(lesson: Lesson, lang: str = "en", first: int = 1) -> str:
@@ -62,19 +62,19 @@ def heading_lines(count: int, step: Step, lang: str) -> Iterator[str]:
 
 
 def why_lines(step: Step, lang: str, told: set[Words]) -> Iterator[str]:
-    """Yield the reason for a step, unless an earlier one told it already; `told` collects them."""
+    """Yield the reason for a step, unless an earlier one gave it already; `told` collects them."""
     if step.why and (reason := step.reason or step.why) not in told:
         told.add(reason)
         yield f"     {WHY.said(lang)}{step.why.said(lang)}"
 
 
 def number_line(number: Number, lang: str = "en") -> str:
-    """Return `label = arithmetic = value`, without saying the same thing twice."""
+    """Return `label = arithmetic = value`, without repetition."""
     return " = ".join([say(number.label, lang), *worked(number, lang), number.shown])
 
 
 def worked(number: Number, lang: str = "en") -> Iterator[str]:
-    """Yield a number's arithmetic: of one that shows all of it in letters first, and none of a mere copy."""
+    """Yield a number's arithmetic, first in letters if it shows all of it; nothing for a mere copy."""
     if number.whole and len(number.letters) <= LONGEST_LETTERS:
         yield say(number.letters, lang)
     if number.expression not in (number.shown, number.letters):

@@ -1,4 +1,4 @@
-"""Numbers of a step from their terms: in numbers that give what is printed, the first of each kind in letters too."""
+"""A step's numbers from their terms: in numbers that give the printed value, the first of each kind in letters too."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SMALL = 4  # numbers of a result that are all written out in full
 
 @dataclass(frozen=True)
 class Working:
-    """What the elements of a result are worked from.
+    """Writes the arithmetic of a result's elements.
 
     shape    of the result
-    data     arrays that the terms' leaves were read from; `labels` theirs in the step, "" for one without
+    data     arrays that the terms' leaves were read from; `labels` their labels in the step, or ""
     formula  of the step
     """
 
@@ -61,7 +61,7 @@ class Working:
         )
 
     def defined(self, term: Term, index: Index, seen: set[Any], slips: Mapping[str, Slips]) -> Iterator[Number]:
-        """Yield the labelled parts of a term that were not seen before, each with its element or row.
+        """Yield the labelled parts of a term that are not in `seen`, each with its element or row.
 
         The first of each name is whole.
         """
@@ -106,7 +106,7 @@ class Working:
         return leaf
 
     def _follow(self, term: Term, index: Index) -> Callable[[Mapping[str, float]], float]:
-        """Return the function that works a term's value from other numbers of inputs and labelled parts, by label."""
+        """Return the function that computes a term from other numbers of inputs and labelled parts, by label."""
 
         def value(numbers: Mapping[str, float]) -> float:
             def given(part: Term) -> float | None:
@@ -147,5 +147,5 @@ def _value(element: Element) -> float:
 
 
 def _takes_arithmetic(element: Element) -> bool:
-    """Return whether an element is not 0 and no copy of a number."""
+    """Return whether an element is neither 0 nor a copy of a number."""
     return bool(element[0].value) and element[0].expression != element[0].shown

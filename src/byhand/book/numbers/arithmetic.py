@@ -53,7 +53,7 @@ def letter(term: Term) -> str:
 
 
 def read(text: str, otherwise: float) -> float:
-    """Return the value of a number as it is printed; `otherwise` for one in closed form, which is exact."""
+    """Return the value of a printed number; `otherwise` for a closed form, which is exact."""
     try:
         return float(text.replace("−", "-").replace("∞", "inf"))
     except ValueError:
@@ -61,7 +61,7 @@ def read(text: str, otherwise: float) -> float:
 
 
 def agrees(worked: float, value: float, digits: int = SHOWN) -> bool:
-    """Return whether a number rounds to what is printed for a value, in the last digit; for 0 to six decimals."""
+    """Return whether a number rounds to a value as printed, in the last digit; for 0 to six decimals."""
     if not (math.isfinite(worked) and math.isfinite(value)):
         return worked == value or math.isnan(value)
     shown = read(decimal(value, digits), value)
@@ -71,10 +71,10 @@ def agrees(worked: float, value: float, digits: int = SHOWN) -> bool:
 
 
 def written(term: Term, leaf: Callable[[int], Leaf], value: float) -> tuple[str, int]:
-    """Return the arithmetic of a term in numbers that give its value as it is printed, and the value's digits.
+    """Return the arithmetic of a term in numbers that give its printed value, and the value's digits.
 
-    The numbers have as many digits as that takes; where they cancel too far, the value has fewer. `leaf` writes with
-    so many digits.
+    The numbers have as many digits as that takes; where they cancel too far, the value has fewer. `leaf` takes the
+    number of digits.
     """
     for digits in range(SHOWN, MOST + 1):
         if agrees(_reworked_as_printed(term, leaf(digits)), value):
@@ -85,7 +85,7 @@ def written(term: Term, leaf: Callable[[int], Leaf], value: float) -> tuple[str,
 
 
 def _reworked_as_printed(term: Term, leaf: Leaf, top: bool = True) -> float:
-    """Return the value that a reader gets from what `expression` writes."""
+    """Return the value that a reader gets from the text of `expression`."""
     if not term.parts or (not top and (term.label or _is_long(term))):
         return read(leaf(replace(term, parts=()) if term.parts else term), term.value)
     return operate(term.op, [_reworked_as_printed(part, leaf, False) for part in term.parts])
@@ -122,8 +122,8 @@ def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
 def simplified(term: Term, whole: bool = False) -> Term:
     """Return a term without factors 1 and, in a sum of products, without products with a factor 0 and a bias of 0.
 
-    Of a factor −1 only the sign stays. A sum of plain numbers keeps its zeros: `0.1 + 0` is the addition that the
-    step is about. With `whole` only constants go; 1s and 0s that were read from an array stay.
+    A factor −1 leaves only its sign. A sum of plain numbers keeps its zeros: `0.1 + 0` is the addition that the
+    step is about. With `whole`, only constants are dropped; 1s and 0s read from an array stay.
     """
     parts = tuple(simplified(part, whole) if part.parts and not part.label else part for part in term.parts)
     if term.op == "product" and not any(_is_given(part, 0) for part in parts):

@@ -20,7 +20,7 @@ from byhand.errors import ByhandError
 
 LONGEST = 200  # characters; a number on paper is shorter
 DEEPEST = 20  # parentheses inside each other
-MOST_SIGNS = 3  # one behind the other
+MOST_SIGNS = 3  # in a row
 LARGEST_POWER = 100
 LONGEST_FRACTION = 2000  # bits of its numerator or denominator; a float holds up to 1074
 FUNCTIONS = {name: getattr(math, name) for name in ("sqrt", "exp", "log", "tanh", "erf", "cos", "sin")}
@@ -41,7 +41,7 @@ def value(written: str | int | float) -> float:
     except (ZeroDivisionError, OverflowError, ValueError):
         number = math.nan
     except TypeError:
-        raise ByhandError(f"{str(written)!r} is no number. {HOW}") from None
+        raise ByhandError(f"{str(written)!r} is not a number. {HOW}") from None
     if math.isnan(number):
         raise ByhandError(f"{str(written)!r} has no value. {HOW}")
     return number
@@ -88,14 +88,14 @@ def _parse(written: str) -> ast.expr:
         token = _TOKEN.match(written, at)
         depth += {"(": 1, ")": -1}.get(written[at], 0)
         if token is None or depth > DEEPEST:
-            raise ByhandError(f"{written!r} is no number. {HOW}")
+            raise ByhandError(f"{written!r} is not a number. {HOW}")
         at = token.end()
     try:
         if _SIGNS.search(written):
             raise ValueError
         return ast.parse(written.strip(), mode="eval").body
     except (SyntaxError, ValueError):
-        raise ByhandError(f"{written!r} is no number. {HOW}") from None
+        raise ByhandError(f"{written!r} is not a number. {HOW}") from None
 
 
 def _number(node: ast.expr) -> Fraction | float:
@@ -166,7 +166,7 @@ def _latex(node: ast.expr, tightness: int) -> str:
         case ast.Call(func=ast.Name(id=name), args=[inner]):
             alone, name = isinstance(inner, ast.Constant), "ln" if name == "log" else name
             return rf"\{name} {_latex(inner, 4)}" if alone else rf"\{name}\left({_latex(inner, 0)}\right)"
-    raise ByhandError(f"{ast.unparse(node)!r} is no number. {HOW}")
+    raise ByhandError(f"{ast.unparse(node)!r} is not a number. {HOW}")
 
 
 def _wrap(text: str, needed: bool) -> str:

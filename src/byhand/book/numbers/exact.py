@@ -1,4 +1,4 @@
-"""Exact numbers: worked in fractions, square roots and logarithms of fractions as long as such a form exists.
+"""Exact numbers: computed in fractions, square roots and logarithms of fractions as long as such a form exists.
 
 An `Exact` holds its value as a float and, if it has one, its form (`forms.py`). Exponentials and the like have no
 such form; their results keep only the float. But the logarithm of a fraction knows its fraction (`odds`), which an

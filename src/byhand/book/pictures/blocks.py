@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.pictures.canvas import BLUE, GREEN, GREY, SIZE, SMALL, VIOLET, text_width
 from byhand.book.pictures.passes import BLOCK, pass_through
-from byhand.book.pictures.picture import PICTURES, scene
-from byhand.book.pictures.scene.elements import (
-    Across,
-    Box,
-    Caption,
-    Column,
-    Figure,
-    Key,
-    Link,
-    Sign,
-    Space,
-    dot,
-    heading,
-)
+from byhand.book.pictures.picture import scene
+from byhand.book.pictures.scene.elements import Box, Key, Sign, Space, dot
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, Link, heading
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
@@ -55,14 +46,7 @@ def stream_of(block: Sequence[Application]) -> list[Tensor]:
 
 def parts_of(block: Sequence[Application]) -> list[list[Application]]:
     """Return the applications by their places: one on the stream, or all of a sublayer together."""
-    groups: list[list[Application]] = []
-    for application in block:
-        sublayer = _sublayer(application)
-        if sublayer and groups and _sublayer(groups[-1][0]) == sublayer:
-            groups[-1].append(application)
-        else:
-            groups.append([application])
-    return groups
+    return [list(group) for _, group in groupby(block, key=lambda a: _sublayer(a) or a.name)]
 
 
 def title_of(application: Application) -> Words:
@@ -76,7 +60,7 @@ def _sublayer(application: Application) -> str:
     return application.name.removeprefix(BLOCK).rpartition(".")[0]
 
 
-def _graph(subject: str, config: ModelConfig) -> Column:
+def _graph(title: Words, config: ModelConfig) -> Column:
     """Return the stream as a trunk at the left, from top to bottom, with its branches at the right."""
     block = block_of(pass_through(config, 1, 2))
     stream = stream_of(block)
@@ -110,12 +94,12 @@ def _graph(subject: str, config: ModelConfig) -> Column:
     links.append(Link(trunk, "end", "bottom", "bottom", colour=BLUE, thick=3, straight=True))
     learned = Key([Sign(Words("learned weights", "可学习的权重"), GREEN)], at="start")
     key = Across([Space(), learned], widths=(TRUNK - 20, None))
-    head = Column([heading(PICTURES[subject].title), Caption(into)], says=SUMS)
+    head = Column([heading(title), Caption(into)], says=SUMS)
     return Column([head, Column(way, gap=9, join=" → "), key, Caption(out)], gap=2, links=links)
 
 
 def _beside(stream: Figure, name: str = "") -> Across:
-    """Return what stands on the stream, with its name at the left."""
+    """Return a figure on the stream, with its name at the left."""
     label = Caption(name, bold=True, size=SIZE, at="end")
     return Across([label, stream, Space()], widths=(TRUNK / 2 - 18, 20, None), says=name)
 
@@ -144,10 +128,10 @@ def tag(*weights: str) -> Box | Space:
 @scene("A pre-norm block, as in GPT-2", "前置归一化的块，如 GPT-2")
 def block() -> Column:
     """The block of the default model."""
-    return _graph("block", PRE)
+    return _graph(block.title, PRE)
 
 
 @scene("A post-norm block, as in the first Transformer", "后置归一化的块，如最初的 Transformer")
 def post_norm_block() -> Column:
     """The block with norms after the sums, with ReLU and without a mask."""
-    return _graph("post-norm-block", POST)
+    return _graph(post_norm_block.title, POST)

@@ -13,7 +13,10 @@ from byhand.book.lessons.examples.memory_layout import STREAM, offset
 from byhand.book.numbers.arithmetic import expression
 from byhand.book.pictures.canvas import COLOURS, SIZE, SMALL
 from byhand.book.pictures.picture import scene
-from byhand.book.pictures.scene.elements import Across, Caption, Cells, Column, Figure, Frame, Key, Sign, heading
+from byhand.book.pictures.scene.cells import Cells, Frame
+from byhand.book.pictures.scene.elements import Key, Sign
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, heading
 from byhand.book.words.language import Said, Words
 from byhand.engine.terms import element_name
 

@@ -9,24 +9,14 @@ from typing import Any
 import numpy as np
 
 from byhand.book.explain.explanation import BEFORE, Explanation
-from byhand.book.explain.text import WORDS
+from byhand.book.explain.text import WORDS, partial
 from byhand.book.numbers.arithmetic import decimal, expression, letter
-from byhand.book.pictures.canvas import SIZE, SMALL, TINY, WIDTH, Canvas, text_width
-from byhand.book.pictures.scene.drawing import draw
-from byhand.book.pictures.scene.elements import (
-    HEAT,
-    Across,
-    Caption,
-    Cells,
-    Column,
-    Figure,
-    Frame,
-    Key,
-    Length,
-    Sign,
-    Space,
-    heading,
-)  # fmt: skip
+from byhand.book.pictures.canvas import SIZE, SMALL, TINY, WIDTH, text_width
+from byhand.book.pictures.picture import drawn
+from byhand.book.pictures.scene.cells import HEAT, Cells, Frame
+from byhand.book.pictures.scene.elements import Key, Length, Sign, Space
+from byhand.book.pictures.scene.figure import Caption, Figure
+from byhand.book.pictures.scene.groups import Across, Column, heading
 from byhand.book.words.language import Words, say
 from byhand.tracing.elements import answer_name
 
@@ -52,11 +42,11 @@ def svg(
 ) -> str:
     """Return the picture of an explanation.
 
-    array   the whole array that the number belongs to; a window of it round the number is drawn
-    shown   how many bars; the others are one more
-    hidden  which places of the array's last two axes a mask hides
+    array   the whole array of the number; only a window around the number is drawn
+    shown   number of bars; one more sums the others
+    hidden  tells which places of the array's last two axes a mask hides
     """
-    title = _partial(explanation.target)
+    title = partial(explanation.target)
     lines: list[Figure] = [_line(f"{title} = {decimal(explanation.value)}", bold=True)]
     known = ", ".join(listing.title.said(lang) for listing in explanation.known)
     if known:
@@ -77,9 +67,7 @@ def svg(
             lines.append(_row(end, total, lang, bold=True))
     elif explanation.note:
         lines.append(Caption(explanation.note))
-    canvas = Canvas(lang)
-    draw(canvas, Column(lines, gap=3))
-    return canvas.svg(title)
+    return drawn(Column(lines, gap=3), lang).svg(title)
 
 
 def _map(e: Explanation, array: np.ndarray, spell: Spelled, hidden: Hidden | None, lang: str) -> list[Figure]:
@@ -87,7 +75,7 @@ def _map(e: Explanation, array: np.ndarray, spell: Spelled, hidden: Hidden | Non
     front, plane = len(e.index[:-2]), array[e.index[:-2]] if array.ndim > 1 else array[None]
     row, column = e.index[-2:] if array.ndim > 1 else (0, e.index[0])
     rows, columns = _window(row, plane.shape[0]), _window(column, plane.shape[1])
-    name = _partial(answer_name(e.name, (), e.gradient))
+    name = partial(answer_name(e.name, (), e.gradient))
     place = "".join(f"{i}," for i in e.index[:-2])
     lines: list[Figure] = [_line(f"{name}[{place}{':,' if array.ndim > 1 else ''}:]")]
     for words, part, count in ((ROWS, rows, plane.shape[0]), (COLUMNS, columns, plane.shape[1])):
@@ -130,7 +118,7 @@ def _parts(e: Explanation, lang: str, shown: int) -> tuple[Words, list[Bar]]:
     if len(e.terms) > 1:
         return WORDS["terms"], [(expression(t, letter), t.value) for t in e.terms[:shown]]
     name = [(s, s.target.replace(BEFORE.en, BEFORE.said(lang))) for s in e.sources[:shown]]
-    return WORDS["sources"], [(f"{s.letter} = " * bool(s.letter) + _partial(t), s.value) for s, t in name]
+    return WORDS["sources"], [(f"{s.letter} = " * bool(s.letter) + partial(t), s.value) for s, t in name]
 
 
 def _bars(bars: Sequence[Bar], lang: str) -> list[Figure]:
@@ -162,7 +150,3 @@ def fitted(words: str, pixels: float, size: float) -> str:
         kept -= 1
         cut = f"{words[: kept - kept // 2]}…{words[len(words) - kept // 2 :]}"
     return cut
-
-
-def _partial(target: str) -> str:
-    return f"∂loss/∂{target[2:]}" if target.startswith("d ") else target

@@ -33,7 +33,7 @@ class Verdict:
 
 
 def check(number: Number, answer: str) -> Verdict:
-    """Judge an answer such as `0.33`, `1/3` or `sqrt(2)/2`; ByhandError if it is no number."""
+    """Judge an answer such as `0.33`, `1/3` or `sqrt(2)/2`; ByhandError if it is not a number."""
     given = parsed(answer)
     if agrees(given, number.value):
         return Verdict(True)
@@ -44,9 +44,9 @@ def check(number: Number, answer: str) -> Verdict:
 
 
 def parsed(answer: str) -> float:
-    """Return an answer as a number; ByhandError if it is none."""
+    """Return an answer as a number; ByhandError if it is not one."""
     if len(answer) > LONGEST:
-        raise ByhandError(f"{answer[:20]!r}… is no number. {closed_form.HOW}")
+        raise ByhandError(f"{answer[:20]!r}… is not a number. {closed_form.HOW}")
     return value(tidy(answer))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The element asked for: of an equation's (first) result, or of the gradient of input number `slot`.
+    """The element asked for: of an equation's (first) result, or of the gradient of input `slot`.
 
     `d` is the cotangent of the (first) result, for gradients only.
     """
@@ -60,7 +60,7 @@ def mistakes(slips: Slips, term: Term, at: Asked) -> Iterator[Mistake]:
     for en, zh, edit in slips:
         try:
             wrong = edit(term, at)
-        except (ArithmeticError, ValueError):  # the mistake leads to no number, such as the logarithm of 0
+        except (ArithmeticError, ValueError):  # the mistake gives no number, as in the logarithm of 0
             continue
         if wrong is not None and not math.isnan(wrong.value):
             yield Mistake(en, zh, wrong.value, wrong)
@@ -143,7 +143,7 @@ def _reading(which: int, other: Callable[[Index, tuple[int, ...]], Index | None]
 
 
 def _where(chosen: Callable[[Term], bool], edit: Edit) -> Edit:
-    """Edit each chosen part once, however often it occurs, and work the values above it anew."""
+    """Edit each matching part once, and recompute its ancestors."""
 
     def edited(term: Term, at: Asked) -> Term | None:
         done: dict[int, Term | None] = {}

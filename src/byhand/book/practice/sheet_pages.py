@@ -24,11 +24,11 @@ SAID = {
     "origin": Words("Topic {topic}, seed {seed}.", "主题 {topic}，种子 {seed}。"),
     "name": Words("Name: ", "姓名："),
     "how": Words(
-        "Write each number after its =. Three digits are enough; fractions and roots are welcome: 1/3, "
-        "sqrt(2)/2. Rows and columns count from 0: S[0,1] stands in row 0 and column 1, and Q_t is row t of Q. "
-        "To check: byhand grade FILE",
-        "请在每个等号后面写上数字。三位有效数字即可，也可以写分数与根式：1/3、sqrt(2)/2。"
-        "行与列从 0 数起：S[0,1] 在第 0 行、第 1 列，Q_t 是 Q 的第 t 行。批改：byhand grade 文件",
+        "Write each number after its =. Three digits are enough; fractions and roots are welcome: "
+        "1/3, sqrt(2)/2. Rows and columns count from 0: "
+        "S[0,1] stands in row 0 and column 1, and Q_t is row t of Q. To check: byhand grade FILE",
+        "请在每个等号后面写上数字。三位有效数字即可，也可以写分数与根式：1/3、sqrt(2)/2。行与列从 0 数起：S[0,1] 在第 0 行、第 1 列，Q_t 是 Q 的第 t 行。"
+        "批改：byhand grade 文件",
     ),
 }
 STYLE = """

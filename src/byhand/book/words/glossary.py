@@ -17,7 +17,7 @@ ROW = {"zh": str, "code": [str], "also": [str], "names": bool}
 class Concept(Words):
     """A term in both languages, the equations and places that implement it (best first), and its other names.
 
-    is_first    whether it is another name of the first, not something that is used there
+    is_first    whether it names the first itself, not something used there
     """
 
     entries: tuple[str, ...]

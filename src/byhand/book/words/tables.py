@@ -8,7 +8,7 @@ from byhand.errors import ByhandError
 
 
 class Table(dict[str, Any]):
-    """What a file says, or a table inside it; ByhandError names the file that lacks a key."""
+    """The content of a file, or a table in it; for a missing key, ByhandError names the file."""
 
     def __init__(self, path: Path, says: dict[str, Any]) -> None:
         inside = dict(says).items()
@@ -23,7 +23,7 @@ PAIR = (str, str)  # a text in both languages, or a file and a name in it
 
 
 def table(path: Path, row: Any = object) -> Table:
-    """Return the table in this file of the package; ByhandError if it is damaged, or a row is no such `row`."""
+    """Return the table in this file of the package; ByhandError if it is damaged, or a row does not fit `row`."""
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
@@ -32,14 +32,14 @@ def table(path: Path, row: Any = object) -> Table:
 
         return require_rows(path, Table(path, tomllib.loads(text)), row)
     except (OSError, ValueError, TypeError) as error:
-        raise ByhandError(f"{path} is no table: {error}. Restore the file.") from None
+        raise ByhandError(f"{path} is not a table: {error}. Restore the file.") from None
 
 
 def require_rows(path: Path, rows: Table, row: Any) -> Table:
     """Return these rows; ByhandError names the first that does not fit."""
     for name, value in rows.items():
         if not fits(value, row):
-            raise ByhandError(f"{path}: the row {name!r} is not written as others are. Restore the file.")
+            raise ByhandError(f"{path}: the row {name!r} differs in form from the others. Restore the file.")
     return rows
 
 

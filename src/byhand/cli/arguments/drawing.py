@@ -1,4 +1,4 @@
-"""How tokens are drawn, as flags of commands and as settings of a line of prompts."""
+"""Sampling settings, as flags of commands and as fields of a line of prompts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Drawing(Sampling):
 
 
 def as_suggested(options: Options, given: Given[Options], conventions: Conventions, aloud: bool = False) -> Options:
-    """Return options that draw as a model's makers suggest where nothing else is given; `aloud` says how."""
+    """Return the options with the model's suggested sampling wherever nothing is given; `aloud` reports it."""
     found = conventions.suggested(given.values, greedy=given.values.get("temperature", 1) < COLDEST)
     if found and aloud:
         say(f"sampling: {in_words(found)}, as the model suggests")

@@ -1,7 +1,7 @@
-"""A command's arguments, read once: the values that were given, and errors of one line.
+"""Parses a command's arguments once: the values given, and one-line errors.
 
-A dataclass states the flags; argparse reads them and prints --help. What argparse cannot know is settled before it:
-other spellings of a flag, and words that begin with a hyphen though they are numbers or formulas.
+A dataclass declares the flags; argparse parses them and prints --help. Two things are resolved before argparse:
+aliases of flags, and words that begin with a hyphen but are numbers or formulas.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from byhand.cli.terminal.shown import quoted, shown
 from byhand.errors import ByhandError, ConfigError, DataError, command
 
 Options = TypeVar("Options")
-Subcommands = Mapping[str, tuple[type[Any], Callable[[Any], int]]]  # by name: the options, and a function of them
+Subcommands = Mapping[str, tuple[type[Any], Callable[[Any], int]]]  # name: (class of options, function)
 
 MOST_ARGUMENTS = 1000
 MOST_CHARACTERS = 1 << 17  # of all arguments
-LONGEST_FLAG = 60  # characters of an unknown one that are compared with the known ones
+LONGEST_FLAG = 60  # characters of an unknown flag to compare with the known ones
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"  # word processors replace - and -- by these
 OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 SETTING = re.compile(r"(Use |Lower )?(?<![\w-])(?<!Leave it )([a-z]\w*)")  # in an error message
@@ -41,14 +41,14 @@ ALIASES = {
     "--max-iters": "--steps",
     "--learning-rate": "--lr",
     "--outtype": "--dtype",  # of llama.cpp's converter
-    "--quantize": "--dtype",  # as it was called here
+    "--quantize": "--dtype",  # its former name here
     "--temp": "--temperature",  # as in llama.cpp, and the next two
     "--repeat-penalty": "--repetition-penalty",
     "--n-predict": "--max-new-tokens",
     "--max-tokens": "--max-new-tokens",
 }
 ON_A_GPU = ("--runtime xla (it takes the GPU that JAX sees)",)
-ELSEWHERE = {  # flags of other programs that a flag of ours does in another way
+ELSEWHERE = {  # other programs' flags whose job one of ours does differently
     **dict.fromkeys(("--device", "--gpu", "--gpus", "--cuda"), ON_A_GPU),
     **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), ("--minutes M, or --steps N",)),
     **dict.fromkeys(("--fp16", "--bf16"), ("--dtype bfloat16",)),
@@ -57,7 +57,7 @@ ELSEWHERE = {  # flags of other programs that a flag of ours does in another way
 
 @dataclass(frozen=True)
 class Given(Generic[Options]):
-    """The settings that a command's arguments give, by name."""
+    """The settings given as a command's arguments, by name."""
 
     options: type[Options]
     prog: str
@@ -88,7 +88,7 @@ class Given(Generic[Options]):
                 raise ConfigError(f"{flag(name)} changes nothing {because}. Leave it out.")
 
     def _as_flag(self, setting: re.Match[str]) -> str:
-        """Return a setting's name as its flag if the flag was given, or if the words advise to use it."""
+        """Return a setting's name as its flag if the flag was given or the message advises using it."""
         advice, name = setting.groups("")
         return advice + (flag(name) if (advice and "_" in name) or name in self.values else name)
 
@@ -115,7 +115,7 @@ def run_subcommand(known: Subcommands, arguments: list[str], prog: str) -> int:
 
 
 def read(options: type[Options], arguments: list[str], prog: str) -> Given[Options]:
-    """Return the settings that the arguments give; ByhandError in one line for an unknown flag or a bad value.
+    """Return the settings given; raise a one-line ByhandError for an unknown flag or a bad value.
 
     Flags are flat (`--d-model`, not `--model.d-model`), booleans come in pairs (`--causal`, `--no-causal`), and
     other programs' names are accepted (`ALIASES`).
@@ -133,11 +133,11 @@ def read(options: type[Options], arguments: list[str], prog: str) -> Given[Optio
 
 
 def text_bytes(text: str, flag: str) -> bytes:
-    """Return an argument's bytes, also those that are not UTF-8."""
+    """Return an argument's bytes, even if they are not UTF-8."""
     try:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError:  # half a surrogate pair, which Windows allows
-        raise DataError(f"{flag} is not valid Unicode: it holds half a character. Write the whole one.") from None
+        raise DataError(f"{flag} is not valid Unicode: it holds half a character. Write it whole.") from None
 
 
 def _values(options: type[Any], arguments: list[str]) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _values(options: type[Any], arguments: list[str]) -> dict[str, Any]:
 
 
 def _marked(known: dict[str, Setting], arguments: list[str]) -> list[str]:
-    """Return the arguments as argparse reads them: flags by their own names, a mark before every other word."""
+    """Normalise the arguments for argparse: canonical flags, and a mark before every other word."""
     any_words = any(s.positional and s.many for s in known.values())  # then -x is one of them, as in a formula
     flags = {s.flag: s for s in known.values() if not s.positional}
     end = _end(arguments)
@@ -192,7 +192,7 @@ def _marked(known: dict[str, Setting], arguments: list[str]) -> list[str]:
 
 
 def _end(arguments: list[str]) -> int:
-    """Return where the flags end: at `--`, or with the arguments."""
+    """Return the index at which flags end: that of `--`, else the number of arguments."""
     return arguments.index("--") if "--" in arguments else len(arguments)
 
 
@@ -203,7 +203,7 @@ def _is_number(word: str) -> bool:
 
 
 def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
-    """Raise ByhandError for words that belong to no setting."""
+    """Raise ByhandError for unrecognised arguments."""
     options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
     if long := next((option for option in options if len(option) > LONGEST_FLAG), ""):
         raise ByhandError(f"there is no option {quoted(long)}.")
@@ -211,7 +211,7 @@ def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
         if found := re.match(f"[{DASHES}]+([a-z][a-z-]*)", word):
             raise ByhandError(f"{quoted(word)} begins with a typographic dash. Write --{shown(found[1], 60)}.")
     if not options:
-        text = "--data" in flags and os.path.exists(unknown[0])  # as other programs take it
+        text = "--data" in flags and os.path.exists(unknown[0])  # other programs take it so
         flag_of_it = "--data" if text else "--prompt" if "--prompt" in flags else ""
         use = f" Use {flag_of_it} {shown(command(unknown[0]))}." if flag_of_it else ""
         raise ByhandError(f"unexpected argument {quoted(unknown[0])}.{use}")
@@ -223,7 +223,7 @@ def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
 
 
 def _parser(options: Any, prog: str = "", page: bool = False) -> ArgumentParser:
-    """Return what reads a command's flags, or what writes its page of --help, with the values of a record."""
+    """Return the parser of a command's flags; with `page`, one that prints --help with a record's values."""
     found = groups(options)
     words = [setting.metavar for _, group in found for setting in group.values() if setting.positional]
     usage, about = " ".join([prog, "[options]", *words]), (options.__doc__ or "").replace("%", "%%")
@@ -242,7 +242,7 @@ def _parser(options: Any, prog: str = "", page: bool = False) -> ArgumentParser:
 
 
 def _print_help(options: Any, prog: str) -> NoReturn:
-    """Print a page of --help, and exit with 0."""
+    """Print --help and exit with 0."""
     parser = _parser(options, prog, page=True)
     parser.__dict__["color"] = False  # Python 3.14 has colours of its own
     page = parser.format_help()

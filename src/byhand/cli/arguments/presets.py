@@ -18,7 +18,7 @@ from byhand.runtimes.registry import offered
 
 @dataclass(frozen=True)
 class Settings(TrainConfig):
-    """One training run, whole: everything that decides its numbers, and when it saves."""
+    """All settings of one training run: everything that affects its numbers, and when it saves."""
 
     # Commands offer the registered runtimes; a checkpoint may name one that is not registered here.
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
@@ -33,7 +33,7 @@ PRESETS = {
         batch_size=8,
         steps=5000,
     ),
-    # The original program's own recipe: constant learning rate, everything decays, nothing is clipped.
+    # The original program's recipe: constant learning rate, weight decay on everything, no clipping.
     "seed": Settings(
         model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1),
         optim=OptimConfig(
@@ -42,7 +42,7 @@ PRESETS = {
         batch_size=4,
         steps=200,
     ),
-    # In the size of the smallest published model; --minutes chooses another one. The vocabulary is the tokenizer's.
+    # The size of the smallest published model; --minutes chooses another. The tokenizer sets the vocabulary.
     "gpt2": Settings(
         model=GPT2, optim=OptimConfig(lr=6e-4, warmup_steps=700, beta2=0.95), batch_size=8, steps=20_000
     ),
@@ -59,13 +59,13 @@ PRESETS = {
         steps=2000,
     ),
 }
-RECIPE = Settings(model=recipe.MODEL, optim=recipe.OPTIM)  # of --minutes, without a preset; the sizes are chosen
+RECIPE = Settings(model=recipe.MODEL, optim=recipe.OPTIM)  # for --minutes without a preset, which chooses sizes
 PUBLISHED = {"gpt2", "llama", "qwen3"}
 SHAPE = {"seq_len", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"}
-SIZES = SHAPE | {"batch_size", "lr", "warmup_steps"}  # fit each other
-OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
-LARGEST = 1 << 16  # bytes of a TOML file; with every setting it has one thousand
-LISTS = {"data", "val_data"}  # settings that may be several
+SIZES = SHAPE | {"batch_size", "lr", "warmup_steps"}  # chosen to fit each other
+OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's values fit its own number of steps
+LARGEST = 1 << 16  # bytes of a TOML file; one with every setting has about a thousand
+LISTS = {"data", "val_data"}  # settings that may be lists
 SECTIONS = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig}
 
 
@@ -83,9 +83,9 @@ def fixed_by(name: str) -> set[str]:
 
 
 def with_toml(config: Settings, path: Path) -> tuple[Settings, dict[str, Any]]:
-    """Return the config with the settings of a TOML file, and these; a batch_size that is auto stays as it was.
+    """Return the config updated from a TOML file, and the file's settings; `batch_size = auto` leaves the config's.
 
-    Keys stand flat or under [model], [data], [optim].
+    Keys may be flat or under [model], [data], [optim].
     """
     named = f"--config {shown(path, 200)}"
     try:
@@ -101,7 +101,7 @@ def with_toml(config: Settings, path: Path) -> tuple[Settings, dict[str, Any]]:
 
 
 def _settings(content: bytes) -> dict[str, Any]:
-    """Return the settings of TOML, each of which is known, single and set once."""
+    """Parse settings from TOML; each must be known, a single value, and set once."""
     try:
         values = parse_toml(content)
     except (ValueError, RecursionError) as error:
@@ -131,7 +131,7 @@ def _settings(content: bytes) -> dict[str, Any]:
 
 
 def _require_single(key: str, value: Any) -> None:
-    """Raise ConfigError for a nested table, a list of others than names, or an integer of more than 64 bits."""
+    """Raise ConfigError for a nested table, a list of anything but names, or an integer of more than 64 bits."""
     if isinstance(value, list) and key.replace("-", "_") in LISTS:
         return
     if isinstance(value, (dict, list)):

@@ -9,7 +9,6 @@ import textwrap
 from argparse import SUPPRESS, BooleanOptionalAction
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -21,27 +20,27 @@ Record = TypeVar("Record")
 Value = TypeVar("Value")
 Positional = Annotated[Value, "positional"]
 Repeated = Annotated[tuple[Value, ...], "repeated"]  # a flag that may be given several times
-Switch = Annotated[bool, "switch"]  # a flag without a second one, --no-...
+Switch = Annotated[bool, "switch"]  # a flag without a --no-... counterpart
 METAVARS = {int: "INT", float: "FLOAT", str: "STR"}
 AUTO = "auto"
-MARK = "\0"  # before a word that argparse must not take for a flag
+MARK = "\0"  # prefix of a word that argparse must not take for a flag
 
 
 @dataclass(frozen=True)
 class ValueOptional:
-    """Marks a flag that may stand alone: the next word is its value only if it has one of these endings."""
+    """Marks a flag whose value is optional: the next word is its value only if it has one of these endings."""
 
     endings: tuple[str, ...]
 
 
 class Setting:
-    """A field: its flag, its kind (a type, or a tuple of choices), and how it is written.
+    """A field as a command-line argument: its flag, its kind (a type, or a tuple of choices), and its syntax.
 
-    many       it takes any number of words
-    repeated   it may be given several times, with a word each
-    negatable  a boolean with a second flag, --no-...
-    optional   it may stand without a value, and then has that of an empty word
-    auto       its value may be the word `auto`: the command finds it
+    many       takes any number of words
+    repeated   may be given several times, with one word each
+    negatable  a boolean with a --no-... counterpart
+    optional   its value may be omitted, which means an empty word
+    auto       accepts `auto`, which the command resolves
     """
 
     def __init__(self, field: Field[Any], hint: Any) -> None:
@@ -69,7 +68,7 @@ class Setting:
         self.written = self.metavar if self.positional else f"{self.flag} {self.metavar}"
 
     def argument(self) -> dict[str, Any]:
-        """Return how argparse reads it after its flag; nothing if it is not given."""
+        """Return the keyword arguments of argparse's `add_argument`."""
         if self.kind is bool:
             action = BooleanOptionalAction if self.negatable else "store_true"
             return {"dest": self.name, "action": action, "default": SUPPRESS}
@@ -79,17 +78,17 @@ class Setting:
         return {"dest": self.name, "type": self.value, "nargs": nargs, "metavar": self.metavar}
 
     def value(self, word: str) -> Any:
-        """Return the value that a word stands for; ByhandError if there is none."""
+        """Parse a word; ByhandError if it is not valid."""
         word = word.removeprefix(MARK)
         if self.auto and word == AUTO:
             return AUTO
         if isinstance(self.kind, tuple):
             choices = {str(choice): choice for choice in self.kind}
-            plain = SPELLED.get(word.lower(), word.lower())  # F16 as files say it, bf16 as llama.cpp
+            plain = SPELLED.get(word.lower(), word.lower())  # F16 as in files, bf16 as in llama.cpp
             if found := next((name for name in (word, plain) if name in choices), None):
                 return choices[found]
             raise ByhandError(f"{self.flag} is {quoted(word)}, but must be one of {', '.join(choices)}.")
-        if self.kind is Path and "://" in word:  # of which a path would lose a slash
+        if self.kind is Path and "://" in word:  # a path would lose a slash
             raise ByhandError(
                 f"{quoted(word)} is an address, and byhand downloads nothing. Save it and name the file."
             )
@@ -106,7 +105,7 @@ class Setting:
             raise ByhandError(f"{self.flag} {why}") from None
 
     def with_default(self, text: str, default: Any) -> str:
-        """Return its help with what holds if it is not given."""
+        """Return its help text followed by its default."""
         if self.required:
             return f"{text} (required)"
         told = default not in (None, "", ()) and (self.kind is not bool or self.negatable)
@@ -115,17 +114,17 @@ class Setting:
 
 
 def flag(name: str) -> str:
-    """Return a setting's flag; `from_` is `--from`, which no field can be called."""
+    """Return a setting's flag; `from_` gives `--from`, a keyword that no field can have as its name."""
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 
 def settings(options: Any) -> dict[str, Setting]:
-    """Return the settings of a dataclass, and of the dataclasses in it, by name."""
+    """Return the settings of a dataclass and its nested dataclasses, by name."""
     return {name: setting for _, group in groups(options) for name, setting in group.items()}
 
 
 def groups(options: Any) -> list[tuple[Any, dict[str, Setting]]]:
-    """Return a dataclass, or a record of one, with its settings by name, and so each dataclass in it."""
+    """Return a dataclass or an instance, and each nested one, each with its own settings by name."""
     hints = get_type_hints(options if isinstance(options, type) else type(options), include_extras=True)
     own: dict[str, Setting] = {}
     inner: list[tuple[Any, dict[str, Setting]]] = []
@@ -137,12 +136,12 @@ def groups(options: Any) -> list[tuple[Any, dict[str, Setting]]]:
     return [(options, own), *inner]
 
 
-def texts(options: Any) -> dict[str, str]:
-    """Return the string below each field of a dataclass, also of an inherited one."""
+def texts(options: Any, place: int = 1) -> dict[str, str]:
+    """Return the docstring below each field of a dataclass, inherited ones included; in Chinese at place 2."""
     found: dict[str, str] = {}
     for owner in filter(is_dataclass, reversed(options.__mro__)):
         body: Any = ast.parse(textwrap.dedent(inspect.getsource(cast(type, owner)))).body[0]
-        for field, below in pairwise(body.body):
+        for field, below in zip(body.body, body.body[place:], strict=False):
             match field, below:
                 case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     found[name] = " ".join(text.split())
@@ -150,7 +149,7 @@ def texts(options: Any) -> dict[str, str]:
 
 
 def overridden(record: Record, values: Mapping[str, Any]) -> Record:
-    """Return a record with other values of some fields, its own or those of the records in it."""
+    """Return a record with some fields replaced, those of nested records included."""
     changed: dict[str, Any] = {}
     for f in fields(record):  # pyright: ignore[reportArgumentType]
         inner = getattr(record, f.name)
@@ -161,7 +160,7 @@ def overridden(record: Record, values: Mapping[str, Any]) -> Record:
 
 
 def made(options: type[Record], values: Mapping[str, Any]) -> Record:
-    """Return a record with these values of its fields and of those of the records in it, and defaults elsewhere."""
+    """Build a record from these values, those of nested records included, with defaults elsewhere."""
     hints = get_type_hints(options)
     inner = {f.name: made(hints[f.name], values) for f in fields(options) if is_dataclass(hints[f.name])}  # pyright: ignore
     return options(**inner, **{f.name: values[f.name] for f in fields(options) if f.name in values})  # pyright: ignore

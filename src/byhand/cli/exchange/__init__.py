@@ -1,1 +1,1 @@
-"""Commands that bring models in and out."""
+"""Commands that import and export models."""

@@ -25,16 +25,16 @@ class Options:
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""
     to: Literal["hf", "gguf", "peft"]
-    """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives. peft: the adapter alone, of a run
-    with --lora; the others get it merged into the weights."""
+    """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives. peft: only the adapter of a run
+    with --lora; the other formats merge it into the weights."""
     out: Path
     """The folder to write: new or empty."""
     dtype: Exported = "float32"
     """The weights' number format, also f32, f16, bf16. q8_0 and q4_0 pack the matrices of a GGUF in blocks of 32: 8.5
     and 4.5 bits per number."""
     like: Path | None = None
-    """A GGUF that the run comes from, for --to gguf. Tensors that did not change keep its bytes, whatever their type;
-    the others get its types, or --dtype where byhand cannot write the type."""
+    """With --to gguf: the GGUF that the run was imported from. Unchanged tensors keep its bytes, whatever their type;
+    the others keep its types, or use --dtype where byhand cannot write the type."""
 
 
 def main(arguments: list[str]) -> int:
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
 
 
 def exported(options: Options, load: Callable[[], Checkpoint]) -> list[Path]:
-    """Write what the options say of a checkpoint, which is loaded once they make sense; return the files."""
+    """Export a checkpoint as the options say, and return the files; validate the options before loading."""
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out exported.")
     return exchange.write(load(), options.to, options.out, options.dtype, options.like)

@@ -26,7 +26,7 @@ class Options:
     out: Path
     """The run folder: new or empty."""
     base: Path | None = None
-    """The model that an adapter of PEFT is for: a run, or anything that can be imported. The adapter is merged."""
+    """The base model of a PEFT adapter: a run, or anything that can be imported. The adapter is merged into it."""
     tokenizer: str = ""
     """A tokenizer.json, SentencePiece's tokenizer.model, llama2.c's tokenizer.bin, a folder with one (or with
     vocab.json and merges.txt), or bytes; the model's own if not given."""

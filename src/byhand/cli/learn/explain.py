@@ -50,7 +50,7 @@ OF_NEXT = (
 )
 OF_A_NUMBER = {"grad", "depth", "terms", "plot", "json", *settings(Drawing)}  # flags that need a target
 COUNTED = ("frequency_penalty", "presence_penalty")
-VOCABULARY = {"wte": 0, **dict.fromkeys(("logits", "lm_head.w", "lm_head.b", *OF_NEXT), -1)}  # the axis of tokens
+VOCABULARY = {"wte": 0, **dict.fromkeys(("logits", "lm_head.w", "lm_head.b", *OF_NEXT), -1)}  # the vocabulary's axis
 UPDATES = Words(
     "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步更新后的 PARAMETER.m、.v、.theta、.update"
 )
@@ -75,8 +75,8 @@ class Options:
     """Explain one number of a trained model: the equation, its terms, and the numbers it was made from.
 
     A target is a name and an index: blocks.1.attn.weights[0,0,2,1], logits[0,4,101], lm_head.w[3,97], loss;
-    PARAMETER.m, .v, .theta and .update are what the next step makes of a parameter; next.p[97] and next.token say how
-    the token after the prompt is drawn.
+    PARAMETER.m, .v, .theta and .update show a parameter after the next step; next.p[97] and next.token show how the
+    token after the prompt is drawn.
     """
 
     run: Positional[Path]
@@ -86,7 +86,7 @@ class Options:
     prompt: str = "To be"
     """The text that the model reads."""
     targets: str | None = None
-    """The text to predict: a byte (or token) for each of the prompt; the prompt's own next ones if not given."""
+    """The text to predict: a byte (or token) for each of the prompt's; the prompt shifted by one if not given."""
     grad: Switch = False
     """Explain the derivative of the loss with respect to the target instead, and show a central difference too."""
     depth: int = 1
@@ -94,16 +94,16 @@ class Options:
     terms: int = 8
     """How many terms and inputs to show and explain; one line sums the rest."""
     plot: Plot = None
-    """Draw the array with the number in it, and its terms as bars, into an SVG file; explain-NAME.svg in the current
-    folder if no name follows."""
+    """Draw the number in its array, and its terms as bars, as SVG; without a file name, explain-NAME.svg in the
+    current folder."""
     lang: Language = field(default_factory=preferred)
-    """Language; by LANG if not given."""
+    """Language; from LANG if not given."""
     drawing: Drawing = field(default_factory=Drawing)
     last: Switch = False
     """Use the weights of the last step, even if the run averages them; gradients and updates always do."""
     json: Switch = False
-    """Print JSON: the arithmetic as a tree of numbers with names; of more than 400,000 numbers the largest parts of
-    each long sum, and the count and sum of the rest."""
+    """Print JSON: the arithmetic as a tree of named numbers; above 400,000 numbers, only the largest terms of each
+    long sum, with the count and sum of the rest."""
 
 
 def main(arguments: list[str]) -> int:
@@ -151,7 +151,7 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
     parameter, _, part = name.rpartition(".")
     loaded = exchange.model(options.run, moments=part in PARTS, unread=False)
     of_a_parameter = parameter in loaded.parameters and name not in loaded.parameters
-    of_the_update = of_a_parameter and part in PARTS  # and not attention's v
+    of_the_update = of_a_parameter and part in PARTS  # not attention's v
     needs_loss = grad or name == "loss" or of_a_parameter
     if name and not needs_loss:
         given.refuse(("targets",), f"for {quoted(name)}, but for the loss, a gradient or an update")
@@ -159,7 +159,7 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
     tokens, targets = read_prompt(options.prompt, wanted, needs_loss, loaded.tokenizer)
     average = not (options.last or grad or of_the_update)
     if loaded.of_average:
-        say(loaded.of_average if average else "weights of the last step, from which training goes on")
+        say(loaded.of_average if average else "weights of the last step, from which training resumes")
     with np.errstate(all="ignore"):
         model, clip = loaded.model(average), loaded.config.optim.grad_clip
         explainer = Explainer(model, tokens, targets, optimizer(loaded), clip, options.drawing)
@@ -200,7 +200,7 @@ def parse_target(target: str) -> tuple[str, tuple[int, ...], bool]:
 def read_prompt(
     prompt: str, targets: str | None, needs_loss: bool, tokenizer: Tokenizer = BYTES
 ) -> tuple[list[list[int]], list[list[int]] | None]:
-    """Return tokens and targets (1, T): those of both texts, or the prompt's own next tokens."""
+    """Return tokens and targets, each (1, T); without a target text, the targets are the prompt's own next tokens."""
     given, unit = tokenizer.encode(text_bytes(prompt, "--prompt")), tokenizer.unit
     if not given:
         raise DataError(f"--prompt is empty. Give at least one {unit}.")
@@ -219,7 +219,7 @@ def read_prompt(
 
 
 def token_text(tokenizer: Tokenizer, element: Explanation | Element) -> str:
-    """Return which token an element is about, as text: the id itself, its row of a table, or its column of logits."""
+    """Return the text of the token that an element refers to, by its id, row of a table, or column of logits."""
     parameter, _, part = element.name.removesuffix(BEFORE.en).rpartition(".")
     name = parameter if part in PARTS else element.name
     if name in ("tokens", "targets", TOKEN):

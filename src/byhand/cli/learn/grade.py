@@ -24,7 +24,7 @@ SAID = {
         "{number} {label}：写的是 {answer}，应为 {expected}{why}",
     ),
     "known": Words(" ({mistake})", "（{mistake}）"),
-    "unreadable": Words(" (no number: write 0.33, 1/3 or sqrt(2)/2)", "（不是数字：请写 0.33、1/3 或 sqrt(2)/2）"),
+    "unreadable": Words(" (not a number: write 0.33, 1/3 or sqrt(2)/2)", "（不是数字：请写 0.33、1/3 或 sqrt(2)/2）"),
     "carried": Words(" (it follows from your earlier numbers: full credit)", "（由你前面的数推得，照样给分）"),
     "blank": Words("{n} not answered", "{n} 题未答"),
     "total": Words("{right} of {asked} right ({percent} %).", "共 {asked} 题，答对 {right} 题（{percent} %）。"),

@@ -28,9 +28,9 @@ from byhand.cli.terminal.say import show
 from byhand.errors import ByhandError, command
 from byhand.files.user_cache import cache_folder, read_own, write_own
 
-LONGEST, REST = 1000, 1 << 20  # characters read of an answer; then skipped of its line
-TRIES = 50  # for one number, then the quiz shows it: a pipe of answers may never end
-LARGEST = 1000  # bytes of a file that holds progress
+LONGEST, REST = 1000, 1 << 20  # characters of a line read as an answer; further ones skipped
+TRIES = 50  # per number, then the quiz shows it: piped answers may never end
+LARGEST = 1000  # bytes of a progress file
 SAID = {
     "help": Words(
         "Type each number (0.33, 1/3, sqrt(2)/2). Enter shows it, s skips the step, q ends the quiz.",
@@ -62,7 +62,7 @@ SAID = {
 
 @dataclass
 class QuizProgress:
-    """The progress of a quiz: the step, how many of its questions are done, and the score.
+    """The progress of a quiz: the step, the number of its questions done, and the score.
 
     asked  numbers tried or given up, `right` of them at the first try
     every  whether the quiz asks for every number
@@ -76,9 +76,9 @@ class QuizProgress:
 
 
 def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
-    """Ask from the place that the progress names to the end, or until the reader leaves: q, Ctrl-D or Ctrl-C."""
+    """Ask from where the progress stands to the end, or until the reader leaves with q, Ctrl-D or Ctrl-C."""
     chosen = questions(lesson, progress.every)
-    kept = replace(progress)  # as it was before the question that is open
+    kept = replace(progress)  # as of before the open question
     shown = _Shown(lesson)
     show(lesson.title.said(lang), "", lesson.intro.said(lang), *shown.at_the_start(lang))
     show("", SAID["help"].said(lang))
@@ -119,7 +119,7 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
 
 
 class _Shown:
-    """What the reader has before their eyes: each array is printed once, at the step that needs it."""
+    """Tracks the arrays shown to the reader: each is printed once, at the step that needs it."""
 
     def __init__(self, lesson: Lesson) -> None:
         read = {array.letter for step in lesson.steps for array in step.inputs}
@@ -136,7 +136,7 @@ class _Shown:
             )
 
     def before(self, step: Step, lang: str) -> Iterator[str]:
-        """Yield what a step needs and the reader does not have yet."""
+        """Yield the inputs of a step that the reader has not seen yet."""
         arrays = {array.letter: array for array in step.inputs if array.data.ndim and self._is_new(array)}
         self._seen.update(arrays)
         yield from named_lines([(array.label, grid(array.data)) for array in arrays.values()], lang)
@@ -169,7 +169,7 @@ def _path(name: str) -> Path | None:
 
 
 def _keep(name: str, progress: QuizProgress) -> bool:
-    """Write the progress down, and say whether that was possible."""
+    """Save the progress; return whether that worked."""
     with suppress(OSError):
         if path := _path(name):
             write_own(path, json.dumps(asdict(progress)).encode())
@@ -184,7 +184,7 @@ def _forget(name: str) -> None:
 
 
 def _heading(count: int, step: Step, numbers: tuple[Number, ...], lang: str) -> list[str]:
-    """Return a step's whole heading if it asks for something, or has nothing to ask for; else its title alone."""
+    """Return a step's whole heading; only its title if it has numbers but none is asked."""
     lines = list(heading_lines(count, step, lang))
     return lines if numbers or not step.numbers else lines[:1]
 
@@ -195,10 +195,7 @@ def _print_score(progress: QuizProgress, lang: str) -> None:
 
 
 def _ask(number: Number, lang: str, score: QuizProgress) -> bool:
-    """Ask for one number until it is right or given up; a number counts from its first try. False skips the step.
-
-    After TRIES it is shown.
-    """
+    """Ask for a number until it is right or given up, at most TRIES times; the first counts. False skips the step."""
     first, given, hints = True, set[float](), _hints(number, lang)
     asked = say(number.label, lang)
     for _ in range(TRIES):
@@ -237,7 +234,7 @@ def _ask(number: Number, lang: str, score: QuizProgress) -> bool:
 
 
 def _hints(number: Number, lang: str) -> Iterator[str]:
-    """Yield a number's arithmetic in letters; then in numbers, its first operation done if it has several."""
+    """Yield a number's arithmetic in letters, then in numbers; of several operations the first is done."""
     label, worked = say(number.label, lang), say(number.expression, lang)
     if number.letters not in ("", number.expression):
         yield SAID["hint"].said(lang, arithmetic=f"{label} = {say(number.letters, lang)}")
@@ -248,7 +245,7 @@ def _hints(number: Number, lang: str) -> Iterator[str]:
 
 
 def _read(prompt: str) -> str:
-    """Read a line; print the prompt on standard output even if that is no terminal."""
+    """Read a line; print the prompt on standard output even if that is not a terminal."""
     show(prompt, end="", flush=True)
     line = sys.stdin.readline(LONGEST)
     if not line:

@@ -1,6 +1,6 @@
 """`byhand where QUERY`: where an equation is implemented, by name, words or formula, in English or Chinese.
 
-Settings, guides, lessons, and techniques that the model does not have are answers too.
+Also finds settings, guides, lessons, and techniques that the model does not have.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 class Options:
     """Find where an equation is implemented, with its derivative, test, worked example and pages.
 
-    Settings, guides, lessons, and techniques that the model does not have are answers too.
+    Also finds settings, guides, lessons, and techniques that the model does not have.
     """
 
     query: Positional[tuple[str, ...]] = ()
     """A name, words in English or Chinese, a symbol, or a piece of a formula; omit it to list everything."""
     lang: Language | None = None
-    """Language of the answer; if not given, that of a Chinese question, else that of the environment (LANG)."""
+    """Language of the answer; if not given, Chinese for a Chinese question, else from LANG."""
     json: Switch = False
     """Print JSON: a list of entries, best first."""
     limit: int = 3
-    """Most answers: the best is printed whole, the others as a line each."""
+    """Maximum number of answers: the best is printed in full, the others one line each."""
 
 
 def main(arguments: list[str]) -> int:
@@ -120,7 +120,7 @@ def _line(finding: Finding, lang: str) -> str:
 
 
 def _first(finding: Finding, lang: str) -> str:
-    """Return the pointer that a list shows: the code, or the page in this language."""
+    """Return the pointer shown in a list: the code, or the page in this language."""
     return finding.forward or _in_repository(finding.page(lang), lang)
 
 
@@ -184,5 +184,5 @@ def _in_repository(pointer: str | None, lang: str) -> str:
 
 
 def _pad(text: str, width: int) -> str:
-    """Fill text with spaces to a width in columns, of which a Chinese character takes two."""
+    """Pad text with spaces to a width in columns; a Chinese character takes two."""
     return text + " " * max(0, width - cell_len(text))

@@ -25,8 +25,8 @@ LIST = Words(
     "手算例子。阅读：byhand work 名称；自己做：byhand work 名称 --quiz。名称也可以是标题或标题的一部分：",
 )
 
-DIGITS = 9  # of numbers that a nudge changes little
-COMPARED = Words("As it was → as it is now:", "原来 → 现在：")
+DIGITS = 9  # shown of numbers that a nudge barely changes
+COMPARED = Words("Before → after:", "原来 → 现在：")
 
 
 @dataclass(frozen=True)
@@ -34,25 +34,25 @@ class Options:
     """Show a worked example step by step, each number with its arithmetic."""
 
     name: Positional[str] = ""
-    """Which example: its name, or its title in either language; or any equation, on its own small numbers. Omit it to
+    """An example's name, or its title in either language; or any equation, with its own small numbers. Omit it to
     list the examples."""
     quiz: Switch = False
     """Ask for about 30 instructive numbers, with hints; common mistakes are named."""
     all: Switch = False
     """With --quiz: ask for every number of the example."""
     from_: int = 1
-    """The step to begin at."""
+    """First step."""
     resume: Switch = False
     """Continue the last unfinished quiz of this example."""
     plot: Plot = None
-    """Draw its pictures into an SVG file, work-NAME.svg in the current folder if no name follows."""
+    """Draw its pictures as SVG; without a file name, work-NAME.svg in the current folder."""
     set: Repeated[str] = ()
-    """Change a given number of the example, as often as you like: W_K=W_Q, X[0]=X[1], W_Q[0,0]=1.001, rate=1/5. What
-    this changes is said at the end."""
+    """Change a given number of the example: W_K=W_Q, X[0]=X[1], W_Q[0,0]=1.001, rate=1/5. Repeat it for several. The
+    effects are listed at the end."""
     exact: Switch = False
     """Show exact values where possible: fractions, roots, logarithms."""
     lang: Language = field(default_factory=preferred)
-    """Language; by LANG if not given."""
+    """Language; from LANG if not given."""
 
 
 def main(arguments: list[str]) -> int:
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
     if not options.quiz:
         given.refuse(("all", "resume"), "without --quiz")
     if options.resume:
-        given.refuse(("all", "from_", "set"), "with --resume, which goes on as the quiz was left")
+        given.refuse(("all", "from_", "set"), "with --resume, which continues the last quiz")
     lesson = make(options.name, options.exact, options.set)
     _require_step(lesson, options.from_)
     wrote = ""
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _beside(lesson: Lesson, options: Options) -> Iterator[str]:
-    """Yield what the changes of an example change."""
+    """Yield the effects of an example's changes."""
     if not lesson.changes:
         return
     yield ""
@@ -97,11 +97,11 @@ def _beside(lesson: Lesson, options: Options) -> Iterator[str]:
 
 def _plot(lesson: Lesson, path: Path, lang: str) -> str:
     """Write the lesson's pictures; return a line that names the file."""
-    from byhand.book.pictures.of_lessons import OF_LESSONS, svg
+    from byhand.book.pictures.of_lessons import svg
 
     if lesson.changes:
         raise ByhandError("--plot draws an example as it is. Leave out --plot or --set.")
-    if lesson.name not in OF_LESSONS:
+    if lesson.name not in TITLES:
         raise ByhandError(f"{lesson.name} has no pictures. Leave out --plot.")
     return write(svg(lesson.name, lesson.title, lang), path, f"work-{lesson.name}.svg", lang)
 

@@ -27,7 +27,7 @@ class Options:
     seed: int = 1
     """Same seed, same sheet."""
     lang: Language = field(default_factory=preferred)
-    """Language; by LANG if not given."""
+    """Language; from LANG if not given."""
     out: Path = Path()
     """Folder to write into; created if absent."""
 
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
         for path in there:
             if not _holds(path, pages[path]):
                 raise ByhandError(
-                    f"{shown(path, 200)} is there already and differs, perhaps filled in. "
+                    f"{shown(path, 200)} exists already and differs, perhaps filled in. "
                     f"Move it, or use another --out."
                 )
         create_all(options.out, [(path.name, page) for path, page in pages.items() if path not in there])

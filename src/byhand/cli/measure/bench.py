@@ -1,4 +1,4 @@
-"""`byhand bench train|generate|scale|fusions`: the speed of a step or a token, with peers in the same run."""
+"""`byhand bench train|generate`: the speed of a step or a token, with peers in the same run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from byhand.bench import generating, training
 from byhand.bench.shapes import OFFERED, Blas, require_threads, shape_of
 from byhand.cli.arguments.parsing import run_subcommand
 from byhand.cli.arguments.settings import Switch
-from byhand.cli.measure import bench_fusions, bench_scale
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.errors import ConfigError
 from byhand.formats.names import Dtype, Weights
@@ -29,17 +28,17 @@ class TrainOptions:
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """plain: the model's default settings; or the architecture of a preset."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """The runtime that computes ours."""
+    """Our runtime."""
     threads: int = 0
     """Threads of the loops runtime; 0: all cores."""
     blas: Blas = "auto"
     """Matrix products of the loops runtime: register tiles or a library; auto takes the fastest."""
     steps: int | None = None
-    """Timed steps of each; as many as the slowest makes in ten seconds if not given."""
+    """Timed steps of each; if not given, as many as the slowest makes in ten seconds."""
     dtype: Dtype = "float32"
-    """Type that ours computes in, as for `byhand train`."""
+    """Number format of ours, as in `byhand train`."""
     peer: tuple[str, ...] = ()
-    """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; ours by float32, scipy."""
+    """torch (eager and compile), torch-eager, torch-compile, torch-bf16; or ours with numpy, float32 or scipy."""
     json: Switch = False
     """Print one JSON object."""
 
@@ -55,15 +54,15 @@ class GenerateOptions:
     tokens: int = 1000
     """Tokens drawn in each stream."""
     prompt_tokens: int = 1
-    """Tokens of each prompt, which count as those drawn do: with --tokens 1 reading it is timed."""
+    """Tokens of each prompt, which count like drawn ones: --tokens 1 times the prefill."""
     batch: int = 1
-    """Streams side by side."""
+    """Parallel streams."""
     threads: int = 0
     """Threads; 0: all cores."""
     weights: Weights = "float32"
-    """Type of the weights that ours reads: float32, bfloat16, or blocks of 8 or 4 bits (q8_0, q4_0)."""
+    """Format of our weights: float32, bfloat16, or blocks of 8 or 4 bits (q8_0, q4_0)."""
     peer: tuple[str, ...] = ()
-    """hf (transformers), llama.cpp (xllamacpp, with weights of the same bits), numpy."""
+    """hf (transformers), llama.cpp (xllamacpp, with weights of as many bits), numpy."""
     json: Switch = False
     """Print one JSON object."""
 
@@ -135,6 +134,4 @@ def _report(figures: dict[str, Any], as_json: bool, line: str, peer: str) -> int
 SUBCOMMANDS = {
     "train": (TrainOptions, _train),
     "generate": (GenerateOptions, _generate),
-    "scale": (bench_scale.Options, bench_scale.run),
-    "fusions": (bench_fusions.Options, bench_fusions.run),
 }

@@ -22,7 +22,7 @@ PACKAGES = ("numpy", "scipy", "numba", "matplotlib", "torch")
 
 @dataclass(frozen=True)
 class Options:
-    """Show what this machine offers to training: cores, CPU features, packages, BLAS, compiled code."""
+    """Show what this machine offers for training: cores, CPU features, packages, BLAS, compiled code."""
 
     json: Switch = False
     """Print one JSON object."""

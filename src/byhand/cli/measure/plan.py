@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Literal
 
-from byhand.bench.shapes import Shape, require_threads, shape_of
+from byhand.bench.shapes import OFFERED, Blas, Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import read
-from byhand.cli.measure import plan_mesh
-from byhand.cli.measure.plan_options import Options
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs.cost import show_stored
 from byhand.cli.terminal.picture import require_drawing, save
 from byhand.cli.terminal.say import show, show_json
 from byhand.config import OptimConfig
+from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
+from byhand.formats.names import Multiplied, Weights
 from byhand.model import TinyGPT, declared
 from byhand.optim import Optimizer
 from byhand.runtimes.protocol import Line, Listing, Request
@@ -22,33 +24,58 @@ from byhand.runtimes.registry import choose
 MOST_STEPS, MOST_STREAMS = 10**6, 1 << 16
 
 
+@dataclass(frozen=True)
+class Options:
+    """Show what a run costs: memory, the time of a training step and of a token. Without a run, list and time every
+    kernel call of a training step's first share, or of generation's first thread."""
+
+    run: Positional[Path | None] = None
+    """A run folder, or one of its checkpoints. An imported model is planned as a run of --init-from."""
+    of: Literal["train", "decode", "prefill"] = "train"
+    """train: a training step. decode: one token in the middle of the window. prefill: the cache of a whole window."""
+    shape: str = "nano"
+    """tiny, nano, small, or B,T,C[/F],L,H[/K],V (generation does not use B)."""
+    architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
+    """plain: the model's default settings; or the architecture of a preset."""
+    steps: int = 20
+    """Timed steps; the least time of each call counts. 0 shows the plan without running it."""
+    threads: int = 0
+    """Shares of the batch, or threads in generation; 0: all cores."""
+    blas: Blas = "auto"
+    """Matrix products: register tiles or a library; auto takes the fastest."""
+    dtype: Multiplied = "float32"
+    """Type of the inputs of linear layers in training."""
+    activation: Literal[with_role("activation")] | None = None  # pyright: ignore[reportInvalidTypeForm]  (late)
+    """Non-linearity of the MLP; the architecture's if not given."""
+    optimizer: Literal[with_role("update")] = "adamw"  # pyright: ignore[reportInvalidTypeForm]  (late)
+    """How training updates parameters."""
+    streams: int = 1
+    """Texts generated in parallel."""
+    weights: Weights = "float32"
+    """Format of the weights in generation, also with a run."""
+    every_call: Switch = False
+    """One line per call, in execution order, instead of one per kind."""
+    json: Switch = False
+    """Print one JSON object."""
+    plot: Path | None = None
+    """Draw the times as a bar chart into this PNG or SVG (needs matplotlib)."""
+
+
 def main(arguments: list[str]) -> int:
     """Run the command."""
     given = read(Options, arguments, "byhand plan")
     options = given.over()
-    of_a_mesh, of_training, of_generation = (
-        {"machine", "per_host", "recompute"},
-        {"dtype", "optimizer", "blas"},
-        {"weights", "streams"},
-    )
     if options.run:
         given.refuse({*given.values} - {"run", "weights"}, "with a run")
         show_stored(options.run, options.weights)
         return 0
-    if options.mesh:
-        given.refuse(
-            {*given.values} - {"mesh", "shape", "architecture", "json"} - of_a_mesh - of_training, "with --mesh"
-        )
-    else:
-        given.refuse(of_a_mesh, "without --mesh")
-        given.refuse(of_generation if options.of == "train" else of_training, f"with --of {options.of}")
+    of_the_other = {"weights", "streams"} if options.of == "train" else {"dtype", "optimizer", "blas"}
+    given.refuse(of_the_other, f"with --of {options.of}")
     if not 0 <= options.steps <= MOST_STEPS:
         raise ConfigError(f"steps is {options.steps}, but must be from 0 to {MOST_STEPS:,}. Use --steps 20.")
     if options.plot and not options.steps:
         raise ConfigError("--plot draws times, so it needs --steps 1 or more.")
     require_threads(options.threads)
-    if options.mesh:
-        return plan_mesh.run(options, shape_of(options.shape, options.architecture))
     if options.plot:
         require_drawing(options.plot, "plan.png")
     shape = shape_of(options.shape, options.architecture)
@@ -101,7 +128,7 @@ def _print(table: list[Line], shape: str, plan: Listing) -> None:
 
 
 def _draw(table: list[Line], path: Path, title: str) -> None:
-    """Draw one bar for each line, the longest on top."""
+    """Draw one bar per line, the longest on top."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 0.3 * len(table) + 1.2), layout="constrained")

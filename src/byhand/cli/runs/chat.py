@@ -43,20 +43,20 @@ class Options:
     max_new_tokens: int = 300
     """Longest answer in tokens: bytes, unless the run has another tokenizer."""
     stop: Repeated[str] = ()
-    """End an answer before this text too, or at this special token. Repeat it for several."""
+    """Also end an answer before this text, or at this special token. Repeat it for several."""
     drawing: Drawing = field(default_factory=Drawing)
     ascii_only: Switch = False
     """Draw only printable ASCII, tab and newline."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
-    """bfloat16 reads half as much; q8_0 and q4_0 (blocks of 8 and 4 bits) a quarter and an eighth, at some loss."""
+    """bfloat16 reads half the bytes; q8_0 and q4_0 (blocks of 8 and 4 bits) a quarter and an eighth, at some loss."""
     threads: int = 0
     """Threads of the loops runtime; 0 uses all cores."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     stats: Switch = False
-    """Say after each answer how many tokens were read, the time to the first token, and tokens a second."""
+    """After each answer, print the tokens read, the time to the first token, and tokens per second."""
 
     def __post_init__(self) -> None:
         at_least(self, 0, "threads")
@@ -65,15 +65,15 @@ class Options:
 
     @property
     def answer(self) -> Prompt:
-        """How an answer is drawn."""
+        """The settings of an answer."""
         return Prompt((), self.max_new_tokens, self.stop, 1, self.drawing)
 
 
 class Talk:
-    """A model's answers, and the conversation that they belong to.
+    """Asks a model for the answers of a conversation.
 
-    chat     how it is asked
-    context  the tokens that the model reads at most
+    chat     the format of its prompts
+    context  the most tokens that the model reads
     """
 
     def __init__(self, loaded: Checkpoint, options: Options) -> None:
@@ -84,12 +84,12 @@ class Talk:
         self._said = False
 
     def ask(self, messages: Messages, before: int = 0, retries: int = 0) -> tuple[Continuation, list[Message]]:
-        """Return the text that answers the last message, and what it reads: as much as leaves room for an answer.
+        """Return the answer to the last message, to be drawn, and the messages it reads: those that leave it room.
 
-        DataError if the last message alone leaves none.
+        DataError if the last message alone leaves no room.
 
-        before   how many answers the conversation has; the numbers that drew them would draw much of them again
-        retries  how many were drawn for this message
+        before   earlier answers of the conversation: their random numbers would draw much of them again
+        retries  answers already drawn for this message
         """
         free = min(self.answer.max_new_tokens, self.context // 4)  # a longer answer moves the window
         most, half = self.context - free, self.context // 2
@@ -98,7 +98,7 @@ class Talk:
         if (size := len(ids)) + min(1, free) > self.context:
             system = " or the system prompt" * (rest[0].role == "system")
             raise DataError(
-                f"the last message needs {size:,} tokens with the chat template, but the context is {self.context:,} "
+                f"the last message needs {size:,} tokens in the chat format, but the context is {self.context:,} "
                 f"tokens and must hold an answer too. Shorten the message{system}."
             )
         if len(rest) < len(messages) and not self._said:

@@ -1,4 +1,4 @@
-"""What a run takes of this machine, known before it begins: memory, the time of a step and of a token, tokens."""
+"""A run's cost on this machine, known before it begins: memory, the time of a step and of a token, tokens."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
 from byhand.flops import step_flops
 from byhand.formats.names import Weights
-from byhand.generation import Engine, Sampling, Stream
 from byhand.memory import fitting, needed, require_memory, require_room, room, run_bytes
 from byhand.quantities import counted, duration
 from byhand.runs import checkpoint
 from byhand.runtimes.protocol import Request, to_train
 from byhand.runtimes.registry import choose
 
-SLOW = 60.0  # seconds of a step for which a shorter one is offered
-WORTH = 1e11  # operations of a step that is worth being timed beforehand
-FORWARD = 3, 2  # a step takes so many times as long as its forward pass; with frozen weights
-WARM, TIMED = 4, 32  # tokens that are drawn before others are timed; of these
+SLOW = 60.0  # seconds of a step above which we suggest a shorter one
+WORTH = 1e11  # time a step of this many operations beforehand
+FORWARD = 3, 2  # time of a step in forward passes; with frozen weights
+WARM, TIMED = 4, 32  # tokens drawn before timing starts; tokens timed
 
 
 def step_cost(config: TrainConfig) -> tuple[float, str, str]:
-    """Return the seconds of a step, and in words the memory of a run and its step. ConfigError if it does not fit."""
+    """Return a step's seconds, and lines on the run's memory and its step. ConfigError if it does not fit."""
     request = to_train(config)
     require_memory(config, request)
     have, seconds = room(choose(request).runtime), step_seconds(config)
-    free = f" of {have / 1e9:.3g} GB that are free" if have else ""
+    free = f" of {have / 1e9:.3g} GB free" if have else ""
     parts = f" in {config.grad_accum} micro-batches of {config.batch_size}" if config.grad_accum > 1 else ""
     took = duration(seconds) if seconds >= 10 else f"{seconds:.2g} s"
     step = f"a step of {config.batch_size * config.grad_accum} × {config.length} tokens{parts} takes about {took}"
@@ -42,7 +41,7 @@ def step_cost(config: TrainConfig) -> tuple[float, str, str]:
 
 
 def say_step(config: TrainConfig) -> None:
-    """Say how long a step takes unless it is short, and if it is long what makes it shorter."""
+    """Say how long a step takes unless it is short; if it is long, also how to shorten it."""
     whole, quicker = config.batch_size * config.grad_accum, ""
     if step_flops(config.model, whole, config.length) < WORTH:
         return
@@ -55,7 +54,7 @@ def say_step(config: TrainConfig) -> None:
 
 
 def show_run(config: TrainConfig, train: Corpus, val: Corpus) -> None:
-    """Print what a new run takes as a whole."""
+    """Print a new run's total cost."""
     step, *lines = step_cost(config)
     tokens = config.steps * config.tokens_per_step
     passes = f"{tokens / len(train):{'.2g' if tokens < 10 * len(train) else ',.0f'}}"
@@ -71,7 +70,7 @@ def show_run(config: TrainConfig, train: Corpus, val: Corpus) -> None:
 
 
 def show_stored(folder: Path, weights: Weights) -> None:
-    """Print what a step of a stored run takes, or of one that tunes an imported model, and what a token does."""
+    """Print the cost of a step and of a token of a stored run; of an imported model, the step of tuning it."""
     loaded = checkpoint.load(folder, moments=False, unread=True)
     config = loaded.config
     if "imported" in loaded.state:
@@ -84,6 +83,8 @@ def show_stored(folder: Path, weights: Weights) -> None:
     model = loaded.model().merged()
     request = Request("generate", model.config, dtype=str(model.dtype), weights=weights)
     require_room("generation", request, "Use --weights q8_0, or a smaller model.")
+    from byhand.generation import Engine, Sampling, Stream
+
     engine, size = Engine(model, weights=weights, moves=True), f"{needed(request) / 1e9:.3g} GB"
     begun = 0.0
     for count in (WARM, TIMED):

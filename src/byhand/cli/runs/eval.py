@@ -26,10 +26,10 @@ from byhand.runtimes.registry import offered
 
 @dataclass(frozen=True)
 class Options:
-    """Predict every token of a text but the first, once, and report the mean loss; or answer questions.
+    """Predict each token of a text but the first once, and report the mean loss; or answer questions.
 
-    Tokens are the bytes of the text, or those of the tokenizer that the run was trained with. If that puts a token
-    before each text (BOS), each document begins with it, and the first token of the text is predicted too.
+    Tokens are bytes, or those of the run's tokenizer. If it puts a token before each text (BOS), each document begins
+    with it, and the first token of the text is predicted too.
     """
 
     run: Positional[Path]
@@ -44,16 +44,15 @@ class Options:
     """Instead of --data: JSON lines such as {"ctx": "To be, or", "endings": ["not to be", "to bee"], "label": 0}, or
     as ARC has them. Report how often the right ending is the likeliest."""
     separator: str = " "
-    """With --choices: what joins context and ending unless there is white space; '' for Chinese."""
+    """With --choices: text between context and ending unless one has white space there; '' for Chinese."""
     window: int | None = None
-    """Tokens that are read at once, and the most of a conversation; the model's context, at most 1024, if not
-    given."""
+    """Tokens read at once, and the longest conversation; if not given, the model's context, at most 1024."""
     stride: int | None = None
     """Tokens between windows: each token has at least window - stride of context. Half a window if not given."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same loss, faster; auto takes loops if Numba is installed and the text is long."""
     weights: Weights = "float32"
-    """As in `byhand sample`: what bfloat16, q8_0 or q4_0 would cost in loss, computed with NumPy."""
+    """As in `byhand sample`; shows what bfloat16, q8_0 or q4_0 costs in loss, computed with NumPy."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False

@@ -82,12 +82,12 @@ def gather(run: Path) -> dict[str, Any]:
 
 
 def _sizes(model: ModelConfig) -> dict[str, int]:
-    """Return the sizes that follow from others where they are not given."""
+    """Return the sizes that, unless given, derive from others."""
     return {"n_kv_heads": model.kv_heads, "d_head": model.head_width, "d_ff": model.ff_width}
 
 
 def _trained(model: ModelConfig) -> list[int]:
-    """Return the sizes of the arrays that are trained, of a run in which others are frozen."""
+    """Return the sizes of the trained arrays, of a run in which others are frozen."""
     return (
         [math.prod(p.shape) for p in declared(model).values() if p.trained]
         if model.lora or not model.norm_bias
@@ -96,20 +96,20 @@ def _trained(model: ModelConfig) -> list[int]:
 
 
 def _planned(changes: object) -> dict[str, int]:
-    """Return the steps that a run was to have before their number changed, by the step until which."""
+    """Return a run's earlier planned numbers of steps, by the step until which each was in force."""
     pairs = changes if isinstance(changes, list) else []
     return {f"until step {pair[0]}": pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
 def _of_training(config: TrainConfig) -> dict[str, Any]:
-    """Return the settings of a run that trains: an imported model was trained by others."""
+    """Return the settings of training, which an imported model lacks."""
     found = to_dict(config)
     training = {k: v for k, v in found.items() if k not in ("data", "model", "optim")}
     return {"optim": found["optim"], **_groups(config.optim), "training": training}
 
 
 def _groups(optim: OptimConfig) -> dict[str, Any]:
-    """Return the highest learning rate of each group of parameters, and its update, unless lr and AdamW are all."""
+    """Return the peak learning rate and update of each group of parameters, unless all have lr and AdamW."""
     found: dict[str, Any] = {}
     for group in GROUPS:
         update, rate = registry[optim.rule_of(group)], optim.rate_of(group)

@@ -24,10 +24,10 @@ from byhand.quantities import counted, duration
 from byhand.runs import metrics
 from byhand.runs.run import Run
 
-PROBING, LONGEST_PROBE = 0.006, 2.0  # share of the time for each shape that is timed; seconds
+PROBING, LONGEST_PROBE = 0.006, 2.0  # share of the time to probe one shape; at most these seconds
 LONGEST = 60 * 24 * 366  # minutes of a year
-RECENT = 100  # steps that tell the pace of a run that goes on
-NO_END = 1 << 60  # tokens of a text that is never known by heart
+RECENT = 100  # steps that give the pace of a resumed run
+NO_END = 1 << 60  # tokens of a text too long to memorise
 ENDING = 0.15  # seconds that the interpreter takes before the clock starts and after the last line
 
 
@@ -35,8 +35,8 @@ ENDING = 0.15  # seconds that the interpreter takes before the clock starts and 
 class Promise:
     """A prediction: seconds from the start of the command to its end, and the validation loss after these steps.
 
-    pace  changes their number if the machine becomes slower or faster
-    what  the loss is: of a run that goes on, the one before
+    pace  adapts the number of steps to the machine's speed
+    what  names the loss; for a resumed run, the one before
     """
 
     seconds: float
@@ -46,9 +46,9 @@ class Promise:
     what: str = "expected validation loss"
 
     def outcome(self, loss: float, steps: int) -> str:
-        """Return a line that compares it with the outcome."""
+        """Return a line that compares the prediction with the outcome."""
         took = elapsed()
-        expected, reached = round(self.loss, 2), round(loss, 2)  # as printed, so that their difference is too
+        expected, reached = round(self.loss, 2), round(loss, 2)  # as printed, so that their difference agrees
         changed = f"{counted(steps, 'step')} instead of {self.steps:,} to keep the time; "
         return (
             f"took {took:.1f} s of {self.seconds:.1f} ({took / self.seconds - 1:+.1%}); "
@@ -58,7 +58,7 @@ class Promise:
 
 
 def require_sense(minutes: float, given: Collection[str]) -> None:
-    """Raise ConfigError for an impossible time, or if the number of steps is given already."""
+    """Raise ConfigError for an impossible time, or if the number of steps is given too."""
     if not (minutes > 0 and math.isfinite(minutes)):
         raise ConfigError(f"--minutes is {minutes:g}, but must be a positive number. Use --minutes 5.")
     if minutes > LONGEST:
@@ -74,8 +74,8 @@ def planned(
 ) -> tuple[TrainConfig, Promise]:
     """Probe the machine; report the choice and the prediction; return both.
 
-    as_bytes  the text as bytes, whose n-grams predict the loss of a byte; a token is worth as many bytes as it has
-    least     seconds that reading and compiling leave, though the minutes end later then
+    as_bytes  the text as bytes: n-grams predict the loss per byte, and a token counts as its bytes
+    least     seconds kept for training after reading and compiling, even if the minutes end later
     """
     parts = text.split(base.data.val_fraction, 1)
     longest = 2 ** int(math.log2(max(2, min(map(len, parts))) - 1))  # a window is one token longer
@@ -99,7 +99,7 @@ def planned(
 
 
 def extended(run: Run, minutes: float) -> tuple[Run, Promise]:
-    """Return a run that goes on for some minutes at the pace of its last steps, and its promise; report both."""
+    """Extend a run by some minutes at the pace of its last steps; report and return the run and its promise."""
     assert run.start
     config, step, budget = run.config, run.start.step, 60 * minutes
     rows = metrics.read(run.folder)
@@ -128,7 +128,7 @@ def extended(run: Run, minutes: float) -> tuple[Run, Promise]:
 def _over(minutes: float) -> ConfigError:
     return ConfigError(
         f"--minutes {minutes:g} is over before the first step: start-up and probe took {elapsed():.0f} s "
-        f"(the next time less, if they had to compile). Use more minutes, or a smaller shape."
+        f"(less next time if they compiled). Use more minutes, or a smaller shape."
     )
 
 
@@ -160,7 +160,7 @@ def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> Non
     choices = f"{m.positions} positions, {m.norm} norm, {m.activation}, {config.optim.optimizer}"
     end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds - elapsed()))
     passes = f"{choice.passes:.2g}"
-    why = "; more would only learn so short a text by heart" if choice.text_ends else ""
+    why = "; more would only memorise so short a text" if choice.text_ends else ""
     say(
         f"measured: {config.tokens_per_step / cost.step:,.0f} tokens/s with {counted(m.n_layers, 'layer')}, "
         f"{counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}, batch {config.batch_size}; "

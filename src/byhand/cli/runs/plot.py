@@ -23,9 +23,9 @@ from byhand.errors import ByhandError, CheckpointError, ConfigError
 from byhand.files.run_folder import checkpoints, is_checkpoint, is_run, require_readable, run_of, without_checkpoint
 from byhand.runs import metrics
 
-LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
+LARGEST = 1e12  # step or loss drawn; a larger scale shows nothing
 SOFTWARE = "byhand plot"  # the PNG's metadata
-POINTS = 400  # as a screen has room for; each is the mean of its steps
+POINTS = 400  # about what a screen can show; each averages its steps
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Options:
     runs: Positional[tuple[Path, ...]]
     """Run folders, or their checkpoints."""
     png: Path | None = None
-    """Where to write the PNG; loss.png in a single run of byhand's if not given, and nowhere without matplotlib."""
+    """Where to write the PNG; if not given, loss.png in the run if it is the only one and matplotlib is installed."""
     csv: Path | None = None
     """Where to write the numbers of all steps, as CSV."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves by name, each steps and values, and what they show."""
+    """Curves by name, each (steps, values), and what they measure."""
 
     curves: dict[str, tuple[list[float], list[float]]]
     measure: str
@@ -71,7 +71,7 @@ def _folder(run: Path) -> Path:
 
 
 def _rows(run: Path) -> list[dict[str, Any]]:
-    """Return a run's metrics, of which there are some."""
+    """Return a run's metrics; CheckpointError if there are none."""
     rows, name = metrics.read(run), shown(run, 200)
     if not rows and is_run(run) and not checkpoints(run):
         raise without_checkpoint(run)
@@ -94,7 +94,7 @@ def _of_one(run: Path, rows: list[dict[str, Any]]) -> Plot:
 
 
 def _of_several(rows: dict[Path, list[dict[str, Any]]]) -> Plot:
-    """Return the validation of each run in bits per byte, which tokenizers share; their training loss without it."""
+    """Return each run's validation in bits per byte, comparable across tokenizers; without it, training losses."""
     for key, measure in (
         ("val/bpb", "validation in bits per byte"),
         ("train/loss", "training loss in nats per token"),
@@ -112,7 +112,7 @@ def _undrawable(run: Path) -> CheckpointError:
 
 
 def _draw(plot: Plot, options: Options) -> None:
-    """Draw in the terminal, and as PNG where one is asked for, or has its place in the only run."""
+    """Draw in the terminal, and as PNG if requested or if there is only one run, which then holds it."""
     run = _folder(options.runs[0])
     own = len(options.runs) == 1 and is_run(run)  # in another folder loss.png may be a user's own
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
@@ -129,13 +129,13 @@ def _draw(plot: Plot, options: Options) -> None:
                         raise
                     say(str(error))  # nobody asked for it
             else:
-                say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
+                say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it is kept. Name a picture with --png.")
         elif options.png:
             raise ByhandError("--png needs matplotlib, which is not installed. Run: pip install matplotlib")
 
 
 def _write_csv(rows: dict[Path, list[dict[str, Any]]], path: Path) -> None:
-    """Write a line for each step of each run; a number that a step lacks is empty."""
+    """Write one line per step of each run; missing numbers are empty."""
     keys = dict.fromkeys(key for found in rows.values() for row in found for key in row)
     content = io.StringIO()
     writer = csv.DictWriter(content, ["run", *keys], lineterminator="\n")
@@ -147,7 +147,7 @@ def _write_csv(rows: dict[Path, list[dict[str, Any]]], path: Path) -> None:
 def _thin(rows: list[dict[str, Any]], key: str) -> tuple[list[float], list[float]]:
     """Return steps and values of a key, averaged in groups so that no more than POINTS are left.
 
-    Skip values that are no numbers or too large to draw: a file may hold anything.
+    Skip values that are not numbers or too large to draw: a file may hold anything.
     """
     points = [(row["step"], row[key]) for row in rows if _drawable(row.get("step")) and _drawable(row.get(key))]
     size = max(1, -(-len(points) // POINTS))
@@ -185,7 +185,7 @@ def _write_png(plot: Plot, path: Path) -> None:
         axes.plot(steps, values, label=title(name)[0], marker="o" if len(steps) < 30 else None)
     axes.set(xlabel="step", ylabel=plot.measure)
     words, fonts = title(plot.names)
-    axes.set_title(words, parse_math=False, family=fonts)  # a $ in a name begins no formula
+    axes.set_title(words, parse_math=False, family=fonts)  # a $ in a name is not math
     axes.grid(alpha=0.3)
     for text in axes.legend().get_texts():
         text.set(parse_math=False, family=fonts)

@@ -15,22 +15,22 @@ from byhand.config_checks import at_least, at_most, brief, check_types
 from byhand.errors import ByhandError, ConfigError, DataError, reason
 from byhand.files.reading import parse_json, read_regular
 
-LONGEST = 1 << 24  # bytes of a prompt, or of all that a file has; the model reads at most its context
+LONGEST = 1 << 24  # bytes of a prompt, or of a file of prompts; the model reads at most its context
 LONGEST_STOP = 1000
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A text, and how it is continued."""
+    """A text, and the settings of its continuations."""
 
     prompt: Repeated[str] = ()
-    """Text to continue; - reads it from standard input, less one newline at its end. Repeat it for several texts."""
+    """Text to continue; - reads it from standard input, without one final newline. Repeat it for several texts."""
     max_new_tokens: int = 300
-    """How many tokens to write: bytes, unless the run has another tokenizer."""
+    """How many tokens to draw: bytes, unless the run has another tokenizer."""
     stop: Repeated[str] = ()
     """End the text before this one, or at this special token of the run's tokenizer. Repeat it for several."""
     samples: int = 1
-    """How many continuations, with the seeds from --seed on."""
+    """Number of continuations, with consecutive seeds from --seed."""
     drawing: Drawing = field(default_factory=Drawing)
 
     def __post_init__(self) -> None:
@@ -47,7 +47,7 @@ class Prompt:
 
 
 def prompts_given(usual: Prompt) -> dict[str, Prompt]:
-    """Return the prompts of a command line, by the place of each for messages."""
+    """Return the prompts of a command line, each keyed by its place as messages give it."""
     if usual.prompt.count("-") > 1:
         raise ConfigError("--prompt - is given twice, but standard input can be read once. Leave one out.")
     texts = usual.prompt or ("",)
@@ -69,9 +69,9 @@ def content(prompt: Prompt) -> bytes:
 
 
 def prompts_of(path: str, usual: Prompt) -> dict[str, Prompt]:
-    """Return the prompts of a file, or of standard input for -, by the place of each for messages.
+    """Return the prompts of a file, or of standard input for -, each keyed by its place as messages give it.
 
-    usual  has what a line does not set
+    usual  sets what a line does not
     Raises DataError, with the line's number.
     """
     name = quoted("standard input" if path == "-" else path)

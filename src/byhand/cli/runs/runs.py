@@ -21,7 +21,7 @@ HEAD = ("run", "parameters", "steps", "of", "val/loss", "val/bpb", "text")
 
 @dataclass(frozen=True)
 class Options:
-    """List the runs in a folder: parameters, steps, the last validation, and the text."""
+    """List the runs in a folder: parameters, steps, the last validation loss, and the text."""
 
     folder: Positional[Path] = Path("runs")
     """Where the runs are."""
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
 
 
 def facts(run: Path) -> dict[str, Any]:
-    """Return what the list says of a run, from its newest checkpoint, whose arrays are not read, and its metrics."""
+    """Return a run's facts for the list, from its metrics and its newest checkpoint, without reading arrays."""
     newest = next(iter(checkpoints(run)), None)
     if newest is None:
         raise without_checkpoint(run)

@@ -36,9 +36,9 @@ class Options:
     text: Prompt = field(default_factory=Prompt)
     prompts: str = ""
     """Continue each line of this file (-: standard input), JSON such as {"prompt": "To be"}, and print JSON lines. A
-    line may set max_new_tokens, stop (text or a list), samples, and how tokens are drawn for itself."""
+    line may have its own max_new_tokens, stop (text or a list), samples and sampling settings."""
     streams: int = 8
-    """How many of several texts are continued side by side; each is the text that it would be alone."""
+    """How many texts to continue in parallel; each is the same as alone."""
     ascii_only: Switch = False
     """Draw only printable ASCII, tab and newline."""
     no_cache: Switch = False
@@ -46,20 +46,20 @@ class Options:
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
-    """bfloat16 reads half as much; q8_0 and q4_0 (blocks of 8 and 4 bits) a quarter and an eighth, at some loss."""
+    """bfloat16 reads half the bytes; q8_0 and q4_0 (blocks of 8 and 4 bits) a quarter and an eighth, at some loss."""
     threads: int = 0
     """Threads of the loops runtime; 0 uses all cores."""
     ignore_eos: Switch = False
-    """Go on where the model ends a document, as one learns that was trained on several."""
+    """Continue where the model ends a document, as models trained on several learn to do."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False
-    """Print a line of JSON for each text that has ended, with the ids of its tokens, instead of streaming."""
+    """Print each finished text as a line of JSON, with its token ids, instead of streaming."""
     logprobs: Switch = False
-    """With --json or --prompts: print ln p of each token too, as the model has it before any setting of sampling."""
+    """With --json or --prompts: also print ln p of each token, as the model predicts it before sampling settings."""
     stats: Switch = False
-    """Say after each text how many tokens of its prompt were read, the time to the first token, and tokens a second;
-    with --json or --prompts as fields of its line."""
+    """After each text, print the prompt tokens read, the time to the first token, and tokens per second; with --json
+    or --prompts as fields of its line."""
 
     def __post_init__(self) -> None:
         at_least(self, 0, "threads")
@@ -119,6 +119,6 @@ def drawable(ascii_only: bool, loaded: Checkpoint) -> np.ndarray | None:
 
 
 def encoded(options: Options, loaded: Checkpoint, place: str, prompt: Prompt, content: bytes) -> EncodedPrompt:
-    """Return a prompt with its tokens, and with what ends its texts."""
+    """Return a prompt with its tokens and the ids that end its texts."""
     ends = frozenset() if options.ignore_eos else loaded.ends
     return EncodedPrompt.of(place, prompt, content, loaded.tokenizer, loaded.config.model.vocab_size, ends)

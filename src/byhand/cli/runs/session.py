@@ -1,4 +1,4 @@
-"""A session with a model: questions, of one line or several, and commands, which begin with a slash."""
+"""A chat session: questions of one or several lines, and commands, which begin with a slash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from byhand.errors import DataError, reason
 from byhand.files.writing import create
 from byhand.generation import Engine
 
-PIPED = ("/exit", "/reset")  # what a line of a pipe may say besides questions
+PIPED = ("/exit", "/reset")  # the commands that a pipe may send
 YOU, MORE, BLOCK = "> ", "... ", '"""'
 ENDING = "Ctrl-D or /exit ends the conversation, as does another Ctrl-C"
 HELP = "/help lists the commands, /exit or Ctrl-D ends, Ctrl-C stops an answer"
@@ -31,7 +31,7 @@ COMMANDS = {
     "/save FILE": "write the conversation to a new file (talk.jsonl), in the form that train --chat reads",
     "/exit": "end; so does Ctrl-D",
     "// ...": "ask a question that begins with a slash",
-    "... \\": "go on in the next line",
+    "... \\": "continue on the next line",
     BLOCK: "begin and end a question of several lines",
 }
 Ask = Callable[[Messages, int, int], tuple[Continuation, list[Message]]]
@@ -47,7 +47,7 @@ class Pause(StopRequest):
         self.words = ""
 
     def taken(self) -> bool:
-        """Return whether Ctrl-C came since it was asked last."""
+        """Return whether Ctrl-C came since the last call."""
         came, self.signal = self.signal is not None, None
         return came
 
@@ -57,7 +57,7 @@ class Session:
 
     head      the system prompt, if there is one
     messages  the questions and answers
-    read      those of them that the model still reads
+    read      those that the model still reads
     code      the exit code
     """
 
@@ -73,7 +73,7 @@ class Session:
         self._answer([*self.messages, asked], [*self.read, asked], 0)
 
     def _answer(self, messages: list[Message], read: list[Message], retries: int) -> None:
-        """Answer the last of the messages, of which the model reads the latest."""
+        """Answer the last of the messages; `read` are those that the model reads."""
         before = sum(message.role == "assistant" for message in messages)
         text, rest = self._ask([*self.head, *read], before, retries)
         written, answer = on_terminal if sys.stdout.isatty() else str, list[str]()
@@ -90,13 +90,13 @@ class Session:
         self.messages, self.read, self.retries = [*messages, said], [*rest[len(self.head) :], said], retries
 
     def obey(self, name: str, value: str) -> None:
-        """Do what a line that begins with a slash says."""
+        """Run a command, which began with a slash."""
         match name:
             case "/help":
                 show_names(COMMANDS)
             case "/reset":
                 self.messages = self.read = []
-                say("the conversation begins anew")
+                say("the conversation starts over")
             case "/retry" if not self.read:
                 say("there is no answer yet")
             case "/retry":
@@ -142,9 +142,9 @@ def converse(session: Session, lines: Iterable[str]) -> int:
 
 
 def typed(pause: Pause) -> Iterator[str]:
-    """Yield what is typed or pasted, unless it is blank."""
+    """Yield each text typed or pasted, unless it is blank."""
     with suppress(ImportError):
-        import readline  # input then edits the line, and knows those before
+        import readline  # gives `input` line editing and a history
 
         if os.environ.get("TERM") != "dumb":
             readline.parse_and_bind("set enable-bracketed-paste on")  # pasted lines are one text

@@ -38,7 +38,7 @@ class EncodedPrompt:
     def of(
         cls, place: str, prompt: Prompt, content: bytes, tokenizer: Tokenizer, vocab_size: int, ends: frozenset[int]
     ) -> EncodedPrompt:
-        """Encode a prompt with what its tokenizer adds; a newline if that is nothing. `ends` end every text."""
+        """Encode a prompt with what its tokenizer adds; if that is nothing, a newline. `ends` end every text."""
         tokens = tokenizer.prompt(content) or beginning(tokenizer, vocab_size)
         return cls.of_tokens(place, prompt, tokens, tokenizer, ends, content)
 
@@ -87,7 +87,7 @@ class Continuation:
     decoder: Any = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace"))
 
     def more(self) -> str:
-        """Return what the text has gained and keeps. Bytes of an unfinished character wait for the rest."""
+        """Return the text gained since the last call; bytes of an incomplete character wait for the rest."""
         stream, ended = self.stream, self.stream.status not in LIVE
         if isinstance(stream.until, StopText):
             end = len(stream.until.text) if ended else stream.until.settled
@@ -100,19 +100,19 @@ class Continuation:
 
     @property
     def ended_at_once(self) -> bool:
-        """Whether the model's own end was the first that it drew."""
+        """Whether the first token drawn was the model's own end."""
         stream = self.stream
         return not stream.drawn and stream.count > 0 and stream.status == "finished" and not self.given.prompt.stop
 
     def as_json(self, stats: bool = False) -> dict[str, Any]:
-        """Return the text that has ended, as `--json` and `--prompts` print it."""
+        """Return the finished text as `--json` and `--prompts` print it."""
         scores = {"logprobs": self.stream.logprobs} if self.stream.scored else {}
         prompt = self.given.content.decode(errors="replace")
         found = {"prompt": prompt, "text": self.more(), "ids": self.stream.drawn, **scores}
         return found | (self.stats() if stats else {})
 
     def stats(self) -> dict[str, Any]:
-        """Return the prompt's tokens that were read and reused, and how fast the text came."""
+        """Return how many prompt tokens were read and reused, and how fast the text was drawn."""
         times = self.stream.times or [(0.0, 0)]
         (begun, _), (first, few), (last, count) = times[0], times[:2][-1], times[-1]
         return {
@@ -123,7 +123,7 @@ class Continuation:
         }
 
     def say_stats(self) -> None:
-        """Say them in a line."""
+        """Print the stats as one line."""
         found = self.stats()
         first, speed = found["first_token_s"], found["tokens_per_s"]
         say(
@@ -134,7 +134,7 @@ class Continuation:
 
 
 def pieces(engine: Engine, text: Continuation) -> Iterator[str]:
-    """Yield what a text gains, as it is drawn; a caller that leaves the loop ends it."""
+    """Yield a text piece by piece as it is drawn; leaving the loop ends the text."""
     stream = engine.submit(text.stream)
     try:
         while stream.status in LIVE:
@@ -145,13 +145,13 @@ def pieces(engine: Engine, text: Continuation) -> Iterator[str]:
                 yield piece
     finally:
         engine.cancel(stream)
-    if piece := text.more():  # the steps of others ended it
+    if piece := text.more():  # it ended in the steps of another text
         yield piece
     sound(stream)
 
 
 def show_lines(engine: Engine, texts: Iterable[Continuation], stats: bool = False) -> None:
-    """Print one line of JSON for each text, in their order, as soon as it and those before it have ended."""
+    """Print one line of JSON per text, in order, as soon as it and all before it have ended."""
     for text in _followed(engine, texts):
         if text.stream.status not in LIVE:
             sound(text.stream)
@@ -183,7 +183,7 @@ def show_texts(engine: Engine, texts: Iterable[Continuation], count: int, stats:
 
 
 def _followed(engine: Engine, texts: Iterable[Continuation]) -> Iterator[Continuation]:
-    """Continue texts, and yield the first that has not ended whenever it may have grown, and when it has ended."""
+    """Continue texts; yield the oldest unfinished one after each step, and once more when it ends."""
     waiting = deque[Continuation]()
 
     def streams() -> Iterator[Stream]:

@@ -1,4 +1,4 @@
-"""Several hosts as one run: a host that fails ends the others too, each with a line."""
+"""Several hosts as one run: a host that fails ends the others too, each with a one-line message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def joined(hosts: str, run: str, patience: float, request: Request) -> Iterator[
 
 @contextmanager
 def _left(group: ProcessGroup) -> Iterator[ProcessGroup]:
-    """Leave a group at the end of the `with` block, for a reason if it ends by an error."""
+    """Leave a group at the end of the `with` block; after an error, with its reason."""
     if group.count == 1:
         yield group
         return
@@ -39,14 +39,14 @@ def _left(group: ProcessGroup) -> Iterator[ProcessGroup]:
             yield group
     except BaseException as error:
         if not isinstance(error, ByhandError | OSError | MemoryError):
-            group.await_verdict()  # an exchange with a host that died fails, before it is known which one
+            group.await_verdict()  # an exchange with a dead host fails before it is known which one died
         group.leave(one_line(error) or type(error).__name__)
         raise
     group.leave()
 
 
 def _lost(line: str) -> NoReturn:
-    """End this process: another host failed by itself, or is gone."""
+    """End this process: another host failed or is gone."""
     if " ended: " in line:
         end_now(REFUSED, "", f"error: {one_line(line)}")
     end_now(OTHERS_GONE, "", f"error: {one_line(line)} Go on from the last checkpoint with --resume.")

@@ -30,7 +30,7 @@ Splitting = Literal["gpt2", "gpt4", "qwen2", "smollm"]
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Learn a vocabulary from a text: 256 bytes, the commonest pair merged again and again, then special tokens.
+    """Learn a vocabulary from a text: 256 bytes, repeated merges of the commonest pair, then special tokens.
 
     Among equally common pairs the one with the smallest left id is merged, then the one with the smallest right id.
     """
@@ -43,7 +43,7 @@ class TrainingOptions:
     out: Path
     """NAME.json (Hugging Face), NAME.tiktoken (ranks), or a folder (vocab.json and merges.txt)."""
     split: Splitting = "gpt4"
-    """How text is cut into words, which no token crosses: as GPT-2, GPT-4, Qwen2 or SmolLM does it."""
+    """How text is split into words, which no token crosses: as in GPT-2, GPT-4, Qwen2 or SmolLM."""
     special: tuple[str, ...] = ()
     """Strings that are one token each wherever they occur, such as <|endoftext|>."""
     reading: Reading = field(default_factory=Reading)
@@ -51,12 +51,12 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class File:
-    """How the file is read."""
+    """Reading the file."""
 
     tokenizer: Positional[Path]
     """A tokenizer's file or folder."""
     split: Splitting | None = None
-    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
+    """How text is split, if the file does not say (.tiktoken, vocab.json)."""
     special: tuple[str, ...] = ()
     """Special tokens, if the file does not say."""
 
@@ -101,7 +101,7 @@ class InspectOptions:
 
 @dataclass(frozen=True)
 class ConvertOptions:
-    """Write a tokenizer in another format, with the same ids; ranks keep no special tokens and no split."""
+    """Write a tokenizer in another format, with the same ids; ranks store neither special tokens nor the split."""
 
     file: File
     out: Path
@@ -200,7 +200,7 @@ def _tokens(tokenizer: Tokenizer, text: bytes) -> dict[str, Any]:
 
 
 def _seen(tokenizer: Tokenizer, token: int) -> str:
-    """Return a token's text in quotes; bytes that are no whole character as \\x.."""
+    """Return a token's text in quotes; bytes of an incomplete character as \\x.."""
     return repr(tokenizer.token_bytes[token].decode(errors="backslashreplace"))
 
 

@@ -27,21 +27,20 @@ from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import Text, Texts
 from byhand.errors import ConfigError
 from byhand.files import run_folder
-from byhand.interop.hugging_face.tokens import of_path
+from byhand.host import keep_pages
 from byhand.memory import fitting, require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
 from byhand.runs.run import OF_A_MACHINE, RESUMABLE, Run, begin, open_corpus, resume
-from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.update_rules import unread
 
-DEFAULT_MINUTES, LEAST = 1.0, 30.0  # of a run without a recipe; seconds of it that compiling leaves to training
+DEFAULT_MINUTES, LEAST = 1.0, 30.0  # for a run without a recipe; seconds kept for training after compiling
 REPORTING = {"eval_interval", "eval_windows", "save_interval", "keep", "keep_best"}
-# The text, the place, the machine: a run of which nothing else is given has no recipe yet.
+# The text, the place, the machine: a run given nothing else has no recipe yet.
 OF_NO_RECIPE = {f.name for f in fields(DataConfig)} - {"chat"} | REPORTING | {"out", "seed", "dry_run", *OF_A_MACHINE}
 
 
@@ -52,31 +51,30 @@ class Options:
     train: Settings = field(default_factory=lambda: preset("nano"))
     preset: str = "nano"
     """tiny, nano, small, seed, gpt2, llama, qwen3, or modern: settings that --config and flags override. With
-    --minutes those of published models keep their architecture, and the size fits the time."""
+    --minutes, those of published models keep their architecture, and the size fits the time."""
     config: Path | None = None
     """A TOML file with any of these settings."""
     minutes: float | None = None
-    """Time for the whole command, which picks shape, recipe and steps by a short probe: without --preset a modern
-    small model (rotary positions, RMSNorm, SwiGLU) that Muon trains. Settings that flags, --config or --preset give
-    stay. If the machine becomes slower or faster, the run gets fewer or more steps, and its schedule with them.
-    1 if neither this, nor --preset, nor any setting of model, optimizer or length is given. With --resume: so many
-    more minutes."""
+    """Time for the whole command, which picks shape, recipe and steps by a short probe: without --preset, a small
+    modern model (rotary positions, RMSNorm, SwiGLU) trained with Muon. Settings from flags, --config or --preset are
+    kept. If the machine becomes slower or faster, the number of steps and the schedule adapt. 1 if neither this, nor
+    --preset, nor any setting of model, optimizer or length is given. With --resume: additional minutes."""
     out: Path | None = None
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None
-    """Go on with this run. Its settings stay; --data may say where its text is now. --runtime, --threads, --dtype,
-    --mesh and --recompute may change, and --steps or --minutes, also of a run that is complete: the learning rate
-    then follows its schedule for that many. The run keeps what was asked for last."""
+    """Resume this run. It keeps its settings; --data may say where its text is now. --runtime, --threads, --dtype,
+    --mesh and --recompute may change, and --steps or --minutes, even of a complete run: the learning rate then
+    follows the schedule of the new length. The run keeps what was given last."""
     init_from: Path | None = None
-    """Begin a new run with this run's model and tokenizer, to tune it on --data; --lr is 0.0001 unless given,
-    0.001 with --lora."""
+    """Start a new run from this run's model and tokenizer, and tune it on --data; --lr defaults to 0.0001,
+    with --lora to 0.001."""
     dry_run: Switch = False
-    """Say what the run would take: memory, the time of a step, tokens; and end without writing anything."""
+    """Print what the run would take (memory, the time of a step, tokens) and exit without writing anything."""
     hosts: str = ""
-    """Train with other hosts, each of which runs this command: the first one's address, their number and this one's,
-    as in 10.0.0.1:9876,4,0; auto takes them from SLURM, Kubernetes, Open MPI or torchrun."""
+    """Train on several hosts, each running this command: the first host's address, the number of hosts and this
+    host's index, as in 10.0.0.1:9876,4,0; auto takes them from SLURM, Kubernetes, Open MPI or torchrun."""
     patience: float = PATIENCE
-    """Seconds after which hosts give up on one that does not go on with a step; one that died is noticed in 15."""
+    """Seconds after which hosts give up on one that is stuck in a step; a dead one is noticed within 15."""
 
 
 def main(arguments: list[str]) -> int:
@@ -91,7 +89,7 @@ def main(arguments: list[str]) -> int:
 
 @contextmanager
 def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[Run, Promise | None]]:
-    """Begin or resume the run that settings describe, and hold it; with --minutes also what to expect of it.
+    """Begin or resume the run that the settings describe, and hold it; with --minutes, also predict its outcome.
 
     texts  from memory, in place of --data
     """
@@ -144,7 +142,7 @@ def opened(given: Given[Options], texts: Texts | None = None) -> Iterator[tuple[
 
 
 def _with_room(given: Given[Options], chosen: dict[str, Any]) -> tuple[Given[Options], dict[str, Any], bool]:
-    """Return what flags give, and what they or --config do, without a batch_size that is auto; and whether it was."""
+    """Drop `batch_size = auto` from settings of flags, and of flags or --config; return also whether it was set."""
     if chosen.get("batch_size") != AUTO:
         return given, chosen, False
     if "resume" in given.values or "minutes" in given.values:
@@ -160,11 +158,11 @@ def _is_large(options: Options) -> bool:
 
 
 def _fitted(config: TrainConfig, hosts: int) -> TrainConfig:
-    """Return the run with the largest micro-batch that fits, as many windows in an update, and say it."""
+    """Return the run with the largest micro-batch that fits and as many windows in an update; report it."""
     request = replace(to_train(config), hosts=hosts)
     found = fitting(config, request)
     if found is None or found == config:
-        return config  # which is refused where the run begins, with what fits
+        return config  # beginning the run refuses it, and says what fits
     say(
         f"batch: {found.batch_size} windows fit into memory; {found.grad_accum} micro-batches make an update "
         f"of {found.batch_size * found.grad_accum}"
@@ -180,7 +178,7 @@ def _opened_text(
     texts: Texts | None,
     by_default: bool,
 ) -> tuple[TrainConfig, Promise | None, tuple[Text, Corpus]]:
-    """Return the settings, with --minutes a run that fits and what to expect of it, and the text, which is open."""
+    """Return the settings, those of --minutes with their promise, and the opened text."""
     smallest = config if options.minutes is None else candidates(config, decided, config.model.seq_len)[0]
     require_memory(smallest, to_train(smallest))
     text, corpus = open_corpus(config, tokenizer, texts)
@@ -207,7 +205,7 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
         _require_effect(options.train, given.values)
     if options.minutes is not None:
         require_sense(options.minutes, decided)
-    if "hosts" in given.values and not options.hosts:  # a variable that is not set would train alone
+    if "hosts" in given.values and not options.hosts:  # an unset variable would train alone
         raise ConfigError("--hosts names no host. Leave it out to train alone, or use --hosts auto.")
     if not options.hosts:
         given.refuse(("patience",), "without --hosts")
@@ -253,7 +251,7 @@ def _require_resumable(given: Given[Options]) -> None:
 def _new_run(
     options: Options, given: Given[Options], chosen: Collection[str]
 ) -> tuple[TrainConfig, Tokenizer, Checkpoint | None]:
-    """Return the settings of a new run, its tokenizer, and with --init-from the checkpoint that it begins with."""
+    """Return the settings of a new run, its tokenizer, and with --init-from the checkpoint to start from."""
     config = options.train
     if options.init_from:
         start = tuned(config, chosen, options.init_from, preset(options.preset).optim.lr)
@@ -262,7 +260,12 @@ def _new_run(
     named = config.data.tokenizer
     if not named:
         return config, BYTES, None
-    tokenizer = BYTES if named == "bytes" else of_path(Path(named))
+    if named == "bytes":
+        tokenizer = BYTES
+    else:
+        from byhand.interop.hugging_face.tokens import of_path  # it knows the files of other programs
+
+        tokenizer = of_path(Path(named))
     if "vocab_size" not in chosen:
         config = replace(config, model=replace(config.model, vocab_size=tokenizer.vocab_size))
     return config, tokenizer, None

@@ -1,4 +1,4 @@
-"""A run as people see it: what begins, each step, how it ended and how to go on."""
+"""What a run reports to people: its beginning, each step, how it ended and how to resume it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def prepared(run: Run) -> Trainer:
     if trainer.shows:
         _say_what_begins(trainer, run)
     chosen = trainer.choice
-    trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
+    trainer.prepare()  # before signals wait for the end of a step, and before timing starts
     if trainer.choice is not chosen:
         say(_runtime(trainer))
     return trainer
@@ -119,7 +119,7 @@ def _say_how_it_ended(
 
 
 def _runtime(trainer: Trainer) -> str:
-    """Return a line with the runtime, how it computes or why no faster one does, and whether to wait long."""
+    """Return a line on the runtime: how it computes or why no faster one does, and whether to wait long."""
     choice, config = trainer.choice, trainer.config
     line = f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
     work = step_flops(config.model, config.batch_size * config.grad_accum, config.length)

@@ -9,7 +9,6 @@ from pathlib import Path
 from byhand.cli.arguments.settings import flag
 from byhand.cli.terminal.say import say
 from byhand.config import WINDOW, ModelConfig, OptimConfig, TrainConfig
-from byhand.corpus.chats import ChatCorpus
 from byhand.corpus.dataset import Corpus, padded
 from byhand.errors import ConfigError
 from byhand.model import declared, initial
@@ -17,13 +16,13 @@ from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.update_rules import unread
 
-LR = 1e-4  # highest learning rate unless one is given: the weights are good already
+LR = 1e-4  # peak learning rate unless given: the weights are good already
 RATES = {f.name for f in fields(OptimConfig) if f.name.endswith("_lr")} - {
     "min_lr"
 }  # scaled by the same factor as lr
 LORA = ("lora", "lora_alpha", "lora_on")
-LORA_FACTOR = 10  # of that rate, and of any other, for adapters: they begin at zero
-PASSES, FEWEST, MOST = 3, 20, 2000  # over the training part of the text, unless --steps is given; steps
+LORA_FACTOR = 10  # multiplies every rate of adapters: they begin at zero
+PASSES, FEWEST, MOST = 3, 20, 2000  # passes over the training part, unless --steps is given; limits in steps
 OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len", *LORA}
 
 
@@ -31,8 +30,8 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
     """Return step 0 of a new run: the newest weights of another (averaged if it has such), with fresh moments.
 
     given     names of the settings that the user chose; of the model's only seq_len, which may shorten a table of
-              positions and not extend it. The window is the context, at most 1024, unless it is among them
-    usual_lr  of the preset, for training from the beginning
+              positions but not extend it. Without `window`, the window is the context, at most 1024
+    usual_lr  of the preset, for training from scratch
     """
     if chosen := sorted(OF_THE_MODEL & set(given)):
         raise ConfigError(
@@ -64,12 +63,14 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
 
 
 def usual_window(model: ModelConfig) -> int | None:
-    """Return the window unless one is given: the context (None), at most 1024."""
+    """Return the default window: the context (None), at most 1024."""
     return WINDOW if model.seq_len > WINDOW else None
 
 
 def narrowed(config: TrainConfig, chats: Corpus) -> TrainConfig:
-    """Return the settings with a window in which the longest conversation fits, and no more."""
+    """Return the settings with the smallest window that holds the longest conversation."""
+    from byhand.corpus.chats import ChatCorpus
+
     assert isinstance(chats, ChatCorpus)
     longest = max(map(chats.size, range(chats.count)))
     window = padded(longest - 1, config.length)
@@ -77,9 +78,9 @@ def narrowed(config: TrainConfig, chats: Corpus) -> TrainConfig:
 
 
 def lasting(config: TrainConfig, given: Collection[str], corpus: Corpus) -> TrainConfig:
-    """Return the settings with steps that read the training part about three times, and say it.
+    """Return the settings with steps for about three passes over the training part; report it.
 
-    The warm-up shrinks with the steps, and each pass ends with an evaluation, unless they are given.
+    Unless given, the warm-up shrinks with the steps, and each pass ends with an evaluation.
     """
     size = len(corpus.split(config.data.val_fraction, config.length)[0])
     steps = min(MOST, max(FEWEST, -(-PASSES * size // config.tokens_per_step)))
@@ -92,7 +93,7 @@ def lasting(config: TrainConfig, given: Collection[str], corpus: Corpus) -> Trai
 
 
 def _slower(optim: OptimConfig, given: Collection[str], usual_lr: float, lr: float) -> OptimConfig:
-    """Return the settings with lower rates, for weights that are good already; rates that the user chose stay."""
+    """Return the settings with lower rates, since the weights are good already; the user's own rates stay."""
     lr = optim.lr if "lr" in given else lr
     rates = {name: getattr(optim, name) for name in RATES - unread(optim).keys() if name not in given}
     slower = {name: None if rate is None else rate * lr / usual_lr for name, rate in rates.items()}

@@ -49,9 +49,9 @@ class Flags:
     lr: float = 3e-4
     """Learning rate, constant."""
     seed: int = 1
-    """Decides initial weights, batches and sampled text. A loaded run draws the seed's batches from the first on."""
+    """Decides initial weights, batches and sampled text. A loaded run starts again at the seed's first batch."""
     load: str | None = None
-    """Go on from PREFIX.json and PREFIX.bin: model and optimizer settings come from there."""
+    """Continue from PREFIX.json and PREFIX.bin: model and optimizer settings come from there."""
     save: str | None = None
     """Write PREFIX.json and PREFIX.bin after training."""
     save_opt: Literal[0, 1] = 1
@@ -71,15 +71,15 @@ class Flags:
     print_next_top: int = 0
     """List the N likeliest tokens after the prompt."""
     print_next_top_each_step: Literal[0, 1] = 0
-    """List them before every generated token (10 if --print-next-top says no number)."""
+    """List them before every generated token (10 unless --print-next-top gives a number)."""
     sanity_next_from_data: int = 0
-    """Hold the predicted next byte against the text's at N places; 1 if --sanity-offset is given."""
+    """Compare the predicted next byte with the text's at N places; 1 if --sanity-offset is given."""
     sanity_ctx: int = 0
     """Bytes of context in a check; 0 for as many as the model takes."""
     sanity_top: int = 10
     """Likeliest tokens to list in a check."""
     sanity_offset: int | None = None
-    """Where the first context starts, each further one a byte later; random places if not given."""
+    """Offset of the first context, each further one a byte later; random places if not given."""
     sanity_preview: int = 0
     """Show the last N bytes of the context."""
     tokenizer: Literal["byte", "bpe"] = "byte"
@@ -101,7 +101,7 @@ class Flags:
 
 
 def parse_flags(arguments: list[str]) -> tuple[Flags, list[str]]:
-    """Return the flags, and those given that a loaded checkpoint decides instead;
+    """Return the flags, and those given that a loaded checkpoint overrides;
 
     ConfigError or DataError for a value that cannot work, alone or with another."""
     given = read(Flags, arguments, PROG)
@@ -122,7 +122,7 @@ def parse_flags(arguments: list[str]) -> tuple[Flags, list[str]]:
     for name in ("bpe_vocab", "bpe_merges"):
         missing = getattr(flags, name) is None
         if missing == (flags.tokenizer == "bpe"):
-            verb = "needs" if missing else "has no use for"
+            verb = "needs" if missing else "does not use"
             raise ConfigError(f"--tokenizer {flags.tokenizer} {verb} {flag(name)}. See {PROG} --help.")
     return flags, [flag(name) for name in FROM_CHECKPOINT if name in given.values]
 

@@ -15,6 +15,7 @@ from byhand.corpus.dataset import ByteDataset
 from byhand.corpus.text_file import TextFile
 from byhand.errors import ConfigError, DataError
 from byhand.generation import START
+from byhand.host import keep_pages
 from byhand.interop.seed_program import checkpoint as files
 from byhand.interop.seed_program.checkpoint import SeedCheckpoint
 from byhand.interop.seed_program.inspection import check_places, checks, escaped, next_tokens
@@ -22,14 +23,13 @@ from byhand.interop.seed_program.sampling import draw, text_generator
 from byhand.interop.seed_program.training import require_text, start, train
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runtimes.numpy.decoder import next_logits
-from byhand.runtimes.numpy.session import keep_pages
 from byhand.tokenizers import vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 
-MOST_PARAMETERS = 1 << 26  # some minutes of drawing
-AT_ONCE = 1 << 20  # are drawn in a second or two
+MOST_PARAMETERS = 1 << 26  # drawn in some minutes
+AT_ONCE = 1 << 20  # drawn in a second or two
 KEPT = b"\n\t"  # control bytes that --escape-bytes leaves as they are
 
 
@@ -90,7 +90,7 @@ def _checkpoint(flags: Flags, overruled: list[str]) -> SeedCheckpoint:
 
 
 def _require_few_parameters(config: ModelConfig) -> None:
-    """Raise ConfigError for more initial weights than can be drawn one by one; say so if they take long."""
+    """Raise ConfigError for too many initial weights to draw one by one; warn if that takes long."""
     count = sum(map(math.prod, parameter_shapes(config).values()))
     if count > MOST_PARAMETERS:
         raise ConfigError(
@@ -120,7 +120,7 @@ def _prompt(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> list[int]:
 
 
 def _continue(flags: Flags, model: TinyGPT, tokenizer: Tokenizer, prompt: list[int], allowed: np.ndarray) -> None:
-    """Print the prompt and its continuation, each token as it is drawn; and the next-token lists asked for."""
+    """Print the prompt and its continuation, each token as it is drawn, and the requested next-token lists."""
     rng = text_generator(flags.seed)
     tokens = [*prompt] or [min(START, model.config.vocab_size - 1)]
     top = flags.print_next_top or (10 if flags.print_next_top_each_step else 0)
@@ -141,7 +141,7 @@ def _continue(flags: Flags, model: TinyGPT, tokenizer: Tokenizer, prompt: list[i
 
 
 def _write(content: bytes, flags: Flags) -> None:
-    """Put bytes on standard output at once, unchanged or escaped."""
+    """Write bytes to standard output at once, unchanged or escaped."""
     if flags.escape_bytes:
         content = escaped(content, KEPT + b"'").encode()
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""How a process ends: without Python's cleanup, if a library would crash in it or wait for other processes."""
+"""Ending a process: without Python's cleanup if a library would crash in it or wait for other processes."""
 
 import os
 import sys
@@ -15,12 +15,12 @@ _ending = threading.Event()
 
 
 def must_be_at_once(why: str) -> None:
-    """Let this process end without Python's cleaning up."""
+    """Make this process end without Python's cleanup."""
     _causes.append(why)
 
 
 def end(code: int) -> int:
-    """Return the exit code, or end the process with it, its output written, if it must end at once."""
+    """Return the exit code; if the process must end at once, flush its output and exit with it."""
     if not _causes:
         return code
     for stream in (sys.stdout, sys.stderr):
@@ -30,12 +30,12 @@ def end(code: int) -> int:
 
 
 def begin_to_end() -> None:
-    """Another thread ends the process from now on."""
+    """Note that another thread is ending the process."""
     _ending.set()
 
 
 def wait_if_ending() -> None:
-    """Wait for the end if it has begun: what fails from then on fails because of that, and is not to be said."""
+    """Block if the process is ending: it causes all errors from then on, and they must not be reported."""
     if _ending.is_set():
         threading.Event().wait()
 

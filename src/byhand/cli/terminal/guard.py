@@ -44,7 +44,7 @@ def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand
 
 
 def _is_of_debugger(error: Exception) -> bool:
-    """Say whether Python's debugger raised it to leave the program at its prompt's `quit`."""
+    """Return whether Python's debugger raised it to leave the program at its prompt's `quit`."""
     debugger = sys.modules.get("bdb")
     return debugger is not None and isinstance(error, debugger.BdbQuit)
 

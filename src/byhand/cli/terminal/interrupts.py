@@ -1,10 +1,10 @@
 """SIGINT, SIGTERM and SIGHUP end the process at once, at any moment of any command, and lose nothing.
 
-A file gets its name when it is whole and a checkpoint is whole or absent, so no exception has to unwind the stack:
+A file gets its name when it is whole, and a checkpoint is whole or absent, so no exception has to unwind the stack:
 none is lost in an import, none comes in the middle of a statement. A thread receives the signals, so neither compiled
-code nor a read that hangs delays one. A loop that ends its step first says so by a `StopRequest`; then the second
-signal ends the process, unless it is the first one again at the same moment, as `timeout` sends it to its child and
-to their process group: the third one does. A signal that the parent ignores (`nohup`) stays ignored.
+code nor a hanging read delays them. A loop that finishes its step first opens a `StopRequest`; then the second signal
+ends the process. A repetition within a moment does not count: `timeout` signals its child, then their process group.
+A signal that the parent ignores (`nohup`) stays ignored.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from byhand.cli.terminal.say import say
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
-CLOSING = 3.0  # seconds for what is done before the process ends
-MOMENT = 0.2  # seconds: nobody presses Ctrl-C again so soon
+CLOSING = 3.0  # seconds for cleanup before the process ends
+MOMENT = 0.2  # seconds within which nobody presses Ctrl-C twice
 _last: list[Callable[[], str | None]] = []
 _requests: list[StopRequest] = []
 _received: list[int] = []  # the signals that this process handles
@@ -49,22 +49,22 @@ def receive() -> None:
 
     try:
         threading.Thread(target=listen, name="byhand-signals", daemon=True).start()
-    except RuntimeError:  # the system refuses a thread: it ends the process itself
+    except RuntimeError:  # no thread to be had: the system's own handlers end the process
         signal.set_wakeup_fd(-1)
         release()
 
 
 def release() -> None:
-    """Leave the signals to the system: nothing is left to do but Python's own cleaning up."""
+    """Restore the system's handlers: only Python's own cleanup is left."""
     while _received:
         signal.signal(_received.pop(), signal.SIG_DFL)
 
 
 @contextmanager
 def at_the_end(close: Callable[[], str | None]) -> Iterator[None]:
-    """In the `with` block, let `close` run in another thread before a signal ends the process.
+    """In the `with` block, run `close` in another thread before a signal ends the process.
 
-    close  may return words to follow "interrupted"; after a few seconds it is not waited for
+    close  may return words to follow "interrupted"; has a few seconds
     """
     _last.append(close)
     try:
@@ -76,10 +76,10 @@ def at_the_end(close: Callable[[], str | None]) -> Iterator[None]:
 class StopRequest:
     """In the `with` block the first signal becomes `.signal` and is announced; the next one ends the process.
 
-    Two of the same number within a `MOMENT` are one.
+    Two of the same number within `MOMENT` count as one.
 
     numbers  the signals; others end the process at once
-    words    that announce it; "" says nothing
+    words    announce the first; "" prints nothing
     """
 
     numbers: Collection[int] = SIGNALS
@@ -87,15 +87,15 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._alone = 0.0  # until when the same signal is no other one
+        self._alone = 0.0  # until then the same signal counts as the first
 
     def take(self, number: int) -> bool:
-        """Take a signal; return False if it asks to end at once."""
+        """Handle a signal; return False if it asks to end at once."""
         if self.signal is None:
             self.signal, self._alone = number, inf
             if self.words:
                 say("", self.words)
-            self._alone = min(self._alone, monotonic() + MOMENT)  # to say it may take longer
+            self._alone = min(self._alone, monotonic() + MOMENT)  # printing may take longer
             return True
         again, self._alone = number == self.signal and monotonic() < self._alone, 0.0
         return again
@@ -118,24 +118,24 @@ def _act(number: int) -> None:
     for request in _requests:
         if number not in request.numbers:
             continue
-        above = [""]  # it is in the middle of a line of progress
+        above = [""]  # the cursor stands in a line of progress
         if request.take(number):
             return
     begin_to_end()
     closing = threading.Thread(target=lambda: said.extend(_close()), daemon=True)
     said: list[str] = []
-    with suppress(RuntimeError):  # Python is ending, and starts no thread any more
+    with suppress(RuntimeError):  # Python is shutting down and starts no threads
         closing.start()
         closing.join(CLOSING)
     end_now(128 + number, *above, " ".join(["interrupted", *said]))
 
 
 def _close() -> Iterator[str]:
-    """Do what is left to do, the innermost first, and yield what is to be said."""
+    """Call what `at_the_end` registered, the innermost first, and yield its words."""
     for close in reversed(_last):
         with suppress(Exception):
             if words := close():
                 yield words
-    # An import here could wait for one that is under way; a module that is being imported has no `abandon` yet.
+    # An import here could wait for one in progress; a module that is being imported has no `abandon` yet.
     if abandon := getattr(sys.modules.get("byhand.files.writing"), "abandon", None):
         abandon()

@@ -1,4 +1,4 @@
-"""Pictures: where they may be written, and titles for matplotlib in fonts that have their characters."""
+"""Writing pictures, and matplotlib titles in fonts that have their characters."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LARGEST = 1 << 24  # bytes of a picture; ours have some 50,000
-LONGEST = 90  # characters that a title has room for
-CJK = (  # fonts with Chinese characters, as the systems name them
+LONGEST = 90  # characters of a title
+CJK = (  # fonts with Chinese characters
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "WenQuanYi Micro Hei",
     "WenQuanYi Zen Hei", "PingFang SC", "Hiragino Sans GB", "Heiti SC", "STHeiti", "Microsoft YaHei", "SimHei",
     "SimSun", "Arial Unicode MS", "Droid Sans Fallback",
@@ -73,7 +73,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def is_free(path: Path, ours: Callable[[bytes], bool]) -> bool:
-    """Return whether a picture may be written here: no file exists, or by its content it is one of ours; no link."""
+    """Return whether a picture may be written here: there is no file, or one of ours by its content, but no link."""
     with suppress(OSError, ValueError):
         if not os.path.lexists(path):
             return True

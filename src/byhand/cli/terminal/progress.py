@@ -16,7 +16,7 @@ PLAIN_LINES = 20  # in a whole run, not counting evaluations
 
 
 class Display:
-    """Shows each `Progress`; a context manager, so that the terminal is left as it was."""
+    """Shows each `Progress`; a context manager that restores the terminal."""
 
     def __init__(self, first_step: int) -> None:
         self._begun = time.monotonic()

@@ -1,7 +1,7 @@
-"""Every line that a command writes for people: no control character that others put into a name reaches a terminal.
+"""Prints every line that a command writes for people; no control character of an untrusted name reaches a terminal.
 
-`say` writes messages to standard error, `show` and `show_json` results to standard output. Only what is a file's
-content, such as the bytes of `byhand tokenizer decode`, goes past them.
+`say` writes messages to standard error, `show` and `show_json` results to standard output. Only the content of a
+file, such as the bytes of `byhand tokenizer decode`, bypasses them.
 """
 
 import logging
@@ -18,7 +18,7 @@ _program: ContextVar[bool | None] = ContextVar("program", default=None)
 
 @contextmanager
 def in_a_program(aloud: bool) -> Iterator[None]:
-    """In the `with` block all goes to standard output, where a notebook shows it, or nowhere."""
+    """In the `with` block all output goes to standard output, where a notebook shows it, or nowhere."""
     before, logger = _program.set(aloud), logging.getLogger("byhand")
     handlers, level = logger.handlers[:], logger.level
     if aloud:
@@ -32,12 +32,12 @@ def in_a_program(aloud: bool) -> Iterator[None]:
 
 
 def is_silent() -> bool:
-    """Return whether nothing is to be shown."""
+    """Return whether output is off."""
     return _program.get() is False
 
 
 def say(*lines: str) -> None:
-    """Print each on a line of standard error; ignore a closed pipe or a full disk."""
+    """Print lines to standard error; ignore a closed pipe or a full disk."""
     if is_silent():
         return
     with suppress(OSError, RuntimeError):  # RuntimeError: a signal came while another line was being written
@@ -45,14 +45,14 @@ def say(*lines: str) -> None:
 
 
 def show(*lines: object, end: str = "\n", flush: bool = False) -> None:
-    """Print to standard output; a line may hold line ends and tabs."""
+    """Print to standard output; a line may contain line ends and tabs."""
     if is_silent():
         return
     print(*(on_terminal(str(line)) for line in lines), sep="\n", end=end, flush=flush)
 
 
 def show_names(rows: Mapping[str, str]) -> None:
-    """Print names, each with a text that is wrapped beside it."""
+    """Print names, each with its text wrapped beside it."""
     import textwrap  # for pages of help only
     from shutil import get_terminal_size
 
@@ -63,7 +63,7 @@ def show_names(rows: Mapping[str, str]) -> None:
 
 
 def show_json(value: Any, indent: int | None = None) -> None:
-    """Print as JSON, Chinese as it is; control characters that JSON would allow become its escapes."""
+    """Print as JSON with Chinese unescaped; control characters that JSON would allow are escaped."""
     import json  # `byhand --help` needs none
 
     lines = json.dumps(value, ensure_ascii=False, indent=indent).split("\n")
@@ -71,14 +71,14 @@ def show_json(value: Any, indent: int | None = None) -> None:
 
 
 class _ToStandardError(logging.Handler):
-    """Prints each record of the library's log on a line; warnings begin with `warning: `."""
+    """Prints each record of the library's log as a line; warnings begin with `warning: `."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(f"{'warning: ' if record.levelno >= logging.WARNING else ''}{one_line(record.getMessage())}")
 
 
 def say_what_is_logged() -> None:
-    """Print the library's log on standard error: long work, skipped files."""
+    """Print the library's log on standard error: progress of long work, skipped files."""
     logger = logging.getLogger("byhand")
     if not any(isinstance(handler, _ToStandardError) for handler in logger.handlers):
         logger.addHandler(_ToStandardError())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 MOST = 1000  # characters: a few lines of a terminal
 _HIDDEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])  # controls, direction marks, surrogates, line ends
-_JOINERS = "\u200c\u200d"  # of Persian and Indic letters, and of emoji: they steer nothing
+_JOINERS = "\u200c\u200d"  # join Persian and Indic letters, and emoji; harmless in a terminal
 
 
 def shown(text: object, most: int = MOST) -> str:
@@ -19,19 +19,19 @@ def shown(text: object, most: int = MOST) -> str:
 
 
 def on_terminal(text: str) -> str:
-    """Return text with its line ends and tabs; other control characters become escapes as in `shown`."""
+    """Return text with its line ends and tabs kept; other control characters become escapes as in `shown`."""
     return text if text.isprintable() else "\n".join("\t".join(map(escaped, s.split("\t"))) for s in text.split("\n"))
 
 
 def escaped(text: str, by: Callable[[str], str] = lambda c: c.encode("unicode_escape").decode()) -> str:
-    """Return text whose control characters are replaced `by` their escapes, also line ends and tabs."""
+    """Return text with control characters, line ends and tabs included, replaced `by` their escapes."""
     if text.isprintable():
         return text
     return "".join(by(c) if unicodedata.category(c) in _HIDDEN and c not in _JOINERS else c for c in text)
 
 
 def quoted(text: str) -> str:
-    """Return text in quotation marks as Python writes it, a long middle as `…`."""
+    """Return text as a Python literal, a long middle as `…`."""
     return repr(text if len(text) <= 80 else f"{text[:40]}…{text[-40:]}")
 
 

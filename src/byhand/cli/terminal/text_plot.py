@@ -1,4 +1,4 @@
-"""uniplot without Numba, which would spend seconds on a compilation and need a writable cache folder."""
+"""uniplot without Numba, which would spend seconds compiling and need a writable cache folder."""
 
 import sys
 

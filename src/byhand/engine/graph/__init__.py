@@ -1,1 +1,1 @@
-"""The graph of a computation, recorded by shape alone."""
+"""The graph of a computation, recorded by shape only."""

@@ -21,7 +21,7 @@ def kept_bytes(graph: Graph) -> int:
 
 
 def cotangent_bytes(graph: Graph) -> int:
-    """Return the peak bytes of live cotangents in the backward pass, without the gradients of parameters."""
+    """Return the peak bytes of live cotangents in the backward pass, excluding parameters' gradients."""
     waiting = {key(graph.root): nbytes(graph.root)}
     most = 0
     for node in reversed(graph.nodes):
@@ -49,6 +49,6 @@ def boundary_bytes(graph: Graph, scope: str) -> int:
 
 
 def nbytes(x: Variable) -> int:
-    """Return the bytes of an array of the graph."""
+    """Return the bytes of a graph's array."""
     dtype: Any = x.dtype
     return math.prod(x.shape) * dtype.itemsize

@@ -1,4 +1,4 @@
-"""The cost of a node, forward and backward, as its equation states it for these shapes."""
+"""The cost of a node, forward and backward, from its equation and shapes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from byhand.engine.node import Node
 
 
 def products_of(node: Node) -> tuple[int, int]:
-    """Return the operations of a node's matrix products."""
+    """Return the FLOPs of a node's matrix products."""
     return _of(node, node.equation.products)
 
 
 def arithmetic_of(node: Node) -> tuple[int, int]:
-    """Return the operations of a node's other arithmetic."""
+    """Return a node's FLOPs outside matrix products."""
     return _of(node, node.equation.flops)
 
 

@@ -1,10 +1,10 @@
 """Outline: an abstract array (shape, dtype, storage, no elements), so that recording a graph computes nothing.
 
 Equations find their functions through the array, so the same forward halves run on outlines. Common functions have
-a shape rule; any other runs once on zeros. Functions of concrete arrays alone still compute: constants are folded.
-Inside an equation even `arange` gives an outline, so the causal mask of a long window takes no memory.
+a shape rule; any other runs once on zeros. Functions of concrete arrays still compute: constants are folded. Inside
+an equation even `arange` returns an outline, so the causal mask of a long window takes no memory.
 
-Views alias their base's storage, as in NumPy, so the memory of a graph can be counted.
+Views alias their base's storage, as in NumPy, so a graph's memory can be counted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from numpy.lib.stride_tricks import as_strided
 
 
 class Allocation:
-    """The storage that an array and its views share; that of an array from outside the graph counts as empty.
+    """The storage that an array and its views share; an array from outside the graph counts as empty.
 
-    live, most  bytes of all that exist, and the most since `most` was set: what the arrays themselves would take
+    live, most  bytes that all existing outlines' arrays would take, and their peak since `most` was set
     """
 
     __slots__ = ("nbytes",)
@@ -34,16 +34,16 @@ class Allocation:
         Allocation.most = max(Allocation.most, Allocation.live)
 
     def __del__(self) -> None:
-        # By its own class: when Python ends, this module has no names. Ctrl-C may have kept it from having a size.
+        # Through its class: at exit this module's names are gone. An interrupt may have prevented `nbytes`.
         type(self).live -= getattr(self, "nbytes", 0)
 
 
 class Outline(NDArrayOperatorsMixin):
     """Shape, dtype and memory layout of an array. Its operators are NumPy's functions.
 
-    inside   it is an input of the equation that is being recorded
-    base     the array that it is a view of: another outline, or an array from outside
-    strides  elements from one index of each axis to the next; row-major if not given
+    inside   an input of the equation being recorded
+    base     the array it views: another outline, or an array from outside
+    strides  in elements; row-major if not given
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Outline(NDArrayOperatorsMixin):
 
     @classmethod
     def of(cls, array: Any, inside: bool = False) -> Outline:
-        """Return the outline of an array, or another of the same storage."""
+        """Return the outline of an array, or another one with the same storage."""
         return cls(array.shape, array.dtype, inside, array, array.strides if isinstance(array, Outline) else None)
 
     @property
@@ -87,7 +87,7 @@ class Outline(NDArrayOperatorsMixin):
         return INSIDE if self.inside else FUNCTIONS
 
     def reshape(self, *shape: Any) -> Outline:
-        """Return the same elements under another shape, in their place if NumPy needs no copy; one may be -1."""
+        """Return the elements under another shape, as a view if NumPy makes one; one length may be -1."""
         lengths = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         known = math.prod(n for n in lengths if n != -1)
         made = tuple(self.size // max(1, known) if n == -1 else n for n in lengths)
@@ -116,7 +116,7 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _view(function: Callable[..., Any], x: Outline, *arguments: Any, **settings: Any) -> Outline:
-    """Apply a function of NumPy that makes a view: it computes strides, and reads no element."""
+    """Apply a NumPy function that returns a view: it computes strides and reads no element."""
     size = x.dtype.itemsize
     stand_in = as_strided(np.empty(1, x.dtype), x.shape, [size * s for s in x.strides], writeable=False)
     made = function(stand_in, *arguments, **settings)
@@ -124,7 +124,7 @@ def _view(function: Callable[..., Any], x: Outline, *arguments: Any, **settings:
 
 
 def _zeros(x: Any) -> Any:
-    """Return broadcast zeros in the outline's place: stride 0, one element of memory."""
+    """Return zeros of the outline's shape, broadcast from one element."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, Outline) else x
 
 

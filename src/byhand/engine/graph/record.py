@@ -1,4 +1,4 @@
-"""Record: run the ordinary model code once; keep its nodes, and how often each result is used."""
+"""Record: run the ordinary model code once; keep its nodes, and each result's number of uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byhand.engine.interpreter import Evaluate
 
 
 class Graph:
-    """The nodes behind one result in topological order, and the arrays that are inputs of every step."""
+    """The nodes behind one result in topological order, and the step's inputs."""
 
     def __init__(self, root: Variable, inputs: dict[str, Any]) -> None:
         self.root = root
@@ -26,7 +26,7 @@ class Graph:
         self._uses[key(root)] += 1
 
     def uses(self, tensor: Variable) -> int:
-        """Return how many applications read this tensor (the root counts as read once more)."""
+        """Return the number of applications that read this tensor, plus one for the root."""
         return self._uses[key(tensor)]
 
     def only(self, tensor: Variable, *names: str) -> Node | None:
@@ -35,24 +35,24 @@ class Graph:
         return node if node is not None and node.equation.name in names and self.uses(tensor) == 1 else None
 
     def only_reader(self, node: Node) -> Node | None:
-        """Return the single consumer of a node's results; None if several read them, or none as of the root's."""
+        """Return the only consumer of a node's results; None if there are several, or none as for the root."""
         readers = [n for n in self.nodes if any(t.node is node for t in n.inputs)]
         return readers[0] if len(readers) == 1 else None
 
     def input_name(self, tensor: Variable) -> str:
-        """Return the name of the step's input that the tensor holds, "" if it is none."""
+        """Return the name of the step's input in this tensor; "" if it is not one."""
         return next((name for name, array in self.inputs.items() if tensor.data is array), "")
 
 
 def key(tensor: Variable) -> tuple[int, int]:
-    """Return a key for an array of the graph."""
+    """Return a key for a graph's array."""
     return (id(tensor), -1) if tensor.node is None else (id(tensor.node), tensor.index)
 
 
 class RecordShapes(Record):
-    """Record by shape: results that depend on parameters, and the arrays saved of them, are outlines.
+    """Record by shape: results that depend on parameters, and their saved arrays, are outlines.
 
-    Frozen parameters count: a plan computes from them too, and no number is there when it is made.
+    Frozen parameters count: a plan reads them too, and they have no data when it is made.
     """
 
     def follows(self, tensor: Tensor) -> bool:
@@ -63,7 +63,7 @@ class RecordShapes(Record):
         """Record an application to outlines."""
         try:
             result = super().apply(equation, tuple(map(self._outlined, inputs)), static, name)
-        except Exception:  # it needs values: run it on zeros, where a genuine error is raised again
+        except Exception:  # it needs values: run it on zeros, which raises genuine errors again
             result = super().apply(equation, tuple(map(self._with_zeros, inputs)), static, name)
         for tensor in as_tuple(result):
             if (node := tensor.node) is not None:
@@ -88,14 +88,14 @@ class RecordShapes(Record):
 
 
 def _outline_of(array: Any) -> Any:
-    """Return the outline of what an equation computed; an array of integers that it was given stays."""
+    """Return the outline of a computed array; integer arrays that were given stay."""
     if isinstance(array, Outline):
         return Outline.of(array) if array.inside else array
     return array if not np.issubdtype(array.dtype, np.floating) else Outline(array.shape, array.dtype)
 
 
 class EvaluateShapes(Evaluate):
-    """Compute by shape, keeping nothing: what is live is what the arrays would be, those inside equations too."""
+    """Evaluate shapes without a tape; measures peak live memory, temporaries included."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Run the forward half on outlines."""
@@ -107,7 +107,7 @@ class EvaluateShapes(Evaluate):
 
 
 def live_bytes(compute: Callable[..., Any], **inputs: Any) -> int:
-    """Return the most bytes of arrays at a time when compute(*inputs) keeps nothing for a backward pass."""
+    """Return the peak bytes of arrays in compute(*inputs) without recording."""
     before = Allocation.most = Allocation.live
     with interpreting(EvaluateShapes()):
         compute(*inputs.values())

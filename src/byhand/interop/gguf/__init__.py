@@ -1,1 +1,1 @@
-"""GGUF, the files of llama.cpp and its relatives: metadata, tokens and tensors, perhaps quantised, in one file."""
+"""GGUF, the file format of llama.cpp and its relatives: metadata, tokens and tensors, perhaps quantised."""

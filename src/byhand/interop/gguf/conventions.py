@@ -1,8 +1,7 @@
 """Conventions of a tokenizer in a GGUF's metadata.
 
-llama.cpp ends a text at EOS, EOT and EOM, and at every token with a name that it knows; it puts at most BOS before a
-text and EOS behind it. A list of ends that says no more and no less stands under a key of byhand's own, which
-llama.cpp passes over.
+llama.cpp ends a text at EOS, EOT and EOM, and at every token with a known name; it adds at most BOS before a text and
+EOS after it. The exact list of ends is stored under byhand's own key, which llama.cpp ignores.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ ENDS = "byhand.end_token_ids"
 SAMPLING = "general.sampling."
 RENAMED = {"temperature": "temp", "repetition_penalty": "penalty_repeat"}
 TEMPLATE, TEMPLATES = "tokenizer.chat_template", "tokenizer.chat_templates"
-BEGIN = ("llama-bpe", "tekken")  # pre-tokenizers with which llama.cpp adds BOS unless a key says otherwise
-KNOWN = (  # names of tokens at which llama.cpp ends a text, whatever the keys say
+BEGIN = ("llama-bpe", "tekken")  # pre-tokenizers with which llama.cpp adds BOS by default
+KNOWN = (  # names of tokens at which llama.cpp always ends a text
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<end_of_turn>",
     "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",
     "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~[",
@@ -45,9 +44,9 @@ KNOWN = (  # names of tokens at which llama.cpp ends a text, whatever the keys s
 def with_conventions(
     tokenizer: Tokenizer, keys: Mapping[str, Any], shown: tuple[int, ...], begins: bool
 ) -> Tokenizer:
-    """Return a tokenizer with the conventions that the metadata say; ids that it lacks say nothing.
+    """Return a tokenizer with the conventions in the metadata; ids that it lacks are ignored.
 
-    begins  whether BOS is added unless the metadata say otherwise
+    begins  whether BOS is added by default
     """
     found: dict[str, Any] = {name: keys[key] for name, key in NAMED.items() if _is_token(keys.get(key), tokenizer)}
     found = {name: token for name, token in found.items() if tokenizer.token_bytes[token] != b"\0"}  # see `_no_end`
@@ -71,7 +70,7 @@ def with_conventions(
 def _sampling(keys: Mapping[str, Any]) -> dict[str, float]:
     names = {theirs: ours for ours, theirs in RENAMED.items()}
     said = {key.removeprefix(SAMPLING): value for key, value in keys.items() if key.startswith(SAMPLING)}
-    # 0.9 comes as a float32
+    # float32 values such as 0.9 need rounding
     return sampling(
         {names.get(k, k): round(v, 6) if isinstance(v, float) else v for k, v in said.items()}, "the GGUF"
     )
@@ -89,7 +88,7 @@ def _templates(keys: Mapping[str, Any]) -> dict[str, str]:
 
 
 def as_keys(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the metadata of a tokenizer's conventions. ConfigError if llama.cpp cannot add what they add."""
+    """Return the metadata of a tokenizer's conventions. ConfigError if llama.cpp cannot add the same tokens."""
     found = conventions_of(tokenizer)
     named = {name: getattr(found, name) for name in NAMED}
     for name, (_, token) in ADDED.items():
@@ -123,5 +122,5 @@ def as_keys(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _no_end(tokenizer: Tokenizer) -> int:
-    """Return the token of the byte 0, which no text has: llama.cpp would take token 11 for the end of a text."""
+    """Return the token of byte 0, which no text contains: llama.cpp would otherwise end texts at token 11."""
     return next((token for token, content in tokenizer.token_bytes.items() if content == b"\0"), 0)

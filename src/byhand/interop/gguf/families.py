@@ -1,4 +1,4 @@
-"""Architectures of llama.cpp: each is a family of transformers with the keys and tensors of a GGUF."""
+"""Architectures of llama.cpp: each is a transformers family with a GGUF's keys and tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from byhand.interop.hugging_face.families import (
 from byhand.interop.tensors import facts
 
 Problems = Callable[[ModelConfig], list[tuple[str, str]]]
-SIZES = {  # keys behind the architecture's name, and our settings
+SIZES = {  # keys, after the architecture's name, and our settings
     "context_length": "seq_len",
     "embedding_length": "d_model",
     "block_count": "n_layers",
@@ -38,9 +38,9 @@ ROTARY = SIZES | {
     "attention.layer_norm_rms_epsilon": "norm_eps",
     "rope.freq_base": "rope_base",
 }
-PARTLY = LEARNED | {"rope.dimension_count": "rope_fraction", "rope.freq_base": "rope_base"}  # as columns of a head
-WIDTHS = {"attention.value_length": "d_head", "rope.dimension_count": "d_head"}  # must be that of the keys
-MISSING = {  # what llama.cpp takes where a file lacks the key
+PARTLY = LEARNED | {"rope.dimension_count": "rope_fraction", "rope.freq_base": "rope_base"}  # in columns of a head
+WIDTHS = {"attention.value_length": "d_head", "rope.dimension_count": "d_head"}  # must equal the keys' width
+MISSING = {  # llama.cpp's defaults for missing keys
     "attention.head_count_kv": None,
     "attention.key_length": None,
     "rope.freq_base": 10000.0,
@@ -48,7 +48,7 @@ MISSING = {  # what llama.cpp takes where a file lacks the key
     "attention.sliding_window": None,
     layers.LOCAL: 10000.0,
 }
-USUAL = {  # keys that change what a model computes, with the values that change nothing
+USUAL = {  # keys that change the computation, with the values that do not
     **rotation.ONLY, "attention.causal": (True,), "attention.sliding_window": (0,), "expert_count": (0,),
 }  # fmt: skip
 NAMES = """
@@ -96,7 +96,7 @@ BEHIND = """
 def _family(
     of: Family, keys: Mapping[str, str], qkv: str, name: str = "", more: Problems = lambda config: [], **changes: Any
 ) -> Family:
-    """Return a family of transformers as llama.cpp has it; `more` says what else it cannot compute."""
+    """Return llama.cpp's form of a transformers family; `more` says what else llama.cpp cannot compute."""
     name = name or of.name
     changes["flags"] = prefixed(name, changes.get("flags", {}))
     return replace(
@@ -107,12 +107,12 @@ def _family(
 
 
 def prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table with an architecture's name before its keys, as files have them."""
+    """Return a table with the architecture's name before its keys, as in files."""
     return {f"{name}.{key}": value for key, value in table.items()}
 
 
-KEYED = ("none", *rotation.KINDS)  # llama.cpp looks for the tensor of llama3 in models of llama alone
-# gelu stands for the tanh form, which llama.cpp takes for gptneox too; of qwen3's biases it reads those of q, k, v
+KEYED = ("none", *rotation.KINDS)  # llama.cpp looks for llama3's tensor only in llama models
+# gelu is the tanh form, which llama.cpp uses for gptneox too; of qwen3's biases it reads only those of q, k, v
 KNOWN = {
     "gpt2": _family(GPT2, LEARNED, PACKED, activations={"gelu": "gelu"}),
     "llama": _family(LLAMA, ROTARY, APART, pairing="neighbours"),

@@ -1,8 +1,8 @@
-"""A GGUF file: metadata by key, tensors by name, and the bytes of each, read within bounds and written.
+"""A GGUF file, read within bounds and written: metadata by key, tensors by name with their bytes.
 
     "GGUF"  u32 version  u64 number of tensors  u64 number of keys
     each key:     string, u32 type, value             string: u64 length and UTF-8
-    each tensor:  string, u32 axes, u64 each length (the innermost first), u32 type, u64 offset
+    each tensor:  string, u32 axes, u64 each length (innermost first), u32 type, u64 offset
     padding to the alignment, then the tensors' bytes, each padded to it
 
 Source      https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
@@ -26,7 +26,7 @@ from byhand.formats.ggml import format_of
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
 ALIGN = "general.alignment"
 MOST = 1 << 26  # bytes of metadata and descriptions; a vocabulary of 150,000 tokens takes 8 million
-ITEMS = 1 << 21  # of a list: twice the largest vocabulary
+ITEMS = 1 << 21  # in a list: twice the largest vocabulary
 KEYS = TENSORS = 1 << 16
 AXES = 4
 NUMBERS = {
@@ -37,7 +37,7 @@ U32, I32, F32, BOOL, STRING, LIST, U64 = 4, 5, 6, 7, 8, 9, 10
 
 
 class GGUF:
-    """The metadata and tensors of a file; DataError unless they fit into it."""
+    """The metadata and tensors of a file; DataError if they exceed it."""
 
     def __init__(self, file: OpenFile) -> None:
         self.file = file
@@ -52,14 +52,14 @@ class GGUF:
         for _ in range(n_keys):
             name = self._string()
             if name in self.keys:
-                raise file.damaged(f"the key {name[:80]!r} is there twice")
+                raise file.damaged(f"the key {name[:80]!r} occurs twice")
             self.keys[name] = self._value(self._number(U32))
         self.tensors: dict[str, Stored] = {}
-        self.files: dict[str, OpenFile] = {}  # of tensors in other parts
+        self.files: dict[str, OpenFile] = {}  # by tensor in another part
         self._describe(n_tensors)
 
     def read(self, name: str) -> np.ndarray:
-        """Return a tensor of finite numbers in float32."""
+        """Return a tensor in float32; all numbers must be finite."""
         return self.files.get(name, self.file).floats(self.tensors[name], name)
 
     def stored(self, name: str) -> bytes:
@@ -68,7 +68,7 @@ class GGUF:
         return self.files.get(name, self.file).read(tensor.begin, tensor.size).tobytes()
 
     def _describe(self, count: int) -> None:
-        """Read the tensors' descriptions; their bytes must follow each other up to the end of the file."""
+        """Read the tensors' descriptions; their bytes must be contiguous up to the end of the file."""
         alignment = self.keys.get(ALIGN, ALIGNMENT)
         if type(alignment) is not int or not 8 <= alignment <= 1 << 16 or alignment & (alignment - 1):
             raise self.file.damaged(f"its alignment is {str(alignment)[:20]}")
@@ -102,14 +102,14 @@ class GGUF:
         if kind in NUMBERS:
             return self._number(kind)
         if kind != LIST:
-            raise self.file.damaged(f"a key is of the type {kind}")
+            raise self.file.damaged(f"a key has the type {kind}")
         item, count = self._number(U32), self._number(U64)
         if count > ITEMS:
             raise self.file.damaged(f"a list has {count:,} items")
         if item == STRING:
             return [self._string() for _ in range(count)]
         if item not in NUMBERS:
-            raise self.file.damaged(f"a list is of the type {item}")
+            raise self.file.damaged(f"a list has the type {item}")
         number = NUMBERS[item]
         found = array(number.format[-1], self._take(count * number.size))
         if sys.byteorder == "big":
@@ -130,7 +130,7 @@ class GGUF:
             raise self.file.damaged("a string is not UTF-8") from None
 
     def _take(self, size: int) -> bytes:
-        """Return the next bytes; the file is read a megabyte at a time."""
+        """Return the next bytes; reads the file one megabyte at a time."""
         begin, end = self._place, self._place + size
         if end > MOST:
             raise self.file.damaged(f"its metadata have more than {MOST:,} bytes")
@@ -146,7 +146,7 @@ class GGUF:
 def content(
     keys: Mapping[str, Any], tensors: Mapping[str, Stored], data: Iterable[tuple[str, bytes]]
 ) -> Iterator[bytes]:
-    """Yield the bytes of a file; `data` has the name and the bytes of each tensor in the same order."""
+    """Yield the bytes of a file; `data` has each tensor's name and bytes in the same order."""
     yield MAGIC + struct.pack("<IQQ", VERSIONS[-1], len(tensors), len(keys))
     head = [b"".join([_text(key), _typed(value)]) for key, value in keys.items()]
     offset = 0

@@ -1,4 +1,4 @@
-"""A GGUF that a model is written like: its bytes where they hold the model's numbers, its types elsewhere."""
+"""Writing a model like a given GGUF: its bytes for unchanged tensors, its types for the others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FILE_TYPE = "general.file_type"
 
 
 def matched(file: GGUF, theirs: Iterable[tuple[TensorPart, np.ndarray]]) -> tuple[dict[str, Format], set[str]]:
-    """Return the types that a file gives a model's tensors, by name, and the names of those that keep their bytes.
+    """Return a file's types for a model's tensors, by name, and the names of those that keep their bytes.
 
-    These unpack to the same numbers, bit for bit. A changed tensor has its type if it can be packed in it.
+    These unpack to the same numbers, bit for bit. A changed tensor keeps its type if it can be packed in it.
     """
     given, kept = dict[str, Format](), set[str]()
     for part, x in theirs:
@@ -36,7 +36,7 @@ def matched(file: GGUF, theirs: Iterable[tuple[TensorPart, np.ndarray]]) -> tupl
 
 
 def summary(file: GGUF, tensors: Mapping[str, Stored], kept: set[str]) -> dict[str, Any]:
-    """Say how many tensors are the file's; return the key of its type if most tensors have the types that it has."""
+    """Log how many tensors keep their bytes; return the file's type key if most tensors have its types."""
     others = sorted({tensor.kind.symbol for name, tensor in tensors.items() if name not in kept})
     rest = f"; the others are written as {', '.join(others)}" if others else ""
     log.info("%d of %d tensors keep their bytes from %s%s", len(kept), len(tensors), file.file.path, rest)

@@ -1,7 +1,7 @@
 """Kinds of layers in a GGUF.
 
-gemma3   every sixth layer sees all, or every so many as a key says; the base of the others has a key of its own
-smollm3  every fourth layer is not turned, whatever a file says
+gemma3   every sixth layer sees all positions, or every n-th by a key; another key has the others' base
+smollm3  every fourth layer lacks rotation, whatever a file says
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from byhand.interop.families import Family
 from byhand.interop.settings import quoted
 
 LOCAL, STEP = "rope.freq_base_swa", "attention.sliding_window_pattern"
-STEPS = {"gemma3": 6, "smollm3": 4}  # unless STEP says otherwise
-OF_27B = 62  # layers of the gemma3 with another divisor
+STEPS = {"gemma3": 6, "smollm3": 4}  # defaults of STEP
+OF_27B = 62  # layers of the gemma3 model with another divisor
 DEEPEST = 1024  # layers
 
 
 def every(step: int, others: str, last: str, depth: int) -> str:
-    """Return the letters of so many layers, every `step`-th of them another one."""
+    """Return the letters of `depth` layers: every `step`-th is `last`."""
     return "".join(others if (i + 1) % step else last for i in range(depth))
 
 
 def settings_of(keys: Mapping[str, Any], family: Family, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our settings of the kinds of layers; DataError if they cannot be ours."""
+    """Return our settings for the kinds of layers; DataError if we lack them."""
     name = family.name
     if name not in STEPS:
         return {}
@@ -47,7 +47,7 @@ def settings_of(keys: Mapping[str, Any], family: Family, settings: Mapping[str, 
 
 
 def as_keys(config: ModelConfig, family: Family) -> dict[str, Any]:
-    """Return the keys of the kinds of layers, without the architecture's name before them."""
+    """Return the keys for the kinds of layers, without the architecture's name."""
     return {STEP: _step(config)} if family.name == "gemma3" else {}
 
 
@@ -61,7 +61,7 @@ def of_gemma3(config: ModelConfig) -> list[tuple[str, str]]:
     found = []
     if _step(config) is None:
         said = (
-            f"the layers are {config.layer_letters[:80]}, but in a gemma3 every so many see all, and others a window"
+            f"the layers are {config.layer_letters[:80]}, but in gemma3 every n-th sees all, and the others a window"
         )
         found.append((said, "with --layer-pattern wwwwwg"))
     due = config.d_model // config.n_heads if config.n_layers == OF_27B else config.head_width

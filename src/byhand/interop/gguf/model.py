@@ -1,4 +1,4 @@
-"""A model in a GGUF, read and written; `families.py` says of which architectures."""
+"""A model in a GGUF, read and written; `families.py` lists the architectures."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ LISTED = (
     "attention.head_count_kv",
     "feed_forward_length",
 )  # may be a list, one for each block
-IDLE = (  # keys that change nothing that llama.cpp computes
+IDLE = (  # keys that do not change what llama.cpp computes
     "vocab_size", "expert_used_count", "tensor_data_layout", "pooling_type", "rope.scaling.finetuned",
     "use_parallel_residual",
 )  # fmt: skip
-EXACT = {"position_embd.weight"}  # is added, not multiplied: stays float32
+EXACT = {"position_embd.weight"}  # added, not multiplied: stays float32
 
 
 def read(path: Path) -> Foreign:
-    """Return the model of a file. DataError or ConfigError if it is damaged or cannot be one of ours."""
+    """Return the model of a file. DataError or ConfigError if it is damaged or we lack such a model."""
     with opened(path) as file:
         try:
             family, config = _config(file)
@@ -59,12 +59,12 @@ def read(path: Path) -> Foreign:
 
 
 def _beside(family: Family) -> tuple[str, ...]:
-    """Return the names of tensors that a family may have, and that are no parameters."""
+    """Return the names of a family's tensors other than parameters."""
     return (rotation.FACTORS,) if "llama3" in family.settings.get("rope_scaling", ()) else ()
 
 
 def _config(file: GGUF) -> tuple[Family, ModelConfig]:
-    """Return the family and the config that a file's keys and tensors say."""
+    """Return the family and the config given by a file's keys and tensors."""
     family = family_named(file.keys, "general.architecture", KNOWN)
     name = family.name
     keys = {key: value for key, value in file.keys.items() if key.startswith(f"{name}.")}
@@ -110,7 +110,7 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
 
 
 def _require_known(keys: Mapping[str, Any], family: Family) -> None:
-    """Raise DataError for a key of the architecture that is not known: it may change what the model computes."""
+    """Raise DataError for an unknown key of the architecture: it may change what the model computes."""
     scaling = rotation.KEYS if "rope_scaling" in family.settings else ()
     steps = (layers.STEP,) if family.name == "gemma3" else ()
     known = prefixed(family.name, dict.fromkeys((*IDLE, *WIDTHS, *scaling, *steps)))
@@ -122,7 +122,7 @@ def _require_known(keys: Mapping[str, Any], family: Family) -> None:
 
 
 def _scaling(file: GGUF, family: Family, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our settings of scaled angles; DataError if keys and tensor scale both."""
+    """Return our settings for scaled angles; DataError if both keys and a tensor scale them."""
     keys = {key.removeprefix(f"{family.name}."): _shortest(value) for key, value in file.keys.items()}
     found, table = rotation.settings_of(keys, settings["seq_len"]), file.tensors.get(rotation.FACTORS)
     if table is None or rotation.FACTORS not in _beside(family):
@@ -134,7 +134,7 @@ def _scaling(file: GGUF, family: Family, settings: Mapping[str, Any]) -> dict[st
 
 
 def _one(key: str, value: Any, blocks: Any) -> Any:
-    """Return a value; of a list with the same number for all blocks, that number."""
+    """Return a value, or the number in a list that repeats it for all blocks."""
     if not isinstance(value, array):
         return value
     if len(value) != blocks:
@@ -143,7 +143,7 @@ def _one(key: str, value: Any, blocks: Any) -> Any:
 
 
 def _shortest(value: Any) -> Any:
-    """Return a value; a float32 as the shortest decimal that it is the nearest to."""
+    """Return a value; a float32 as the shortest decimal that rounds to it."""
     return float(str(np.float32(value))) if isinstance(value, float) else value
 
 
@@ -154,10 +154,10 @@ def _whole(value: Any) -> int:
 def files(
     config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32, like: Path | None = None
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the file that llama.cpp loads. ConfigError if no architecture has this model.
+    """Yield the file that llama.cpp loads. ConfigError if no architecture fits this model.
 
-    kind  of matrices whose rows are whole blocks; the others, the table of positions, gains and biases stay float32
-    like  a GGUF whose tensors keep their bytes where they hold the model's numbers; see `kept.py`
+    kind  of matrices whose rows are whole blocks; other matrices, position table, gains and biases stay float32
+    like  a GGUF whose tensors keep their bytes if they equal the model's; see `kept.py`
     """
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family)
@@ -169,7 +169,7 @@ def files(
         for piece in parts:
             packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
             chosen = given.get(piece.theirs, kind if packed else FLOAT32)
-            tensors[piece.theirs] = Stored(chosen, piece.shape, 0)  # its place follows
+            tensors[piece.theirs] = Stored(chosen, piece.shape, 0)  # placed later
             for name in piece.ours if packed and piece.theirs not in given else ():
                 require_room(name, full[name], kind)
         if file is None and not any(tensor.kind is kind for tensor in tensors.values()):

@@ -1,7 +1,6 @@
 """A GGUF in parts, NAME-00001-of-00003.gguf and so on, read as one file.
 
-Each part says its number, from 0, how many parts there are, and how many tensors all of them hold. The first has the
-metadata.
+Each part has its number, from 0, the number of parts, and the total number of tensors. The first has the metadata.
 
 Source      https://github.com/ggml-org/llama.cpp/blob/master/tools/gguf-split/README.md
 """
@@ -25,7 +24,7 @@ JOIN = "Download all parts into one folder, or join them: llama-gguf-split --mer
 
 
 def models(paths: list[Path]) -> list[Path]:
-    """Return one path for each model, in order: that of a file, or of the first part that is there."""
+    """Return one path for each model, in order: the file, or its first existing part."""
     first: dict[str, Path] = {}
     for path in sorted(paths):
         part = PART.fullmatch(path.name)
@@ -35,7 +34,7 @@ def models(paths: list[Path]) -> list[Path]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[GGUF]:
-    """Yield a file, or all parts of the model that it is a part of. DataError unless all are there and fit."""
+    """Yield a file, or all parts of its model joined. DataError unless all exist and match."""
     with ExitStack() as stack:
         file = GGUF(stack.enter_context(OpenFile(path)))
         named, count = PART.fullmatch(path.name), file.keys.get(COUNT, 0)

@@ -1,6 +1,6 @@
 """Scaled angles of rotation in a GGUF: keys for linear and yarn, for llama3 a tensor of factors, one for each pair.
 
-A file says what llama3 makes of its settings, and not these: they are found again from the factors.
+For llama3 a file lacks the settings; they are recovered from the factors.
 
 Source      https://github.com/ggml-org/llama.cpp/blob/master/src/llama-context.cpp
 """
@@ -21,21 +21,21 @@ from byhand.interop.settings import quoted
 FACTORS = "rope_freqs.weight"
 TYPE, FACTOR, SCALE = "rope.scaling.type", "rope.scaling.factor", "rope.scale_linear"
 LENGTH, SIZE = "rope.scaling.original_context_length", "rope.scaling.attn_factor"
-KINDS = {  # by type: keys and our settings; the size of turned queries and keys is a factor on top of yarn's own
+KINDS = {  # by type: keys and our settings; the size of rotated queries and keys is a factor besides yarn's own
     "linear": {FACTOR: "rope_factor"},
     "yarn": {FACTOR: "rope_factor", LENGTH: "rope_original_len", SIZE: "rope_attention"},
 }
 KEYS = (TYPE, FACTOR, SCALE, LENGTH, SIZE)
-ONLY = {  # llama.cpp takes these values whatever a file says, but for families that are not here
+ONLY = {  # llama.cpp uses these values whatever a file says, for the families here
     "rope.scaling.yarn_beta_slow": (1.0,), "rope.scaling.yarn_beta_fast": (32.0,),
     "rope.scaling.yarn_ext_factor": (1.0, -1.0), "rope.scaling.yarn_attn_factor": (1.0,),
     "rope.scaling.yarn_log_multiplier": (0.0,),
 }  # fmt: skip
-FITS = 1e-5  # how far a factor may lie from what settings make of it: those of a file are float32
+FITS = 1e-5  # largest error of a factor recomputed from settings: a file's are float32
 
 
 def as_keys(config: ModelConfig) -> dict[str, Any]:
-    """Return the keys of scaled angles, without the architecture's name before them."""
+    """Return the keys of scaled angles, without the architecture's name."""
     if config.rotary_scaling is None or config.rope_scaling not in KINDS:
         return {}
     found: dict[str, Any] = {TYPE: config.rope_scaling, FACTOR: config.rope_factor}
@@ -54,9 +54,9 @@ def problems(config: ModelConfig) -> list[tuple[str, str]]:
 
 
 def factors_of(config: ModelConfig, given: np.ndarray | None = None) -> np.ndarray | None:
-    """Return by how much each pair turns more slowly, float32 (R / 2,), where a tensor says it; None elsewhere.
+    """Return each pair's slow-down, float32 (R / 2,), if a tensor stores it, else None.
 
-    given  of a file: returned if the settings make the same within rounding
+    given  a file's factors: returned if the settings give the same up to rounding
     """
     scaling = config.rotary_scaling
     if scaling is None or scaling.kind != "llama3":
@@ -67,13 +67,13 @@ def factors_of(config: ModelConfig, given: np.ndarray | None = None) -> np.ndarr
 
 
 def settings_of(keys: Mapping[str, Any], length: Any) -> dict[str, Any]:
-    """Return our settings of what the keys say, in a file without factors; DataError if it is not known.
+    """Return our settings from a file's keys, without factors; DataError if the type is unknown.
 
-    keys    without the architecture's name before them
+    keys    without the architecture's name
     length  of the context
     """
     kind, size = keys.get(TYPE, "linear"), keys.get(SIZE, 1.0)
-    factor = keys.get(FACTOR, keys.get(SCALE, 1.0)) or 1.0  # 0 stands for 1
+    factor = keys.get(FACTOR, keys.get(SCALE, 1.0)) or 1.0  # 0 means 1
     usual = size == 1.0 and kind in ("none", "linear")
     if usual and (kind == "none" or factor == 1.0):
         return {}
@@ -92,18 +92,18 @@ def _own_size(factor: float) -> float:
 
 
 def settings_of_factors(factors: np.ndarray, base: float) -> dict[str, Any]:
-    """Return settings of llama3 that make these factors, one for each pair; DataError if none do.
+    """Return settings of llama3 that give these factors, one for each pair; DataError if none do.
 
-    Only the quotients of L, slow and fast matter, so slow is 1, or what makes L whole. Between slow and fast the
-    share k_p that a pair keeps is a line in its turns: two pairs say which. With fewer, L is such that the first pair
-    behind the fast ones makes a little more than one turn, or at most one if it is slow.
+    Only the ratios of L, slow and fast matter, so slow is 1, or whatever makes L an integer. Between slow and fast
+    the share k_p that a pair keeps is linear in its turns: two pairs determine the line. With fewer, choose L so that
+    the first pair after the fast ones makes a little more than one turn, or at most one if it is slow.
     """
     factors = factors.astype(np.float64)
     if (factors == 1).all():
         return {}
     factor, width = float(factors.max()), 2 * len(factors)
     if factors.min() >= 1 and factor > 1:
-        turns = np.array(frequencies(base, width)) / (2 * math.pi)  # a position
+        turns = np.array(frequencies(base, width)) / (2 * math.pi)  # per position
         kept = (1 / factors - 1 / factor) / (1 - 1 / factor)
         with np.errstate(all="ignore"):
             length, fast = map(float, _line(turns, kept))
@@ -118,7 +118,7 @@ def settings_of_factors(factors: np.ndarray, base: float) -> dict[str, Any]:
 
 
 def _line(turns: np.ndarray, kept: np.ndarray) -> tuple[Any, Any]:
-    """Return L and fast of the line on which the shares lie that pairs keep."""
+    """Return L and fast from the line through the shares that pairs keep."""
     between, slow = np.flatnonzero((kept > FITS) & (kept < 1 - FITS)), np.flatnonzero(kept <= FITS)[0]
     if len(between) > 1:
         first, last = between[[0, -1]]

@@ -1,6 +1,6 @@
-"""Tokenizers in a GGUF's metadata: symbols, their types, merges, and which pre-tokenizer cuts the words.
+"""Tokenizers in a GGUF's metadata: symbols, their types, merges, and the name of the pre-tokenizer.
 
-The model "gpt2" is byte-level BPE. "llama" is SentencePiece's: scores in place of merges, a token for each byte.
+The model "gpt2" is byte-level BPE. "llama" is SentencePiece: scores instead of merges, a token for each byte.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from byhand.tokenizers.symbols import is_pair, ordinary
 from byhand.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
-LLAMA = {"bos_token_id": 1, "eos_token_id": 2, "unknown_token_id": 0}  # what llama.cpp takes for an absent key
+LLAMA = {"bos_token_id": 1, "eos_token_id": 2, "unknown_token_id": 0}  # llama.cpp's defaults
 PREFIX = f"{KEY}add_space_prefix"
-NO_MERGE = "<|no|> <|merge|>"  # llama.cpp refuses an empty list; these never stand side by side in a word
-SPLITS = {  # by llama.cpp's names: our pre-tokenizer, and whether a word that is a token becomes it without merges
+NO_MERGE = "<|no|> <|merge|>"  # llama.cpp refuses an empty list; these are never adjacent in a word
+SPLITS = {  # by llama.cpp's names: our pre-tokenizer, and whether words that are tokens skip the merges
     "gpt-2": ("gpt2", False),
     "qwen2": ("qwen2", False),
     "smollm": ("smollm", False),
@@ -50,7 +50,7 @@ SPLITS = {  # by llama.cpp's names: our pre-tokenizer, and whether a word that i
     "deepseek-v3": ("deepseek-v3", False),
     "deepseek-coder": ("deepseek-coder", False),
 }
-SAME = {  # other names under which llama.cpp does the same
+SAME = {  # llama.cpp's other names for the same
     "gpt-2": ("mpt", "olmo", "jais", "phi-2", "exaone4", "modern-bert", "trillion", "granite-docling"),
     "qwen2": ("deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan", "grok-2", "solar-open"),
     "smollm": ("starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"),
@@ -64,7 +64,7 @@ SAME = {  # other names under which llama.cpp does the same
 def as_keys(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
     """Return the metadata of a tokenizer; ids that it lacks get a name and the type `unused`.
 
-    llama.cpp does not compose characters: text that is not in NFC gets other ids there if the tokenizer composes it.
+    llama.cpp does not normalise: text that is not in NFC gets other ids there if the tokenizer normalises to NFC.
     """
     pairs = known(tokenizer)
     names = {token: text for text, token in pairs.symbols().items()}
@@ -88,7 +88,7 @@ def as_keys(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
 
 
 def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer | None:
-    """Return the tokenizer that the metadata describe; None if they name none. DataError if it is not known."""
+    """Return the tokenizer in the metadata; None if there is none. DataError if its kind is unknown."""
     if f"{KEY}model" not in keys:
         if f"{KEY}tokens" in keys:
             raise DataError(f"{path} has tokens, but no {KEY}model. Name their tokenizer with --tokenizer.")
@@ -130,16 +130,16 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
 
 
 def _pre(tokenizer: BytePairTokenizer) -> str:
-    """Return llama.cpp's name of a pre-tokenizer. ConfigError if it has none."""
+    """Return llama.cpp's name for a pre-tokenizer. ConfigError if it has none."""
     cut = tokenizer.split.name
     names = {whole: name for name, (split, whole) in SPLITS.items() if split == cut}
     if not names:
-        raise ConfigError(f"llama.cpp has no name for how this tokenizer cuts text: {cut}. Use --to hf.")
+        raise ConfigError(f"llama.cpp has no name for this tokenizer's pre-tokenizer: {cut}. Use --to hf.")
     if tokenizer.whole in names:
         return names[tokenizer.whole]
     if not tokenizer.whole or not tokenizer.merged_alike():
-        how = "merges every word" if tokenizer.whole else "looks every word up first"
-        raise ConfigError(f"llama.cpp {how} that {cut} cuts, but this tokenizer does not. Use --to hf.")
+        how = "merges every word" if tokenizer.whole else "first looks up every word"
+        raise ConfigError(f"llama.cpp {how} cut by {cut}, but this tokenizer does not. Use --to hf.")
     return names[False]
 
 
@@ -150,7 +150,7 @@ def _pieces(tokenizer: SentencePieceTokenizer, names: Mapping[int, str], vocab_s
     if tokenizer.lacking:
         tokenizer.listed_merges()  # raises
     special, scores, shown = {*tokenizer.special.values()}, tokenizer.scores(), tokenizer.conventions.shown
-    names = {**names, **{i: names[i].replace(SPACE, " ") for i in shown}}  # llama.cpp looks for these in the text
+    names = {**names, **{i: names[i].replace(SPACE, " ") for i in shown}}  # llama.cpp searches the text for these
     kinds = [CONTROL if i in special else NORMAL if i in names else UNUSED for i in range(vocab_size)]
     for ids, kind in (
         (tokenizer.byte_ids, BYTES), (shown, USER_DEFINED),
@@ -170,7 +170,7 @@ def _pieces(tokenizer: SentencePieceTokenizer, names: Mapping[int, str], vocab_s
 
 
 def _of_pieces(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer:
-    """Return the tokenizer of pieces and their scores. DataError if it is damaged."""
+    """Return the tokenizer from pieces and scores. DataError if it is damaged."""
     listed, scores, kinds = (_list(keys.get(f"{KEY}{name}")) for name in ("tokens", "scores", "token_type"))
     texts = all(isinstance(text, str) for text in listed)
     prefix = keys.get(PREFIX, True)

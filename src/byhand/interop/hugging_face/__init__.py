@@ -1,1 +1,1 @@
-"""Folders of Hugging Face transformers: config.json, model.safetensors, tokenizer.json."""
+"""Hugging Face transformers folders: config.json, model.safetensors, tokenizer.json."""

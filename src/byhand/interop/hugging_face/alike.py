@@ -1,7 +1,7 @@
-"""Families of transformers whose layers are alike, each as one record; `families.py` lists all.
+"""Families of transformers with equal layers, one record each; `families.py` lists all.
 
-GPT-2's Conv1D stores weights as [in, out], like ours; nn.Linear of the others stores [out, in]. All names but that of
-the LM head have a prefix, unless the bare model was saved.
+GPT-2's Conv1D stores weights as [in, out], like ours; the others' nn.Linear as [out, in]. All names except the LM
+head's have a prefix, unless the bare model was saved.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LLAMA_TENSORS = facts("""
     lm_head.w = lm_head.weight : T
 """)
 PART = "partial_rotary_factor"  # the part of a head that is rotated
-FUSED = ("w_qkv", "b_qkv", "w_gate", "w_up")  # one tensor in Phi-3's files: of queries, keys, values; of gate and up
+FUSED = ("w_qkv", "b_qkv", "w_gate", "w_up")  # one tensor in Phi-3's files: queries, keys, values; gate and up
 ONLY: dict[str, tuple[Any, ...]] = {
     "add_cross_attention": (False,),
     "is_encoder_decoder": (False,),
@@ -80,7 +80,7 @@ GPT2 = Family(
         "hidden_size": "n_embd", "max_position_embeddings": "n_positions", "num_attention_heads": "n_head",
         "num_hidden_layers": "n_layer",
     },
-    copies={"n_ctx": "n_positions"},  # converters to GGUF read it
+    copies={"n_ctx": "n_positions"},  # for converters to GGUF
     only={**ONLY, "scale_attn_weights": (True,), "scale_attn_by_inverse_layer_idx": (False,)},
     tensors=GPT2_TENSORS,
 )  # fmt: skip

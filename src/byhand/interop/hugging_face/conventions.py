@@ -1,4 +1,4 @@
-"""Conventions of a tokenizer in a folder of transformers.
+"""Conventions of a tokenizer in a transformers folder.
 
     tokenizer_config.json   the texts of named tokens, whether BOS and EOS are added, chat templates
     special_tokens_map.json the same texts in older folders
@@ -6,8 +6,8 @@
                             how to sample
     chat_template.jinja, additional_chat_templates/NAME.jinja
 
-Which tokens are added around a text stands in tokenizer.json; beside vocab.json flags say it. A named token that the
-vocabulary lacks is left out: it has no row in the model.
+tokenizer.json defines the tokens added around a text; with vocab.json, flags do. A named token that the vocabulary
+lacks is left out: it has no row in the model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LARGEST = 1 << 24  # bytes of a table: some list thousands of added tokens
 NAMED = {"bos": "bos_token", "eos": "eos_token", "pad": "pad_token", "unk": "unk_token"}
 ADDED = {"before": ("add_bos_token", "bos"), "after": ("add_eos_token", "eos")}  # without a tokenizer.json
 END = "<|endoftext|>"
-OF_CLASS = {  # what a class of transformers takes for a key that is absent
+OF_CLASS = {  # a tokenizer class's defaults for absent keys
     "GPT2Tokenizer": {"bos_token": END, "eos_token": END, "unk_token": END},
     "Qwen2Tokenizer": {"eos_token": END, "pad_token": END, "unk_token": END},
 }
@@ -47,16 +47,16 @@ CLASSES = {
     "qwen3": "Qwen2Tokenizer",
 }  # by model_type, if not named
 
-LACKING = (  # what transformers and llama.cpp have besides
+LACKING = (  # settings of transformers and llama.cpp that byhand lacks
     "num_beams", "penalty_alpha", "typical_p", "epsilon_cutoff", "eta_cutoff", "top_h", "no_repeat_ngram_size",
     "encoder_repetition_penalty", "bad_words_ids", "sequence_bias", "suppress_tokens", "begin_suppress_tokens",
     "min_length", "min_new_tokens", "guidance_scale", "xtc_probability", "mirostat", "penalty_last_n",
 )  # fmt: skip
-IDLE = (None, -1, 0, 1, [], {})  # values that change nothing there
+IDLE = (None, -1, 0, 1, [], {})  # their values without effect
 
 
 def with_conventions(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
-    """Return a tokenizer with the conventions of its folder. DataError if a file of them is damaged."""
+    """Return a tokenizer with its folder's conventions. DataError if one of their files is damaged."""
     model, generation, settings = (table(folder / name) for name in (CONFIG, GENERATION, SETTINGS))
     if "added_tokens_decoder" not in settings:
         settings |= table(folder / MAP)
@@ -86,7 +86,7 @@ def _used(tokenizer: Tokenizer, found: Mapping[str, Any], folder: Path) -> Token
 
 
 def conventions_of(tokenizer: Tokenizer) -> Conventions:
-    """Return a tokenizer's conventions; of one without any, that a text ends with its token for that."""
+    """Return a tokenizer's conventions; by default a text ends with its end token."""
     end = tokenizer.special.get(tokenizer.end_text.decode())
     if tokenizer.conventions or end is None:
         return tokenizer.conventions
@@ -94,16 +94,16 @@ def conventions_of(tokenizer: Tokenizer) -> Conventions:
 
 
 def ids(found: Conventions) -> dict[str, Any]:
-    """Return what config.json and generation_config.json say of tokens: null where there is none."""
+    """Return the token ids in config.json and generation_config.json; null if there is none."""
     ends = list(found.ends) if len(found.ends) > 1 else found.ends[0] if found.ends else None
     return {"bos_token_id": found.bos, "eos_token_id": ends, "pad_token_id": found.pad}
 
 
 def sampling(said: Mapping[str, Any], place: str) -> dict[str, float]:
-    """Return the suggested settings of sampling that change something.
+    """Return the suggested sampling settings that have an effect.
 
-    said  the values that `place` has, by transformers' names: with do_sample the temperature is 1 unless it says
-          more; without it only the penalty counts
+    said  the values in `place`, by transformers' names: with do_sample the default temperature is 1; without it only
+          the penalty counts
     """
     if (samples := said.get("do_sample")) is False:
         said = {"repetition_penalty": said.get("repetition_penalty")}
@@ -123,16 +123,16 @@ def sampling(said: Mapping[str, Any], place: str) -> dict[str, float]:
 
 
 def generation(found: Conventions) -> dict[str, Any]:
-    """Return what generation_config.json says of sampling."""
+    """Return the sampling settings for generation_config.json."""
     return {"do_sample": not found.sampling.keys() <= {"repetition_penalty"}, **found.sampling}
 
 
 def settings(found: Conventions, texts: Mapping[int, str]) -> Iterator[tuple[str, Any]]:
-    """Yield what tokenizer_config.json says of tokens, and its chat templates.
+    """Yield the tokens and chat templates for tokenizer_config.json.
 
-    texts  of the special tokens: what is named there is one of these
+    texts  of the special tokens, which named tokens are
     """
-    for name, key in NAMED.items():  # null too: for an absent key some classes of transformers take a token
+    for name, key in NAMED.items():  # null too: some tokenizer classes have a default for an absent key
         yield key, texts.get(getattr(found, name))
     if found.templates.keys() == {DEFAULT}:
         yield "chat_template", found.templates[DEFAULT]
@@ -141,7 +141,7 @@ def settings(found: Conventions, texts: Mapping[int, str]) -> Iterator[tuple[str
 
 
 def table(path: Path) -> dict[str, Any]:
-    """Return a file's table, an empty one if there is no such file. DataError if it is damaged."""
+    """Return a file's table, empty if there is no such file. DataError if it is damaged."""
     try:
         found = parse_json(read_regular(path, LARGEST)) if os.path.exists(path) else {}
         if not isinstance(found, dict):
@@ -157,23 +157,23 @@ def _text(value: Any, key: str) -> str | None:
     """Return the text of a named token, which may be a table with its flags."""
     text = value.get("content") if isinstance(value, dict) else value
     if text is not None and not isinstance(text, str):
-        raise DataError(f"its {key} in {SETTINGS} is no text. Use the model's own.")
+        raise DataError(f"its {key} in {SETTINGS} is not a string. Use the model's own.")
     return text
 
 
 def _require_plain(added: Any) -> None:
-    """Raise DataError if an added token takes spaces or needs an end of a word beside it."""
+    """Raise DataError if an added token strips spaces or must be a whole word."""
     for token in added.values() if isinstance(added, dict) else [None]:
         if not isinstance(token, dict):
-            raise DataError(f"its added_tokens_decoder in {SETTINGS} is no table of tokens. Use the model's own.")
+            raise DataError(f"its added_tokens_decoder in {SETTINGS} is not a table of tokens. Use the model's own.")
         if used := [name for name in AROUND if token.get(name)]:
             raise DataError(
-                f"its added token {str(token.get('content'))[:80]!r} uses {used[0]}, which byhand does not."
+                f"its added token {str(token.get('content'))[:80]!r} uses {used[0]}, which byhand does not support."
             )
 
 
 def _more(settings: Mapping[str, Any]) -> list[str]:
-    """Return the texts of the special tokens without a name of their own."""
+    """Return the texts of the additional, unnamed special tokens."""
     found = list[str]()
     for key in ("additional_special_tokens", "extra_special_tokens"):
         values = settings.get(key) or []
@@ -183,7 +183,7 @@ def _more(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _ids(value: Any) -> list[int]:
-    """Return the ids that a file names: one, several or none."""
+    """Return the ids in a file's entry: one, several or none."""
     listed = [i for i in (value if isinstance(value, list) else [value]) if i is not None]
     if wrong := [i for i in listed if type(i) is not int]:
         raise DataError(f"an eos_token_id is {str(wrong[0])[:40]!r}, but must be a token's id. Use the model's own.")
@@ -191,7 +191,7 @@ def _ids(value: Any) -> list[int]:
 
 
 def _templates(folder: Path, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the chat templates by name; files of their own replace those of the settings."""
+    """Return the chat templates by name; separate files override those in the settings."""
     found = {DEFAULT: (folder / JINJA)} if os.path.exists(folder / JINJA) else {}
     try:
         others = sorted((folder / OTHERS).glob(f"*{SUFFIX}"))[: TEMPLATES + 1]
@@ -209,4 +209,4 @@ def _templates(folder: Path, settings: Mapping[str, Any]) -> dict[str, str]:
         listed = given.items() if isinstance(given, dict) else ((each["name"], each["template"]) for each in given)
         return {str(name): text for name, text in listed}
     except (KeyError, TypeError):
-        raise DataError(f"the chat_template in {folder / SETTINGS} is no text. Use the model's own.") from None
+        raise DataError(f"the chat_template in {folder / SETTINGS} is not a string. Use the model's own.") from None

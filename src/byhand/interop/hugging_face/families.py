@@ -1,4 +1,4 @@
-"""Families of transformers by the name in config.json, and those that are refused, by what byhand lacks."""
+"""Families of transformers by the name in config.json, and refused ones, with what byhand lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAMILIES = {
         GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, PHI3, STABLELM, GPT_NEOX, OLMO2, GPT_NEO, GEMMA, GEMMA3, SMOLLM3,
     )
 }  # fmt: skip
-LACKING = {  # models that people have, and what byhand lacks for them
+LACKING = {  # common models, and what byhand lacks for them
     "gemma2": "a cap of the scores of attention",
     "gemma3": "images",
     "phi": "one norm for attention and MLP, and a bias of the LM head",

@@ -1,4 +1,4 @@
-"""A model's folder of transformers, read and written."""
+"""A model's transformers folder, read and written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 
 def read(folder: Path) -> Foreign:
-    """Return the model of a folder. DataError or ConfigError if it is damaged or cannot be one of ours."""
+    """Return the model of a folder. DataError or ConfigError if it is damaged or we lack such a model."""
     family, config = _config(folder)
     weights = Weights(folder)
     found = without_prefixes(folder, weights.stored, family.prefix)
@@ -65,10 +65,10 @@ def _config(folder: Path) -> tuple[Family, ModelConfig]:
 def files(
     config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, kind: Format = FLOAT32, ends: Iterable[int] = ()
 ) -> Iterator[tuple[str, bytes | Iterator[bytes | memoryview]]]:
-    """Yield the files of a folder that transformers loads. ConfigError if no family has this model.
+    """Yield the files of a folder that transformers loads. ConfigError if no family fits this model.
 
     kind  of all tensors
-    ends  ids that end a text, if the tokenizer's conventions name none
+    ends  ids that end a text, if the tokenizer's conventions have none
     """
     if kind.block > 1:
         raise ConfigError(f"{kind.name} is for a GGUF only. Use --to gguf, or --dtype float32, float16 or bfloat16.")
@@ -78,7 +78,7 @@ def files(
         require_room(array, numbers, kind)
     known = conventions.conventions_of(tokens.known(tokenizer))
     ids = conventions.ids(known if known.ends else replace(known, ends=tuple(ends)))
-    described = list(tokens.files(tokenizer, config.seq_len))  # or refused before anything is written
+    described = list(tokens.files(tokenizer, config.seq_len))  # fails before anything is written
     yield CONFIG, _json(as_json(family, whole, ids, kind.name))
     yield GENERATION, _json({**ids, **conventions.generation(known)})
     yield from described

@@ -1,4 +1,4 @@
-"""Families of transformers whose layers differ, or whose norms stand elsewhere; see `alike.py`, and `layers.py`."""
+"""Families of transformers with different layers, or other positions of norms; see `alike.py` and `layers.py`."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ GPT_NEO = Family(
 
 
 def _whole_divisor(config: ModelConfig) -> list[tuple[str, str]]:
-    """Return what transformers cannot read in query_pre_attn_scalar."""
+    """Return the values of query_pre_attn_scalar that transformers cannot read."""
     if config.score_divisor.is_integer():
         return []
-    return [(f"attention_divisor is {config.score_divisor:g}, no whole number", "with a whole --attention-divisor")]
+    return [(f"attention_divisor {config.score_divisor:g} is not an integer", "with an integer --attention-divisor")]
 
 
 GEMMA = replace(

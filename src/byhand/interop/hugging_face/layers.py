@@ -1,8 +1,8 @@
-"""Kinds of layers in a config.json of transformers: windows of attention, rotary positions or none, rotary bases.
+"""Kinds of layers in transformers' config.json: windows of attention, rotary positions or none, rotary bases.
 
-gpt_neo      attention_types: [[["global", "local"], 12]], names that are repeated so often
-gemma3_text  layer_types, else every so many layers one that sees all; rope_parameters by kind, else two bases
-smollm3      no_rope_layers: 1 for each layer that turns, else every so many layers one that does not
+gpt_neo      attention_types: [[["global", "local"], 12]], names and their number of repetitions
+gemma3_text  layer_types, else every n-th layer sees all; rope_parameters by kind, else two bases
+smollm3      no_rope_layers: 1 for each layer with rotation, else every n-th layer lacks it
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from byhand.interop.settings import quoted
 FULL, SLIDING = "full_attention", "sliding_attention"
 LOCAL = "rope_local_base_freq"
 DEEPEST = 1024  # layers
-KINDS = {  # keys that say the kind of each layer
+KINDS = {  # keys with the kind of each layer
     "gpt_neo": ("attention_types",), "gemma3_text": ("layer_types", "sliding_window_pattern"),
     "smollm3": ("no_rope_layers", "no_rope_layer_interval", "layer_types"),
 }  # fmt: skip
 
 
 def layers_of(found: Mapping[str, Any], family: Family, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our settings of windows and kinds of layers; DataError if they cannot be ours."""
+    """Return our settings for windows and kinds of layers; DataError if we lack them."""
     depth = settings["n_layers"]
     if not family.layers:
         return {"attention_window": _window(found, family, depth)}
@@ -43,7 +43,7 @@ def layers_of(found: Mapping[str, Any], family: Family, settings: Mapping[str, A
 
 
 def _period(letters: str) -> str:
-    """Return the shortest beginning that, repeated, makes all letters."""
+    """Return the shortest period of the letters."""
     periods = (letters[:n] for n in range(1, len(letters)))
     return next((p for p in periods if (p * len(letters))[: len(letters)] == letters), letters)
 
@@ -59,9 +59,9 @@ def _of_gpt_neo(found: Mapping[str, Any], depth: int) -> str:
         letters = ""
     if len(letters) != depth:
         raise DataError(f"its attention_types are {quoted(kinds)}, but must name each of its {depth} layers.")
-    named = found.get("attention_layers")  # written beside them, and read in their place
+    named = found.get("attention_layers")  # redundant, but takes precedence
     if named is not None and named != [{"g": "global", "w": "local"}[letter] for letter in letters]:
-        raise DataError(f"its attention_layers are {quoted(named)}, but its attention_types say others. Fix one.")
+        raise DataError(f"its attention_layers are {quoted(named)}, but its attention_types differ. Fix one.")
     return letters
 
 
@@ -73,7 +73,7 @@ def _of_gemma3(found: Mapping[str, Any], depth: int) -> str:
 
 
 def _of_smollm3(found: Mapping[str, Any], depth: int) -> str:
-    """Return the letters; a window that is used is that of layers without rotary positions unless kinds say else."""
+    """Return the letters; by default a window applies to the layers without rotary positions."""
     turned = found.get("no_rope_layers")
     letters = _every("no_rope_layer_interval", found.get("no_rope_layer_interval", 4), depth, "g", "n")
     if turned is not None:
@@ -103,9 +103,9 @@ READERS: dict[str, Callable[[Mapping[str, Any], int], str]] = {
 
 
 def _window(found: Mapping[str, Any], family: Family, n_layers: Any) -> Any:
-    """Return the window that all layers have, or None; DataError if layers differ.
+    """Return the window of all layers, or None; DataError if layers differ.
 
-    Only the family's own keys count: Llama has none, and Qwen's window is used only if `use_sliding_window` says so.
+    Only the family's own keys count: Llama has none, and Qwen's window is used only with `use_sliding_window`.
     """
     given = {key: found.get(key, missing) for key, missing in family.window.items()}
     window, first = given.get("sliding_window"), given.get("max_window_layers", 0)
@@ -116,18 +116,18 @@ def _window(found: Mapping[str, Any], family: Family, n_layers: Any) -> Any:
     if window is None or given.get("use_sliding_window") is False:
         _require_full(kinds if family.window and family.name != "phi3" else None)
         return None
-    if kinds is None or family.name == "phi3":  # which does not read the key
+    if kinds is None or family.name == "phi3":  # phi3 does not read the key
         count = n_layers if type(n_layers) is int and n_layers <= 1024 else 0
         kinds = [SLIDING if i >= first else FULL for i in range(count)]
     if all(each == FULL for each in kinds):
         return None
     if all(each == SLIDING for each in kinds):
         return window
-    raise DataError("its layers have windows of attention of several sizes, but here all layers have one.")
+    raise DataError("its layers have attention windows of several sizes, but byhand supports only one.")
 
 
 def _require_full(kinds: list[str] | None) -> None:
-    """Raise DataError if layers are to have a window that is not used, where transformers fails, or uses it."""
+    """Raise DataError if layers name a window that is switched off: transformers would fail, or use it."""
     if SLIDING in (kinds or ()):
         raise DataError(
             f"its layer_types name {SLIDING!r}, but its window is not used. Set use_sliding_window and "
@@ -136,7 +136,7 @@ def _require_full(kinds: list[str] | None) -> None:
 
 
 def _kinds(found: Mapping[str, Any], n_layers: Any) -> list[str] | None:
-    """Return the kind of attention of each layer, None where a file does not say it."""
+    """Return the kind of attention of each layer; None if the file does not say it."""
     kinds = found.get("layer_types")
     if kinds is None:
         return None
@@ -149,7 +149,7 @@ def _kinds(found: Mapping[str, Any], n_layers: Any) -> list[str] | None:
 
 
 def keys_of_layers(config: ModelConfig, family: Family) -> dict[str, Any]:
-    """Return the keys of windows and kinds of layers in a config.json."""
+    """Return the keys for windows and kinds of layers in a config.json."""
     letters = config.layer_letters
     window = config.attention_window if family.windowed or "w" in letters else None
     found = {
@@ -169,14 +169,14 @@ def keys_of_layers(config: ModelConfig, family: Family) -> dict[str, Any]:
         found["query_pre_attn_scalar"] = int(config.score_divisor)
         steps = (n for n in range(2, len(letters) + 2) if letters == _every("", n, len(letters), "w", "g"))
         step = next(steps, None)
-        found |= {"sliding_window_pattern": step} if step else {}  # which older transformers read
+        found |= {"sliding_window_pattern": step} if step else {}  # for older transformers
     if family.name == "smollm3":
         found |= {"no_rope_layers": [int(letter != "n") for letter in letters], "layer_types": kinds}
     return found
 
 
 def without_kinds(found: Mapping[str, Any], family: Family) -> Mapping[str, Any]:
-    """Return a config.json in which rotation by kind of layer stands in the keys of all, that of windows in LOCAL."""
+    """Return a config.json with rotation by kind of layer moved to the common keys, that of windows to LOCAL."""
     turns, scaled = found.get("rope_parameters"), found.get("rope_scaling")
     if LOCAL not in family.keys:
         return found
@@ -186,8 +186,8 @@ def without_kinds(found: Mapping[str, Any], family: Family) -> Mapping[str, Any]
         )
     if not isinstance(turns, dict):
         return found
-    if strange := sorted(turns.keys() - {FULL, SLIDING}):  # transformers would pass over it
-        raise DataError(f"its rope_parameters have {strange[0][:80]!r}, but must name {FULL} and {SLIDING} alone.")
+    if strange := sorted(turns.keys() - {FULL, SLIDING}):  # transformers would ignore it
+        raise DataError(f"its rope_parameters have {strange[0][:80]!r}, but must name only {FULL} and {SLIDING}.")
     of_all, local = turns.get(FULL) or {}, turns.get(SLIDING) or {}
     if not isinstance(local, dict) or local.get("rope_type", "default") != "default":
         raise DataError(f"its rope_parameters are {quoted(turns)}, but layers with a window cannot be scaled here.")
@@ -196,7 +196,7 @@ def without_kinds(found: Mapping[str, Any], family: Family) -> Mapping[str, Any]
 
 
 def with_kinds(turns: dict[str, Any], config: ModelConfig, family: Family) -> dict[str, Any]:
-    """Return the keys of a rotation, by kind of layer in a family that has two bases."""
+    """Return the keys of a rotation, by kind of layer for a family with two bases."""
     if LOCAL not in family.keys:
         return turns
     local = {"rope_type": "default", "rope_theta": config.window_base}

@@ -1,4 +1,4 @@
-"""Names of tensors in files of transformers: without prefixes, and without buffers that older files hold."""
+"""Names of tensors in transformers' files, without prefixes and without the buffers of older files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUFFERS = (
 
 
 def without_prefixes(path: Path, names: Iterable[Any], *prefixes: str) -> dict[str, Any]:
-    """Return the names of a file's tensors, buffers left out, by their names without prefixes.
+    """Return the names of a file's tensors, except buffers, by their names without prefixes.
 
     Raises DataError if a tensor has no name, or two have the same one.
     """
@@ -26,6 +26,6 @@ def without_prefixes(path: Path, names: Iterable[Any], *prefixes: str) -> dict[s
         for prefix in prefixes:
             name = name.removeprefix(prefix)
         if not name or name in found:
-            raise DataError(f"{path} has a tensor without a name, or one twice. Use another copy.")
+            raise DataError(f"{path} has a tensor without a name, or a name twice. Use another copy.")
         found[name] = stored
     return {name: stored for name, stored in found.items() if not re.fullmatch(BUFFERS, name)}

@@ -1,8 +1,8 @@
 """Adapters in PEFT's form: adapter_config.json and adapter_model.safetensors, without the base model.
 
-PEFT adapts each of its linear layers apart, with lora_A (R, in) and lora_B (out, R), also where the layer is GPT-2's
-Conv1D. Our w_qkv is three layers of theirs: A is the same for each, and B's columns are divided among them. A model
-that is read gets s B A added to its weights.
+PEFT adapts each of its linear layers separately, with lora_A (R, in) and lora_B (out, R), even for GPT-2's Conv1D.
+Our w_qkv is three of their layers, with the same A, and B's columns divided among them. Reading an adapter adds s B A
+to the weights.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from byhand.layers.adapter import DOWN, UP, merged
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 INSIDE, OF_DOWN, OF_UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
-RANK = 8  # PEFT's, where its configuration names none
-KEPT = {  # keys that change what an adapter computes, with the values that do not; of the others None, False and none
+RANK = 8  # PEFT's default
+KEPT = {  # keys that change what an adapter computes, with the values that do not; else None, False and empty do not
     "peft_type": ("LORA",), "bias": ("none", None), "use_rslora": (True, False, None),
     "init_lora_weights": (True, False, None, "gaussian", "orthogonal", "eva"),  # the others change the base too
 }  # fmt: skip
-IDLE = {  # of training, or read elsewhere
+IDLE = {  # for training, or read elsewhere
     "task_type", "auto_mapping", "base_model_name_or_path", "revision", "inference_mode", "peft_version", "r",
     "lora_alpha", "lora_dropout", "fan_in_fan_out", "target_modules", "exclude_modules", "layers_to_transform",
     "layers_pattern", "megatron_config", "megatron_core", "loftq_config", "eva_config", "qalora_group_size",
@@ -51,12 +51,12 @@ PLAIN = {  # what to do about a key
 
 
 def is_adapter(path: Path) -> bool:
-    """Return whether this is a folder that PEFT wrote."""
+    """Return whether PEFT wrote this folder."""
     return (path / CONFIG).exists()
 
 
 def files(config: ModelConfig, arrays: Arrays) -> Iterator[tuple[str, bytes | Iterator[bytes | memoryview]]]:
-    """Yield the files of an adapter. ConfigError if there is none, or no family has its model."""
+    """Yield the files of an adapter. ConfigError if there is none, or no family fits its model."""
     if not config.lora:
         raise ConfigError("this run has no adapter. Use --to hf for its whole model, or train with --lora.")
     plain, _ = merged(config, {})
@@ -67,8 +67,8 @@ def files(config: ModelConfig, arrays: Arrays) -> Iterator[tuple[str, bytes | It
         adapted = [name for name in piece.ours if name + UP in arrays]
         if len(piece.ours) > 1 and adapted:
             raise ConfigError(
-                f"{' and '.join(piece.ours)} are one matrix in {family.name} models, so that PEFT has no adapter of "
-                f"each. Use --to hf for the whole model."
+                f"{' and '.join(piece.ours)} are one matrix in {family.name} models, so PEFT cannot adapt each. "
+                f"Use --to hf for the whole model."
             )
         for ours in adapted:
             name, (rank, width), rows = _module(piece, family), arrays[ours + UP].shape, arrays[ours + DOWN].shape[0]
@@ -111,7 +111,7 @@ def _settings(config: ModelConfig, family: Family, names: list[str]) -> dict[str
 def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig, dict[str, np.ndarray]]:
     """Return a base model with an adapter merged into its weights.
 
-    Raises DataError if the adapter is damaged, of another kind, or of another model.
+    Raises DataError if the adapter is damaged, or is for another kind of adapter or model.
     """
     settings, scale = _settings_of(folder)
     with OpenFile(folder / WEIGHTS) as file:
@@ -140,7 +140,7 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
             whole = np.concatenate([found[ours] for ours in piece.ours], -1)
             weight = whole[..., piece.columns]
             if (down.shape[:1], up.shape[1:], down.shape[1:]) != (weight.shape[:1], weight.shape[1:], up.shape[:1]):
-                raise DataError(f"{folder}: {name} is for another width than the base model's. Use its own base.")
+                raise DataError(f"{folder}: {name} has another width than the base model. Use its own base.")
             with np.errstate(all="ignore"):
                 made, _ = low_rank.forward(weight, down, up, scale=scale(down.shape[1]))
             if not np.isfinite(made).all():
@@ -155,7 +155,7 @@ def read(folder: Path, config: ModelConfig, arrays: Arrays) -> tuple[ModelConfig
 
 
 def _family_named(config: ModelConfig, names: Collection[str]) -> Family:
-    """Return the family of a base model: of those that have it, the one that names its layers as an adapter does."""
+    """Return the base model's family: of those that fit, the one whose layer names match the adapter's."""
     usual = family_of(config, FAMILIES, "transformers")
     known = [usual, *(family for family in FAMILIES.values() if not family.problems(config))]
 
@@ -168,9 +168,9 @@ def _family_named(config: ModelConfig, names: Collection[str]) -> Family:
 
 
 def _is_targeted(settings: dict[str, Any], module: str, piece: TensorPart) -> bool | None:
-    """Return whether PEFT adapts a linear layer of the base; None if the configuration does not say it.
+    """Return whether PEFT adapts a linear layer of the base; None if the configuration does not say.
 
-    A text is a regular expression of the whole name. DataError if it is damaged, or takes too long.
+    A string is a regular expression for the whole name. DataError if it is invalid, or takes too long.
     """
     named, excluded = settings.get("target_modules"), settings.get("exclude_modules") or []
     layers, number = settings.get("layers_to_transform"), re.search(r"\.([0-9]+)\.", module)
@@ -194,24 +194,24 @@ def _matches(pattern: str, module: str) -> bool:
     try:
         return regex.fullmatch(pattern, module, timeout=1) is not None
     except (regex.error, RecursionError, TimeoutError):
-        raise DataError(f"the adapter names its layers by {pattern[:80]!r}, which is no pattern.") from None
+        raise DataError(f"the adapter's pattern of layer names {pattern[:80]!r} is not valid.") from None
 
 
 def _settings_of(folder: Path) -> tuple[dict[str, Any], Any]:
-    """Return the configuration, and s as a function of the rank, which must be the configuration's."""
+    """Return the configuration, and s as a function of the rank, which must match the configuration."""
     try:
         settings = parse_json(read_regular(folder / CONFIG, SMALL))
         alpha, given = settings["lora_alpha"], settings.get("r", RANK)
         if "peft_type" not in settings:
             raise ValueError("it names no peft_type")
         if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-            raise ValueError("r is no rank")
+            raise ValueError("r is not a rank")
         if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not math.isfinite(alpha):
-            raise ValueError("lora_alpha is no number")
+            raise ValueError("lora_alpha is not a number")
     except OSError as error:
         raise DataError(f"cannot read {folder / CONFIG}: {reason(error)}. Check the folder.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder / CONFIG} is no configuration of LoRA: {brief(error)}. Use PEFT's own.") from None
+        raise DataError(f"{folder / CONFIG} is not a LoRA configuration: {brief(error)}. Use PEFT's own.") from None
     for key, value in settings.items():
         if key not in IDLE and value not in KEPT.get(key, (None, False, [], {})):
             todo, name = PLAIN.get(key, "Use a plain LoRA adapter."), key if key.isidentifier() else repr(key)

@@ -1,7 +1,7 @@
-"""Rotation in a config.json of transformers: its base, the rotated part of a head, and scaled angles.
+"""Rotation in transformers' config.json: its base, the rotated part of a head, and scaled angles.
 
-They stand in `rope_parameters` since transformers 5; before, the base and the part stood among the other keys, and
-scaled angles in `rope_scaling`.
+They are in `rope_parameters` since transformers 5; before, base and part were among the other keys, and scaled angles
+in `rope_scaling`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ NULL = {
     "beta_slow": 1.0,
     "beta_fast": None,
     "attention_factor": None,
-}  # what stands for a key that is null or lacking
+}  # defaults of keys that are null or missing
 ONLY = {PART: (1.0, None), "truncate": (True, None), "mscale": (None,), "mscale_all_dim": (None,)}
 IDLE = ("type", "rope_type", "rope_theta", "finetuned", *LLAMA3, *YARN)
 
 
 def with_rotation(found: Mapping[str, Any], family: Family) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a config.json with base and part among the other keys, and our settings of scaled angles.
+    """Return a config.json with base and part among the other keys, and our settings for scaled angles.
 
-    Raises DataError if the two places differ, or angles are scaled in a way that is not known.
+    Raises DataError if the two places differ, or the kind of scaling is unknown.
     """
     top = {key: value for key, value in found.items() if value is not None or key != PART}
     flat, known, scaling = dict(top), {"rope_theta", PART} & family.keys.keys(), dict[str, Any]()
@@ -48,7 +48,7 @@ def with_rotation(found: Mapping[str, Any], family: Family) -> tuple[dict[str, A
         turns = found[place]
         for key in known & (turns.keys() if isinstance(turns, dict) else set()):
             usual = family.missing.get(key)
-            alone = len(given) == 2 and place == given[1] and key not in found[given[0]]  # which transformers takes
+            alone = len(given) == 2 and place == given[1] and key not in found[given[0]]  # transformers ignores it
             if turns[key] != flat.get(key, usual) and (alone or flat.get(key, usual) != top.get(key, usual)):
                 raise DataError(f"its {' and '.join(PLACES)} differ. Keep one of them.")
             flat[key] = turns[key]
@@ -59,7 +59,7 @@ def with_rotation(found: Mapping[str, Any], family: Family) -> tuple[dict[str, A
 
 
 def _scaling(turns: Any, place: str, found: Mapping[str, Any], family: Family) -> dict[str, Any]:
-    """Return our settings of scaled angles as one place says them."""
+    """Return our settings for scaled angles from one place."""
     kind = turns.get("rope_type", turns.get("type", "default")) if isinstance(turns, dict) else None
     if not isinstance(kind, str) or kind not in KINDS or turns.get("type", kind) != kind:
         raise DataError(f"its {place} is {quoted(turns)}, but only {', '.join(KINDS)} can be computed here.")
@@ -84,6 +84,6 @@ def as_keys(config: ModelConfig) -> dict[str, Any]:
 
 
 def _part(config: ModelConfig) -> float:
-    """Return the part of a head that is rotated; transformers rounds its product with the head's width down."""
+    """Return the part of a head that is rotated; transformers rounds its product with the head width down."""
     part = config.rotary_width / config.head_width
     return part if int(config.head_width * part) == config.rotary_width else math.nextafter(part, 1.0)

@@ -1,4 +1,4 @@
-"""config.json of transformers and our ModelConfig: which key is which setting, in both directions."""
+"""Transformers' config.json and our ModelConfig: the mapping of keys and settings, in both directions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from byhand.interop.hugging_face.rotation import as_keys, with_rotation
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 
 SAME = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}  # other names for one function
-OF_GEMMA = {"gelu": "gelu_pytorch_tanh"}  # its first files call the tanh form so
-OF_EVERY = {"is_causal": (True,), "per_layer_config": (None, {})}  # transformers writes them only where they differ
+OF_GEMMA = {"gelu": "gelu_pytorch_tanh"}  # its first files' name for the tanh form
+OF_EVERY = {"is_causal": (True,), "per_layer_config": (None, {})}  # transformers writes them only if they differ
 CAP = "final_logit_softcapping"
-SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # true or false, whoever reads them
+SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # must be booleans in every family
 
 
 def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
-    """Return the family and the config of a config.json; DataError or ConfigError if ours cannot be that model."""
+    """Return the family and the config of a config.json; DataError or ConfigError if we lack that model."""
     lacking = LACKING.get(str(found.get("model_type")))
     if lacking:
         name, known = found["model_type"], ", ".join(FAMILIES)
@@ -35,7 +35,7 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     found = {key: value for key, value in found.items() if key not in family.older.values()}
     found |= {key: found[older] for older, key in family.older.items() if older in found}
     if found.get(CAP, 0) is None:
-        found = {**found, CAP: 0.0}  # as ours says that there is none
+        found = {**found, CAP: 0.0}  # our value for none
     flat, scaling = with_rotation(without_kinds(found, family), family)
     if scaling and len(family.settings.get("rope_scaling", ())) < 2:
         raise DataError(f"its angles are scaled ({scaling['rope_scaling']}), which is known for no {family.name}.")
@@ -48,7 +48,7 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     for key, name in family.flags.items():
         settings[name] = family.settings[name][_flag({key: family.missing.get(key, False), **found}, key)]
     config = plain(ModelConfig(**settings))
-    if config.positions == "rotary" and found.get("head_dim") not in (None, config.head_width):  # angles are its own
+    if config.positions == "rotary" and found.get("head_dim") not in (None, config.head_width):  # sets the angles
         raise DataError(
             f"its head_dim is {quoted(found['head_dim'])}, but its heads have the width {config.head_width}."
         )
@@ -56,10 +56,10 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
 
 
 def as_json(family: Family, config: ModelConfig, ids: Mapping[str, Any], dtype: str = "float32") -> dict[str, Any]:
-    """Return the config.json of a completed model; `ids` says its tokenizer's tokens there, dtype is the tensors'.
+    """Return the config.json of a completed model; `ids` has its tokenizer's entries, dtype is the tensors'.
 
-    It has every key of the family: what transformers takes for a missing one may be another model. Raises ConfigError
-    for what transformers itself refuses.
+    It has every key of the family, since transformers' defaults may mean another model. Raises ConfigError for models
+    that transformers itself refuses.
     """
     if family.divided and config.d_model % config.n_heads:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Tokenizers in a folder of transformers: tokenizer.json, tokenizer.model, or vocab.json and merges.txt.
+"""Tokenizers in a transformers folder: tokenizer.json, tokenizer.model, or vocab.json and merges.txt.
 
 Bytes are 256 symbols.
 """
@@ -22,7 +22,7 @@ from byhand.tokenizers.tokenizer import ENDS, Tokenizer
 
 
 def of_folder(folder: Path) -> Tokenizer | None:
-    """Return the tokenizer of a folder with its conventions, None if it has no file of one."""
+    """Return a folder's tokenizer with its conventions; None if it has none."""
     if not os.path.exists(folder / forms.OURS) and not os.path.exists(folder / forms.MODEL):
         if not os.path.exists(folder / forms.VOCAB) or not os.path.exists(folder / forms.MERGES):
             return None
@@ -32,7 +32,7 @@ def of_folder(folder: Path) -> Tokenizer | None:
 
 
 def _require_gpt2(path: Path) -> None:
-    """Raise DataError if the settings beside vocab.json and merges.txt ask for another tokenizer than GPT-2's."""
+    """Raise DataError if the settings next to vocab.json and merges.txt require another tokenizer than GPT-2's."""
     try:
         found = parse_json(read_regular(path, SMALL)) if os.path.exists(path) else {}
         kind, added = found.get("tokenizer_class"), found.get("added_tokens_decoder") or {}
@@ -45,7 +45,7 @@ def _require_gpt2(path: Path) -> None:
 
 
 def of_path(path: Path) -> Tokenizer:
-    """Return the tokenizer of a file or a folder. DataError if it is damaged or of a kind that is not known."""
+    """Return the tokenizer of a file or a folder. DataError if it is damaged or its kind is unknown."""
     if path.is_dir() and (whole := of_folder(path)):
         return whole
     found = forms.read(path)
@@ -53,7 +53,7 @@ def of_path(path: Path) -> Tokenizer:
 
 
 def plainest(tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer of bytes in place of one that has their symbols alone."""
+    """Return a tokenizer, or the byte tokenizer if it has only the bytes' symbols."""
     if not isinstance(tokenizer, BytePairTokenizer):
         return tokenizer
     bytes_alone = tokenizer.vocabulary == byte_symbols()
@@ -62,7 +62,7 @@ def plainest(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def known(tokenizer: Tokenizer) -> Known:
-    """Return a tokenizer as other programs know it; DataError if they do not."""
+    """Return a tokenizer in other programs' form; DataError if there is none."""
     if isinstance(tokenizer, ByteTokenizer):
         return BytePairTokenizer(dict(byte_symbols()), [])
     if isinstance(tokenizer, Known):

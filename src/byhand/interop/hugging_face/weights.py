@@ -1,4 +1,4 @@
-"""model.safetensors of a folder, whole or in shards: names, types and places first, then one array at a time.
+"""A folder's model.safetensors, whole or in shards: names, types and places first, then one array at a time.
 
 Source      https://github.com/huggingface/safetensors#format
 """
@@ -20,7 +20,7 @@ from byhand.interop.tensors import Arrays, TensorPart, to_theirs
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SHARD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.safetensors")
-MOST = 1 << 24  # bytes of a header or an index: that of 1,000 blocks has 2 million
+MOST = 1 << 24  # bytes of a header or an index: 1,000 blocks take 2 million
 SHARDS = 1000
 CONVERT = (  # with torch and transformers
     "import transformers as t; [of.from_pretrained({0!r}).save_pretrained({1!r}) "
@@ -31,7 +31,7 @@ CONVERT = (  # with torch and transformers
 def content(parts: Mapping[str, TensorPart], arrays: Arrays, kind: Format) -> Iterator[bytes | memoryview]:
     """Yield the bytes of a model.safetensors, one tensor at a time.
 
-    parts  by name: what makes the tensor
+    parts  by name: how to make the tensor
     """
     ordered = sorted(parts.items())
     yield head({name: (kind, part.shape) for name, part in ordered}, {"format": "pt"})
@@ -56,7 +56,7 @@ class Weights:
             self.stored |= {key: (folder / name, entry) for key, entry in found.items()}
 
     def read(self, name: str) -> np.ndarray:
-        """Return an array of finite numbers in float32."""
+        """Return an array in float32; all numbers must be finite."""
         path, entry = self.stored[name]
         with OpenFile(path) as file:
             if file.stamp != self._stamps[path]:
@@ -65,7 +65,7 @@ class Weights:
 
 
 def _files(folder: Path) -> dict[str, set[str] | None]:
-    """Return the files of the arrays, and which names each should have where an index says it."""
+    """Return the files of the arrays, with the names that each should have if there is an index."""
     whole, index = (folder / WHOLE).exists(), (folder / INDEX).exists()
     if not whole and not index and (found := sorted(folder.glob("pytorch_model*.bin*"))):
         made = folder.with_name(f"{folder.resolve().name}-safetensors")
@@ -84,7 +84,7 @@ def _files(folder: Path) -> dict[str, set[str] | None]:
     except OSError as error:
         raise DataError(f"cannot read {folder / INDEX}: {reason(error)}. Check the folder.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise DataError(f"{folder / INDEX} is damaged: it is no index of shards. Use another copy.") from None
+        raise DataError(f"{folder / INDEX} is damaged: it is not an index of shards. Use another copy.") from None
     shards: dict[str, set[str] | None] = {}
     for name, place in places.items():
         names = shards.setdefault(place, set())

@@ -1,10 +1,10 @@
 """A model file of llama2.c: a Llama in float32, its sizes, then each kind of array for all blocks.
 
-    version 0   i32 C, F, L, H, K, V, T; V is negative if the LM head has a weight of its own
+    version 0   i32 C, F, L, H, K, V, T; V is negative if the LM head has its own weight
     version 1   "24ka", i32 1, the same with V positive, a byte that is 1 if the LM head is tied; zeros to 256 bytes
 
-Version 0 has no magic bytes: a file is one if its sizes say exactly its length. It also holds the rotary angles of
-each position, which are computed here. Rotated numbers are neighbours.
+Version 0 has no magic bytes: it is recognised by sizes that give exactly the file's length. It also holds the rotary
+angles of each position, which are recomputed here. Rotated numbers are neighbours.
 
 Source      https://github.com/karpathy/llama2.c/blob/master/export.py
 """
@@ -50,7 +50,7 @@ ORDERS = {  # of the arrays, by version
 
 
 def is_model(path: Path) -> bool:
-    """Return whether a file is a model of version 0: its sizes say its length."""
+    """Return whether a file is a model of version 0: its sizes give its length."""
     with OpenFile(path) as file:
         return _config(file, 0) is not None
 
@@ -64,10 +64,10 @@ def read(path: Path) -> Foreign:
             raise DataError(f"{path} has version {version}, but only 0 and 1 (float32) are known.")
         rest = file.read(0, min(HEAD_1, file.size)).tobytes()[8 + HEAD.size :] if version else b""
         if any(rest[1:]) or rest[:1] > b"\1":
-            raise file.damaged("its header says more than is known")
+            raise file.damaged("its header has unknown fields")
         found = _config(file, version)
         if found is None:
-            raise file.damaged("its sizes do not say its length")
+            raise file.damaged("its length does not match its sizes")
         config, stored = found
         arrays = from_theirs(lambda name: file.floats(stored[name], name), config, ORDERS[version])
     arrays, config = with_pairing(arrays, config, "halves")
@@ -75,13 +75,13 @@ def read(path: Path) -> Foreign:
 
 
 def _tokenizer(path: Path, vocab_size: int) -> Tokenizer | None:
-    """Return the tokenizer beside a model, if it has as many tokens."""
+    """Return the tokenizer next to a model, if it has as many tokens."""
     found = forms.read(path) if os.path.exists(path) else None
     return found if found and found.vocab_size == vocab_size else None
 
 
 def _config(file: OpenFile, version: int) -> tuple[ModelConfig, dict[str, Stored]] | None:
-    """Return the config and the places of the arrays; None if they do not end where the file does."""
+    """Return the config and the places of the arrays; None if they do not end with the file."""
     begin, end = (8, HEAD_1) if version else (0, HEAD.size)
     if file.size <= end:
         return None
@@ -89,7 +89,7 @@ def _config(file: OpenFile, version: int) -> tuple[ModelConfig, dict[str, Stored
     settings = dict(zip(SETTINGS, HEAD.unpack(head[:-1]), strict=True))
     tied = bool(head[-1]) if version else settings["vocab_size"] > 0
     settings["vocab_size"] = abs(settings["vocab_size"])
-    if settings["n_layers"] * settings["d_model"] > file.size:  # before so many layers are listed
+    if settings["n_layers"] * settings["d_model"] > file.size:  # refuse before listing that many layers
         return None
     try:
         usual = LLAMA.usual() | {"norm_eps": 1e-5, "rope_pairing": "neighbours", "tied_embeddings": tied}
@@ -101,7 +101,7 @@ def _config(file: OpenFile, version: int) -> tuple[ModelConfig, dict[str, Stored
 
 
 def _places(config: ModelConfig, order: tuple[Fact, ...], place: int) -> tuple[dict[str, Stored], int]:
-    """Return where each array lies, and the end."""
+    """Return the place of each array, and the end."""
     kinds = [name.partition(" ")[0] for fact in order for name in fact.theirs]
     places = dict[str, Stored]()
     angles = config.seq_len * (config.head_width // 2) * 2 * 4

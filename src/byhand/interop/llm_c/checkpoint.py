@@ -1,9 +1,9 @@
 """A model file of llm.c: 256 integers, then each of sixteen arrays for all blocks.
 
-    i32 20240326, version (of the numbers' format), T, V, L, H, C, V padded to a multiple of 128; zeros to 1024 bytes
-    then the arrays in the order of FACTS, those of blocks with the block's number as the first axis
+    i32 20240326, version (number format), T, V, L, H, C, V padded to a multiple of 128; zeros to 1024 bytes
+    then the arrays in the order of FACTS, those of blocks with the block as the first axis
 
-GPT-2 with the tanh form of GELU; the LM head is the token embedding. Padding tokens are cut off.
+GPT-2 with the tanh form of GELU; the LM head is the token embedding. Padding tokens are dropped.
 
 Source      https://github.com/karpathy/llm.c/blob/master/train_gpt2.py (write_model)
 """
@@ -51,10 +51,10 @@ def read(path: Path) -> Foreign:
     with OpenFile(path) as file:
         head = file.read(0, min(HEADER, file.size)).tobytes()
         if len(head) < HEADER or not head.startswith(MAGIC):
-            raise file.damaged("it does not begin with the 1024 bytes of a model of llm.c")
+            raise file.damaged("it does not begin with llm.c's header of 1024 bytes")
         _, version, *sizes, padded = np.frombuffer(head, "<i4")[:8].tolist()
         if any(head[32:]):
-            raise file.damaged("its header says more than is known")
+            raise file.damaged("its header has unknown fields")
         if version not in VERSIONS:
             known = " and ".join(f"{number} ({kind.name})" for number, kind in VERSIONS.items())
             raise DataError(f"{path} has version {version}, but only {known} are known.")
@@ -76,7 +76,7 @@ def _places(config: ModelConfig, padding: int, kind: Format) -> tuple[dict[str, 
     """Return the offset of each array, and of the end; `padding` numbers follow the token embedding."""
     kinds = [fact.theirs[0].partition(" ")[0] for fact in FACTS]
     places, place = dict[str, Stored](), HEADER
-    # sorting is stable: within a kind, blocks stay in order
+    # the sort is stable: within a kind, blocks stay in order
     for piece in sorted(pieces(config, FACTS), key=lambda piece: kinds.index(piece.theirs.partition(" ")[0])):
         places[piece.theirs] = array = Stored(kind, piece.shape, place)
         place += array.size + (kind.bytes(padding) if piece.theirs == "wte" else 0)

@@ -1,4 +1,4 @@
-"""nanoGPT's tokenizer of characters: data/NAME/meta.pkl, which says the id of each; it is not unpickled."""
+"""nanoGPT's character tokenizer: data/NAME/meta.pkl, which has the id of each; it is not unpickled."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BYTES, GPT2 = 256, 50257  # vocabularies that need no characters
 
 
 def beside(path: Path, dataset: Any, vocab_size: int) -> Tokenizer | None:
-    """Return the characters of a ckpt.pt, whose folder has them, or the data folder beside it.
+    """Return the characters for a ckpt.pt, from its folder or the data folder beside it.
 
-    dataset  its name in that folder
+    dataset  its name in the data folder
 
-    Returns None if there are none and the model may need none. DataError if it does, or if they are another model's.
+    Returns None if they are missing and the model may not need them. DataError if it does, or they are another's.
     """
     place = path.resolve().parent
     named = isinstance(dataset, str) and re.fullmatch(r"\w[\w.-]*", dataset)
@@ -35,13 +35,13 @@ def beside(path: Path, dataset: Any, vocab_size: int) -> Tokenizer | None:
     if vocab_size == BYTES or vocab_size >= GPT2:
         return None
     raise DataError(
-        f"{path} lacks {META}, which says the characters of its {vocab_size:,} tokens. Copy nanoGPT's {data} beside "
+        f"{path} lacks {META}, which has the characters of its {vocab_size:,} tokens. Copy nanoGPT's {data} next to "
         f"it, or name a tokenizer with --tokenizer."
     )
 
 
 def _of_meta(path: Path, vocab_size: int) -> Tokenizer:
-    """Return the tokenizer: ASCII as bytes, and each other character as a special token that is text to readers."""
+    """Return the tokenizer: ASCII as bytes, and each other character as a special token that is shown as text."""
     try:
         ids = pickled.loaded(read_regular(path, LARGEST))["stoi"]
         sound = isinstance(ids, dict) and all(len(text) == 1 and type(token) is int for text, token in ids.items())

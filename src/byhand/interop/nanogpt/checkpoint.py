@@ -1,7 +1,7 @@
-"""A checkpoint of nanoGPT, ckpt.pt: a zip that torch wrote, with a pickle and the numbers of each tensor in files.
+"""A nanoGPT checkpoint, ckpt.pt: torch's zip with a pickle and a file of data for each tensor.
 
-Nothing is unpickled (`pickled`), nothing is compressed, and each tensor has numbers of its own in the file: what is
-read is no larger than the file.
+Nothing is unpickled (`pickled`) or compressed, and no two tensors share data, so reading takes no more memory than
+the file.
 
 Source      https://github.com/karpathy/nanoGPT (model.py, train.py); torch/serialization.py
 """
@@ -32,17 +32,17 @@ from byhand.interop.tensors import from_theirs, pieces, require_tensors
 
 MAGIC = b"PK\3\4"
 ENTRIES, PICKLE = 1 << 16, 1 << 22  # files in the zip, bytes of its pickle
-NAMED = 30  # bytes of a file's own header in a zip before its name; the lengths of name and extra field end it
+NAMED = 30  # bytes of a zip's local header before the name; it ends with the lengths of name and extra field
 STORAGES = called("torch")
-COMPILED = "_orig_mod."  # before the names of a compiled model
-LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
+COMPILED = "_orig_mod."  # prefix of names in a compiled model
+LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], instead of GPT-2's Conv1D
 FACTS = tuple(replace(fact, transposed=fact.ours[0].endswith(LINEAR)) for fact in GPT2.tensors)
 KEYS = {
     "vocab_size": "vocab_size", "block_size": "seq_len", "n_embd": "d_model", "n_layer": "n_layers",
     "n_head": "n_heads", "bias": "mlp_bias",
 }  # fmt: skip
-MISSING = {"bias": True}  # as nanoGPT takes it without the key
-UNUSED = {"dropout"}  # changes nothing that is computed here
+MISSING = {"bias": True}  # nanoGPT's default
+UNUSED = {"dropout"}  # no effect here
 
 
 def read(path: Path) -> Foreign:
@@ -52,7 +52,7 @@ def read(path: Path) -> Foreign:
         if not isinstance(found, dict) or not all(
             isinstance(found.get(key), dict) for key in ("model", "model_args")
         ):
-            raise DataError(f"{path} is no checkpoint of nanoGPT: it has no model and model_args.")
+            raise DataError(f"{path} is not a nanoGPT checkpoint: it lacks model or model_args.")
         config, state = _config(found["model_args"], path), found["model"]
         names = without_prefixes(path, state, COMPILED, GPT2.prefix)
         tensors = {name: _stored(file, state[stored], places, name) for name, stored in names.items()}
@@ -61,7 +61,7 @@ def read(path: Path) -> Foreign:
         zeros = {} if config.mlp_bias else {name: due.pop(name) for name in list(due) if name.endswith(".bias")}
         require_tensors(path, {name: stored.shape for name, (stored, _) in tensors.items()}, due, "model_args")
         if sum(stored.size for name, (stored, _) in tensors.items() if name != GPT2.head) > file.size:
-            raise file.damaged("several tensors have the same numbers")
+            raise file.damaged("several tensors share data")
 
         def array(name: str) -> np.ndarray:  # without biases, those of LayerNorm stay 0
             if name in zeros:
@@ -79,7 +79,7 @@ def read(path: Path) -> Foreign:
 
 
 def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
-    """Return the files of a zip by their names behind its folder's, and what its pickle says."""
+    """Return the files of a zip by their names within its folder, and the content of its pickle."""
     try:
         with zipfile.ZipFile(file.raw) as archive:
             listed = archive.infolist()
@@ -100,17 +100,17 @@ def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
         ) from None
     except (OSError, EOFError, ValueError, RuntimeError, LookupError, zipfile.BadZipFile):
         pass
-    raise DataError(f"{file.path} is no whole checkpoint of torch. Use a ckpt.pt as nanoGPT wrote it.")
+    raise DataError(f"{file.path} is not a complete torch checkpoint. Use a ckpt.pt as nanoGPT wrote it.")
 
 
 def _stored(file: OpenFile, tensor: Any, places: Mapping[str, zipfile.ZipInfo], name: str) -> tuple[Stored, bool]:
-    """Return where a tensor's numbers stand, and whether they are negated."""
+    """Return the place of a tensor's data, and whether it is negated."""
     if not isinstance(tensor, pickled.StoredTensor) or tensor.storage.kind not in STORAGES:
-        raise file.damaged(f"{name[:80]!r} is no tensor of real numbers")
+        raise file.damaged(f"{name[:80]!r} is not a tensor of real numbers")
     kind, storage = STORAGES[tensor.storage.kind], tensor.storage
     entry = places.get(f"data/{storage.key}")
     if entry is None or entry.file_size != kind.bytes(storage.count):
-        raise file.damaged(f"the numbers of {name[:80]!r} are not there")
+        raise file.damaged(f"the data of {name[:80]!r} is missing")
     if not tensor.contiguous or tensor.begin + math.prod(tensor.shape) > storage.count:
         raise file.damaged(f"{name[:80]!r} does not have a number of its own for each element")
     head = file.read(entry.header_offset, NAMED).tobytes()
@@ -121,7 +121,7 @@ def _stored(file: OpenFile, tensor: Any, places: Mapping[str, zipfile.ZipInfo], 
 def _config(given: Mapping[str, Any], path: Path) -> ModelConfig:
     """Return the config of `model_args`."""
     if extra := sorted(given.keys() - KEYS.keys() - UNUSED):
-        raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so it is unknown what it computes.")
+        raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so its effect is unknown.")
     try:
         if odd := [key for key, value in given.items() if not isinstance(value, (int, float, str, type(None)))]:
             raise DataError(f"its {odd[0]} is a {type(given[odd[0]]).__name__}. {AS_WRITTEN}")

@@ -1,8 +1,8 @@
-"""The pickle of a torch.save, read without unpickling it: plain values, and where each tensor's numbers stand.
+"""The pickle of a torch.save, read without unpickling: plain values, and the place of each tensor's data.
 
-An interpreter of the opcodes that torch's own weights-only loader knows. It calls nothing: the functions that a
-pickle names become tensors and tables here, and any other name is refused. It hashes strings alone, so that no keys
-collide: tensors and settings have names, and an item under any other key stays under "".
+An interpreter of the opcodes that torch's weights-only loader knows. It calls nothing: known functions in a pickle
+become tensors and tables here, and any other name is refused. It hashes only strings, so that no keys collide:
+tensors and settings have names, and items under any other key are stored under "".
 
 Source      https://docs.python.org/3/library/pickletools.html
 """
@@ -31,16 +31,16 @@ T = TypeVar("T")
 
 
 class NotTensors(Exception):
-    """A pickle names a function, or an opcode, that makes neither tensors nor plain values."""
+    """A pickle has a function or an opcode that makes neither tensors nor plain values."""
 
 
 @dataclass(frozen=True)
 class Storage:
-    """A flat buffer of numbers in a file of its own.
+    """A flat buffer of numbers in its own file.
 
     kind   torch's name of their type: "Float", "BFloat16"
-    key    of the file
-    count  of the numbers
+    key    the file's
+    count  of numbers
     """
 
     kind: str
@@ -70,7 +70,7 @@ class _Named:
 
 
 def loaded(content: bytes) -> Any:
-    """Return what a pickle says. NotTensors if it names anything else, ValueError if it is no pickle of torch."""
+    """Return a pickle's content. NotTensors if it has anything else, ValueError if it is not torch's."""
     try:
         return _interpreted(content)
     except (LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -114,7 +114,7 @@ def _interpreted(content: bytes) -> Any:
             items = [stack.pop(), stack.pop()][::-1] if name == "SETITEM" else taken()
             for key, value in zip(items[::2], items[1::2], strict=True):
                 _as(dict, stack[-1])[key if isinstance(key, str) else ""] = value
-        elif name == "BUILD":  # attributes of a table: nothing that is read here
+        elif name == "BUILD":  # attributes of a table: not needed
             stack.pop()
             _as(dict, stack[-1])
         elif name == "GLOBAL" and (argument in (TABLE, TENSOR, PARAMETER) or STORAGE.fullmatch(argument)):
@@ -141,7 +141,7 @@ def _as(kind: type[T], value: Any) -> T:
 
 
 def _storage(said: tuple[Any, ...]) -> Storage:
-    """Return the storage that a persistent id describes: ("storage", type, key, device, count)."""
+    """Return the storage of a persistent id: ("storage", type, key, device, count)."""
     what, kind, key, _, count = said
     known = STORAGE.fullmatch(_as(_Named, kind).name)
     if what != "storage" or known is None or _as(int, count) < 0:
@@ -150,7 +150,7 @@ def _storage(said: tuple[Any, ...]) -> Storage:
 
 
 def _made(name: str, arguments: tuple[Any, ...]) -> Any:
-    """Return the table or the tensor that a function makes."""
+    """Return the table or the tensor made by a function."""
     if name == TABLE and not arguments:
         return {}
     if name == PARAMETER:

@@ -1,4 +1,4 @@
-"""Reading PREFIX.bin of the original program, within the size that its settings allow."""
+"""Reading the original program's PREFIX.bin, within the size that its settings allow."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from byhand.memory import physical
 
 VERSION, MAGIC = 1, b"BGPTCKPT"
 HEADER = struct.Struct("<8sIIQI")
-WRITING = ".writing"  # ends the name of a file until it is whole
+WRITING = ".writing"  # suffix of a file until it is complete
 
 
 class Reader:
-    """PREFIX.bin, read from front to end; CheckpointError or DataError names the place of a mismatch.
+    """PREFIX.bin, read sequentially; CheckpointError or DataError names the place of a mismatch.
 
     settings  of PREFIX.json, which the header must confirm
     shapes    of the arrays, by name
@@ -42,7 +42,7 @@ class Reader:
             )
         if file.read(0, min(len(MAGIC), file.size)).tobytes() != MAGIC:
             raise CheckpointError(
-                f"{file.path} is no checkpoint of the original program: it does not begin with BGPTCKPT."
+                f"{file.path} is not a checkpoint of the original program: it does not begin with BGPTCKPT."
             )
         _, version, has_optimizer, step, n_arrays = HEADER.unpack(self._take(HEADER.size))
         if version != VERSION:
@@ -59,7 +59,7 @@ class Reader:
                 )
 
     def counted_array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Read an array that is preceded by its number of elements."""
+        """Read an array preceded by its number of elements."""
         count, expected = self.integer(), math.prod(shape)
         if count != expected:
             raise CheckpointError(

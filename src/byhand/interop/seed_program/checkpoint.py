@@ -40,7 +40,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass
 class SeedCheckpoint:
-    """A model and its optimizer, as the original program leaves them.
+    """A model and its optimizer, as saved by the original program.
 
     step           updates made before it was saved
     has_optimizer  whether it holds the optimizer's t, m and v; without them they start at zero
@@ -53,7 +53,7 @@ class SeedCheckpoint:
 
 
 def prepare(prefix: str) -> None:
-    """Make the checkpoint's folder before training, so that a run that cannot save fails at once."""
+    """Make the checkpoint's folder before training, to fail at once if saving is impossible."""
     folder = Path(prefix).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,11 +65,11 @@ def prepare(prefix: str) -> None:
 
 
 def _require_own(prefix: str) -> None:
-    """Raise CheckpointError if saving would replace a file that is no checkpoint of the original program."""
+    """Raise CheckpointError if saving would replace a file that is not a checkpoint of the original program."""
     for path, is_own in ((f"{prefix}.bin", _is_binary), (f"{prefix}.json", _is_settings)):
         if os.path.lexists(path) and not is_own(path):
             raise CheckpointError(
-                f"{path} is there and is no checkpoint of the original program. Use another --save."
+                f"{path} exists and is not a checkpoint of the original program. Use another --save."
             )
 
 
@@ -90,7 +90,7 @@ def save(prefix: str, checkpoint: SeedCheckpoint) -> None:
     """Write PREFIX.json and PREFIX.bin.
 
     Raises ConfigError if the model has a setting that the original program does not know, CheckpointError if it is
-    float64 or the files cannot be written; files that were there before then stay as they were.
+    float64 or the files cannot be written; existing files then stay unchanged.
     """
     require_seed_model(checkpoint.model.config)
     if str(checkpoint.model.dtype) != "float32":
@@ -102,7 +102,7 @@ def save(prefix: str, checkpoint: SeedCheckpoint) -> None:
     _require_own(prefix)
     try:
         for place, content in zip(staged, contents.values(), strict=True):
-            place.unlink(missing_ok=True)  # of a save that was cut short
+            place.unlink(missing_ok=True)  # from an interrupted save
             write_new(place, [content])
         for place, path in staged.items():
             place.replace(path)
@@ -143,7 +143,7 @@ def load(prefix: str) -> SeedCheckpoint:
 
 
 def read(path: Path) -> Foreign:
-    """Return the model of PREFIX.bin, which PREFIX.json describes."""
+    """Return the model of PREFIX.bin, described by PREFIX.json."""
     model = load(str(path.with_suffix(""))).model
     return Foreign("the original program", model.config, {name: p.data for name, p in model.parameters().items()})
 
@@ -164,7 +164,7 @@ def _binary(checkpoint: SeedCheckpoint) -> Iterator[bytes]:
         for name, parameter in parameters.items():
             for moments in map(
                 optimizer.moments.__getitem__, "mv"
-            ):  # an optimizer that made no step yet has none: zeros
+            ):  # before the first step an optimizer has none: zeros
                 yield _bytes(moments.get(name, np.zeros_like(parameter.data)))
 
 
@@ -173,7 +173,7 @@ def _bytes(array: np.ndarray) -> bytes:
 
 
 def _settings_text(checkpoint: SeedCheckpoint) -> str:
-    """Return the JSON as the original program lays it out: numbers with twelve decimals, in their float32 value."""
+    """Return the JSON in the original program's layout: float32 values with twelve decimals."""
     config, optimizer = checkpoint.model.config, checkpoint.optimizer
     numbers = optimizer.lr, *(getattr(optimizer.settings, name) for name in SETTINGS[1:])
     entries = {
@@ -195,9 +195,9 @@ def _settings(prefix: str) -> dict[str, Any]:
     except OSError as error:
         raise CheckpointError(f"cannot read {path}: {reason(error)}. --load takes the path without .json.") from None
     except ValueError as error:
-        raise CheckpointError(f"{path} is damaged: it is not JSON: {brief(error)}. Use another copy.") from None
+        raise CheckpointError(f"{path} is damaged: not valid JSON: {brief(error)}. Use another copy.") from None
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is no checkpoint of the original program: its format is not {FORMAT!r}.")
+        raise CheckpointError(f"{path} is not a checkpoint of the original program: its format is not {FORMAT!r}.")
     if settings.get("version") != VERSION:
         raise CheckpointError(
             f"{path} has version {repr(settings.get('version'))[:80]}, but only {VERSION} is known."

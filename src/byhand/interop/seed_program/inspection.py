@@ -14,7 +14,7 @@ from byhand.interop.seed_program.sampling import likeliest
 from byhand.model import TinyGPT
 from byhand.quantities import counted
 
-CHECKS = 0x51514E455854  # keeps the generator of offsets apart from the others
+CHECKS = 0x51514E455854  # separates the generator of offsets from the others
 ESCAPES = {ord("\n"): r"\n", ord("\r"): r"\r", ord("\t"): r"\t", ord("\\"): r"\\", ord("'"): r"\'"}
 
 
@@ -24,7 +24,7 @@ def as_byte(token: int) -> bytes:
 
 
 def next_tokens(logits: np.ndarray, count: int, text_of: Callable[[int], bytes] = as_byte) -> Iterator[str]:
-    """Yield a heading and a line for each of the likeliest `count` ids after logits (V,)."""
+    """Yield a heading and a line for each of the `count` likeliest ids after logits (V,)."""
     count = min(count, len(logits))
     yield f"Top-{count} next tokens"
     for rank, (token, p) in enumerate(likeliest(logits, count), 1):
@@ -37,7 +37,7 @@ def check_places(
     """Return where the contexts of `count` checks start.
 
     context  bytes that the model sees, at most seq_len
-    offset   the first start, each further one a byte later; None: random places decided by the seed
+    offset   the first start, each further one a byte later; None: random places from the seed
 
     Raises DataError if a context and the byte after it do not fit.
     """
@@ -85,7 +85,7 @@ def checks(
 
 
 def escaped(content: bytes, kept: bytes = b"") -> str:
-    r"""Return bytes as printable ASCII, all others as \n, \t or \xHH; those in `kept` stay as they are."""
+    r"""Return bytes as printable ASCII, all others as \n, \t or \xHH; those in `kept` stay unchanged."""
     return "".join(
         chr(b) if b in kept or (32 <= b < 127 and b not in ESCAPES) else ESCAPES.get(b, f"\\x{b:02X}")
         for b in content

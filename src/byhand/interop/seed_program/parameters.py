@@ -1,4 +1,4 @@
-"""The original program's initial parameters, under our names, and the order in which its files hold them."""
+"""The original program's initial parameters, under our names, and their order in its files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SALTS_IN_BLOCK = {"attn.w_qkv": 1, "attn.w_proj": 2, "mlp.w_fc": 3, "mlp.w_out":
 def initial_parameters(config: ModelConfig, seed: int) -> dict[str, np.ndarray]:
     """Return the original program's initial float32 arrays: N(0, 1/fan_in) for weights, zeros for biases.
 
-    fan_in is C for the two tables as well. Raises ConfigError for a model that the original program does not have.
+    fan_in is C for the two tables as well. Raises ConfigError for a model that the original program lacks.
     """
     require_seed_model(config)
     return {name: _initial_array(name, shape, config, seed) for name, shape in parameter_shapes(config).items()}
@@ -45,7 +45,7 @@ def _array_seed(name: str, seed: int) -> int:
 def require_seed_model(config: ModelConfig) -> None:
     """Raise ConfigError for a setting that the original program lacks: its model is our default one.
 
-    The order of `parameter_shapes` is then that of its files: wte, wpe, each block, the LM head.
+    Then `parameter_shapes` has the order of its files: wte, wpe, each block, the LM head.
     """
     plain = ModelConfig(
         vocab_size=config.vocab_size, seq_len=config.seq_len, d_model=config.d_model, n_layers=config.n_layers

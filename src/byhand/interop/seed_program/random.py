@@ -13,12 +13,12 @@ import numpy as np
 WORD = 2**64 - 1
 MULTIPLIER = 2685821657736338717
 INSTEAD_OF_ZERO = 0x12345678  # a state of zero would stay zero
-PIECE = 1 << 16  # draws that are made in Python at a time
+PIECE = 1 << 16  # draws made in Python at a time
 TWO_PI = np.float32(2.0) * np.float32(3.1415926535)
 
 
 class XorShift64Star:
-    """A stream of draws that is decided by its seed, an unsigned 64-bit word."""
+    """A stream of draws from a seed, an unsigned 64-bit word."""
 
     def __init__(self, seed: int) -> None:
         self.state = (seed & WORD) or INSTEAD_OF_ZERO
@@ -43,14 +43,14 @@ class XorShift64Star:
         return (self.draws(count) >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
 
     def integers(self, low: int, high: int, size: int) -> np.ndarray:
-        """Return `size` integers in [low, high), int64, as NumPy's Generator does with the same arguments."""
+        """Return `size` integers in [low, high), int64, with the arguments of NumPy's Generator."""
         return low + (self.draws(size) % np.uint64(high - low)).astype(np.int64)
 
     def normal(self, shape: tuple[int, ...], std: float) -> np.ndarray:
         """Return float32 normal numbers of mean 0, made in pairs from two uniform ones (Box and Muller).
 
-        The logarithm, sine and cosine are taken in float64 and rounded: the C library's float32 functions round
-        as well as that, NumPy's vectorised ones do not, and vary from one processor to the next.
+        Computes logarithm, sine and cosine in float64 and rounds: the C library's float32 functions are as accurate;
+        NumPy's vectorised ones are not, and vary between processors.
         """
         count = math.prod(shape)
         pairs = self.uniform(2 * ((count + 1) // 2)).reshape(-1, 2)

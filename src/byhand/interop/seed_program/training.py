@@ -18,19 +18,19 @@ from byhand.model import TinyGPT
 from byhand.optim import AdamW
 from byhand.quantities import counted
 
-BATCHES = 0xDEADBEEF  # keeps the generator of batches apart from those of parameters
+BATCHES = 0xDEADBEEF  # separates the generator of batches from those of parameters
 SHORTEST_TEXT = 1024
 LINE_INTERVAL = 10
 
 
 def start(config: ModelConfig, lr: float, seed: int) -> SeedCheckpoint:
-    """Return the untrained model and its optimizer; every setting in float32, as the original program has them."""
+    """Return the untrained model and its optimizer; every setting in float32, as in the original program."""
     model = TinyGPT(config, arrays=initial_parameters(config, seed))
     return SeedCheckpoint(model, AdamW(single(lr), (single(0.9), single(0.999)), single(1e-8), single(0.01)), step=0)
 
 
 def require_text(text: ByteDataset, seq_len: int) -> None:
-    """Raise DataError for a text that the original program refuses, or that holds no window with its targets."""
+    """Raise DataError for a text that the original program refuses, or that is too short for a window."""
     needed = max(SHORTEST_TEXT, seq_len + 1)
     if len(text) < needed:
         shorter = f" or --seq {len(text) - 1}" if len(text) >= SHORTEST_TEXT else ""
@@ -41,18 +41,18 @@ def require_text(text: ByteDataset, seq_len: int) -> None:
 
 
 def train(checkpoint: SeedCheckpoint, text: ByteDataset, steps: int, batch_size: int, seed: int) -> Iterator[str]:
-    """Make `steps` updates, moving the checkpoint's step on; yield the line of the first step and of each tenth.
+    """Make `steps` updates, advancing the checkpoint's step; yield a line for the first step and for each tenth.
 
-    The loss in a line is the one before that step's update, in nats; the time is counted from the call, in seconds.
-    Batches are drawn from the beginning of the seed's stream, also after a load. Raises NonFiniteError before the
-    update that a loss of NaN or infinity would spoil.
+    A line's loss is the one before its update, in nats; its time counts from the call, in seconds. Batches are drawn
+    from the beginning of the seed's stream, even after a load. Raises NonFiniteError, before the update, if the loss
+    is NaN or infinite.
     """
     model, optimizer = checkpoint.model, checkpoint.optimizer
     rng = XorShift64Star(seed ^ BATCHES)
     begun = time.perf_counter()
     for done in range(1, steps + 1):
         model.zero_grad()
-        with np.errstate(all="ignore"):  # the loss shows whether all is finite
+        with np.errstate(all="ignore"):  # the check of the loss suffices
             loss = model.loss(*text.sample_batch(batch_size, model.config.seq_len, rng))
             if not math.isfinite(loss.item()):
                 raise NonFiniteError(f"the loss became {loss.item()} at step {checkpoint.step + 1}. Lower --lr.")
@@ -61,5 +61,5 @@ def train(checkpoint: SeedCheckpoint, text: ByteDataset, steps: int, batch_size:
         checkpoint.step += 1
         if done == 1 or done % LINE_INTERVAL == 0:
             elapsed = time.perf_counter() - begun
-            # C++ streams print six significant digits without trailing zeros: that is Python's `g`.
+            # C++ streams print six significant digits without trailing zeros, like Python's `g`.
             yield f"step {checkpoint.step}  ({done}/{steps})  loss={loss.item():g}  time={elapsed:g}s"

@@ -2,13 +2,12 @@
 
     python -m byhand.runtimes.loops.compiler
 
-It reads kernels' names from standard input, one a line. For each it writes a header line, the size of the object code
-and the error if there is none, and then the code. A separate process can be killed at any moment, uses another core,
-and leaves nothing in the process that trains, which loads new code as any later start loads it.
+It reads kernel names from standard input, one per line. For each it writes a header line with the size of the object
+code, or the error, and then the code. A separate process can be killed at any moment, uses another core, and leaves
+no trace in the training process, which loads new code exactly as later starts do.
 
-Numba optimises nothing here (NUMBA_OPT=0), since it would optimise each function again for whatever calls it. A
-kernel and all that it calls become one module of LLVM's, and that is optimised: each of its functions, then the
-whole.
+Numba's optimiser is off (NUMBA_OPT=0), since it would optimise each function again for every caller. Instead, a
+kernel and everything it calls are linked into one LLVM module and optimised: each function, then the module.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ ARRAYS = {
     "signals": types.int64,
     "blas": types.int64,
 }
-WAITING = {"yield_to": 1, "sleep": 2}  # addresses behind that of SGEMM
-# Functions of the C library that object code may call: mathematics and moves of memory.
+WAITING = {"yield_to": 1, "sleep": 2}  # indices after SGEMM's address
+# C library functions that object code may call.
 EXTERNAL = {"exp", "log", "sqrt", "expf", "logf", "sqrtf", "floor", "floorf", "memset", "memcpy", "memmove"}
 
 
 def object_code(name: str) -> bytes:
     """Return a kernel's object code; its entry point is the only visible symbol.
 
-    All that it calls has internal linkage: of a symbol that two object files define, the first one loaded would serve
-    both, and the bits of a step would depend on what else a process had loaded.
+    Its callees have internal linkage: if two object files defined a symbol, the first one loaded would serve both,
+    and a step's bits would depend on what else the process had loaded.
     """
     entry = walk if name == "walk" else _entry(KERNELS[name].function)
     signature = (types.int64, types.int64)
@@ -62,7 +61,7 @@ def object_code(name: str) -> bytes:
     internal = [s for s in (*module.functions, *module.global_variables) if not s.is_declaration]
     for i, symbol in enumerate(s for s in internal if s.name != ENTRY + name):
         symbol.linkage = "internal"
-        symbol.name = f"internal.{i}"  # Numba counts the functions of a process: its names depend on what came before
+        symbol.name = f"internal.{i}"  # Numba numbers the functions of a process, so its names depend on history
     _optimise(module)
     unresolved = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
     if unresolved := sorted(set(unresolved) - EXTERNAL):
@@ -71,7 +70,7 @@ def object_code(name: str) -> bytes:
 
 
 def _entry(kernel: Any) -> Any:
-    """Return the kernel's entry point: its integers follow the opcode in a row, its arrays are the resources."""
+    """Return the kernel's entry point, which reads integers behind the opcode in a row, and arrays from resources."""
     parameters = list(inspect.signature(kernel).parameters)
     kinds = tuple(types.Array(ARRAYS[p], 1, "C") if p in ARRAYS else types.int64 for p in parameters)
 
@@ -108,12 +107,12 @@ def _entry(kernel: Any) -> Any:
 
 
 def _number(builder: Any, address: Any, index: int) -> Any:
-    """Read the int64 that lies `index` int64 behind an address."""
+    """Read the int64 at `index` from an address."""
     return builder.load(place_of_word(builder, address, ir.Constant(ir.IntType(64), index)))
 
 
 def _optimise(module: Any) -> None:
-    """Apply the passes of -O3 to each function, then to the module: one run would reassociate sums otherwise."""
+    """Run the -O3 passes on each function, then on the module: a single run would reassociate sums differently."""
     for function in module.functions:
         if not function.is_declaration:
             builder = _passes()
@@ -130,7 +129,7 @@ def _passes() -> Any:
 
 @cache
 def _machine() -> Any:
-    """Return LLVM's description of this processor; x86 needs absolute addresses in code that is loaded by MCJIT."""
+    """Return LLVM's target machine for this processor; on x86, MCJIT needs absolute addresses in loaded code."""
     processor, features = target()
     found = binding.Target.from_default_triple()
     place = "static" if found.name.startswith("x86") else "default"
@@ -138,17 +137,17 @@ def _machine() -> Any:
 
 
 def main() -> None:
-    """Answer names with object code until the process that asks is gone."""
+    """Answer names with object code until the parent is gone."""
     assert COMPILING, "the compiling process is started by `building`"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks; it ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # keeps what libraries print out of the answers
     names: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
         for line in sys.stdin:
             names.put(line.strip())
-        os._exit(0)  # the parent is gone: the kernel that is being compiled is for no one
+        os._exit(0)  # the parent is gone: nobody waits for the current kernel
 
     threading.Thread(target=listen, daemon=True).start()
     while True:

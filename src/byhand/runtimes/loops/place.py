@@ -1,7 +1,7 @@
 """Layout: allocate a builder's buffers, so that arrays with disjoint lifetimes share memory.
 
-A value lives from the first call that touches it to the last. First fit, the largest first: each at the lowest offset
-at which it overlaps no value whose lifetime intersects its own.
+A value lives from the first call that touches it to the last. First fit, largest first: each goes to the lowest
+offset that overlaps no value with an intersecting lifetime.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from byhand.runtimes.loops.program.regions import padded
 
 @dataclass(frozen=True)
 class Workspace:
-    """The memory behind the regions: constants, then for each share its inputs and values.
+    """The memory behind the regions: constants, then each share's inputs and values.
 
-    constants, inputs  where they end, the latter in a share's memory
+    constants, inputs  their end offsets, the latter within a share's memory
     stride             from one share's memory to the next
     """
 
@@ -29,16 +29,16 @@ class Workspace:
 
     @property
     def size(self) -> int:
-        """The float32 that it takes."""
+        """Its size in float32."""
         return self.constants + self.shares * self.stride
 
     def start(self, share: int) -> int:
-        """Return where a share's memory begins, from the workspace on."""
+        """Return the offset of a share's memory in the workspace."""
         return self.constants + share * self.stride
 
 
 def place_shares(programs: Sequence[Builder], scratch: int) -> Workspace:
-    """Place the buffers of all shares; the update needs `scratch` behind the inputs."""
+    """Place the buffers of all shares; reserve `scratch` for the update behind the inputs."""
     different = list({id(program): program for program in programs}.values())
     constants = place_in_order(buffer for program in different for buffer, _ in program.constants.values())
     inputs = max(place_in_order(program.inputs.values()) for program in different)
@@ -47,7 +47,7 @@ def place_shares(programs: Sequence[Builder], scratch: int) -> Workspace:
 
 
 def place_in_order(buffers: Iterable[Buffer], start: int = 0) -> int:
-    """Place buffers one after the other from `start`; return the end."""
+    """Place buffers consecutively from `start`; return the end."""
     for buffer in buffers:
         buffer.offset = start
         start += padded(buffer.words)
@@ -55,7 +55,7 @@ def place_in_order(buffers: Iterable[Buffer], start: int = 0) -> int:
 
 
 def place_by_lifetime(calls: list[Call], start: int = 0) -> int:
-    """Place the values that the calls touch, from `start` on; return the end."""
+    """Place the values that calls touch, from `start`; return the end."""
     values: dict[int, Buffer] = {}
     for i, call in enumerate(calls):
         for buffer in call.buffers:

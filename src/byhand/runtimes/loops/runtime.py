@@ -1,4 +1,4 @@
-"""The loops runtime's description: what it can do, without importing Numba, and what it makes when it is used."""
+"""The loops runtime's description: what it can do, without importing Numba; creates sessions and decoders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, R
 if TYPE_CHECKING:
     from byhand.runtimes.loops.run.training import LoopsSession
 
-LEAST_OPERATIONS = 3e10  # from here on loading pays: about two seconds of NumPy
+LEAST_OPERATIONS = 3e10  # worth loading the runtime: about two seconds of NumPy
 
 
 class LoopsRuntime(Runtime):
@@ -26,7 +26,7 @@ class LoopsRuntime(Runtime):
     packs = True
 
     def obstacle(self, request: Request) -> str:
-        """Return why it cannot do this; "" if it can, as far as one sees without recording the model."""
+        """Return why it cannot do this; "" if it can, as far as is known without recording the model."""
         if missing := loops.missing():
             if request.dtype not in NATIVE:
                 return f"{request.dtype} needs the loops runtime. Use {install('fast')}, or --dtype float32."
@@ -60,7 +60,7 @@ class LoopsRuntime(Runtime):
         """Return a decoder by plan."""
         from byhand.runtimes.loops.run.decoding import LoopsDecoder
 
-        fills = max(1, request.model.seq_len - 1)  # raises if it cannot, and allocates for any prompt
+        fills = max(1, request.model.seq_len - 1)  # fails early, and allocates for any prompt
         return LoopsDecoder(model, request.streams, request.threads or None, request.weights, fills, request.moves)
 
     def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
@@ -91,7 +91,7 @@ class LoopsRuntime(Runtime):
         return 4 * (size - (regions.gradients + regions.size if trains else regions.workspace))
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the instructions it finds, what multiplies, how fast memory is read, where compiled code lies."""
+        """Return processor features, matrix multiplication, memory bandwidth, and the folder of compiled code."""
         from byhand.runtimes.loops.machine.processor import cpu_features
 
         features = {"cpu features": list(cpu_features()) or ["unknown without Numba"]}
@@ -103,7 +103,7 @@ class LoopsRuntime(Runtime):
 
 
 def _of_memory() -> str:
-    """Return how fast one thread and all of them read, or why that cannot be measured."""
+    """Return the read bandwidth of one thread and of all, or why it cannot be measured."""
     from byhand.runtimes.loops.run.bandwidth import read_bandwidth
 
     try:
@@ -124,7 +124,7 @@ def _blas() -> str:
 
 
 def _products() -> dict[str, str]:
-    """Return what multiplies numbers narrower than float32, by their format."""
+    """Return how numbers narrower than float32 are multiplied, by their format."""
     from byhand.runtimes.loops.kernels.formats.contract import PRODUCTS, products_in
 
     return {kind.name: products_in(kind).how for kind in PRODUCTS if not kind.native}

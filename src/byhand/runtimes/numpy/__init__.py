@@ -1,4 +1,4 @@
-"""The NumPy runtime: equation by equation on the tape, which records the graph and walks back.
+"""The NumPy runtime evaluates equation by equation on the tape, which records the graph and walks back.
 
-It computes everything; the other runtimes are tested against it.
+It supports every setting; the other runtimes are tested against it.
 """

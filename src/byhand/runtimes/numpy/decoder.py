@@ -1,12 +1,12 @@
 """Generation with NumPy: prefill, then decode with a KV cache, equation by equation.
 
-With a table of positions the context of the next token is the last seq_len tokens, at positions from 0, as the seed
-documents define it. While the text fits the window, keys and values of earlier positions are kept and each token
-costs one row. Past the window every position moves down by one with each token, so the cache is no longer valid and
-the window is recomputed: the same text as without a cache, at the same cost.
+With a position table, the next token's context is the last seq_len tokens, numbered from 0, as the seed documents
+define it. While the text fits the window, earlier keys and values are cached and each token costs one row. Past the
+window each token shifts every position by one, which invalidates the cache; the window is recomputed: the same text
+as without a cache, at the same cost.
 
-Without a table the window slides: the text begins with the last seq_len tokens of the prompt, and from there each
-position attends to the last seq_len. The cache stays valid, so a token costs one row however long the text is.
+Without a table the window slides: the text starts with the last seq_len tokens of the prompt, and each position
+attends to the last seq_len. The cache stays valid, so a token costs one row at any length.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NumpyDecoder(LogitsDecoder):
             self._store.length[slot] = kept
 
     def free(self, slot: int) -> int:
-        """Forget a slot's stream."""
+        """Release a slot."""
         super().free(slot)
         self._after.pop(slot, None)
         return 0 if self._store is None else int(self._store.length[slot])
@@ -116,7 +116,7 @@ class NumpyDecoder(LogitsDecoder):
 
 
 def next_logits(model: Any, tokens: Any, count: int, weights: Weights = "float32") -> Iterator[np.ndarray]:
-    """Yield `count` times the logits (V,) after `tokens`, a list that the caller extends between two of them."""
+    """Yield the logits (V,) after `tokens`, `count` times; the caller extends the list in between."""
     decoder = NumpyDecoder(model, Request("generate", model.config, weights=weights))
     stream = Stream([0], count + 1)
     stream.tokens = tokens

@@ -1,4 +1,4 @@
-"""What applying an equation means when nothing is recorded: caches written in place, rounded weights."""
+"""Interpreters that record nothing: caches written in place, rounded weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byhand.runtimes.protocol import Request
 
 
 def with_weights(model: Any, request: Request) -> tuple[Any, Evaluate]:
-    """Return the model with weights in the format of the request, and the interpreter that computes with them."""
+    """Return the model with weights in the requested format, and the interpreter that computes with them."""
     kind = FORMATS[request.weights]
     if kind.block > 1:
         return model, InBlocks(kind)
@@ -23,7 +23,7 @@ def with_weights(model: Any, request: Request) -> tuple[Any, Evaluate]:
 
 
 class InPlace(Evaluate):
-    """Computes, and writes new keys and values into the cache that it was given: nobody reads the old one again."""
+    """Evaluates, and writes new keys and values into the old cache: nothing reads it again."""
 
     def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Apply the equation; `extend_cache` in place."""
@@ -35,11 +35,11 @@ class InPlace(Evaluate):
 
 
 class InBlocks(InPlace):
-    """Multiplies as with quantised weights: along a sum the weight is rounded to its format, and x to Q8_0."""
+    """Multiplies as with quantised weights: rounds the weight to its format and x to Q8_0, along the summed axis."""
 
     def __init__(self, kind: Format) -> None:
         self._kind = kind
-        self._made: dict[int, tuple[Any, np.ndarray]] = {}  # by the memory that a weight lies in, which is kept
+        self._made: dict[int, tuple[Any, np.ndarray]] = {}  # by the weight's address; holds the weight, too
 
     def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Apply the equation; `linear` and `embedding` to rounded numbers."""
@@ -72,7 +72,7 @@ def extend(kept: np.ndarray, x: np.ndarray, start: np.ndarray) -> None:
 def _rounded(model: Any, kind: Format, moves: bool) -> Any:
     """Return the model with every matrix and table rounded to a format, in the model's own type.
 
-    moves  its own arrays may be exchanged, one by one: memory never holds them twice
+    moves  may replace its arrays one by one, so that memory never holds both copies
     """
     if kind.native:
         return model

@@ -22,11 +22,11 @@ class NumpyRuntime(Runtime):
         if request.mesh or request.hosts > 1 or request.recompute != "nothing":
             return ONE_PROCESSOR
         if request.dtype not in NATIVE:
-            return f"the numpy runtime has no {request.dtype}. Use {install('fast')}, or --dtype float32."
+            return f"the numpy runtime does not support {request.dtype}. Use {install('fast')}, or --dtype float32."
         if request.blas != "auto":
             return f"--blas {request.blas} is not NumPy's to choose. Use --blas auto."
         if request.listed:
-            return "the numpy runtime has no plan to list: it computes one equation after the other."
+            return "the numpy runtime has no plan to list: it evaluates equation by equation."
         return ""
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
@@ -46,7 +46,7 @@ class NumpyRuntime(Runtime):
         return NumpyDecoder(model, request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
-        """Return what recording keeps, and the most cotangents at a time."""
+        """Return the bytes that recording keeps, plus the peak of the cotangents."""
         from byhand.engine.graph.memory import cotangent_bytes, kept_bytes
         from byhand.model import parameter_shapes
         from byhand.step_graph import evaluation_bytes, step_graph

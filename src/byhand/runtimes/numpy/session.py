@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,21 +15,6 @@ from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_loss, checked_step, count_targets
 
 
-def keep_pages() -> bool:
-    """Ask glibc to keep freed pages for the next step instead of returning them; return whether it agreed.
-
-    Each step frees and allocates the same few megabytes; without this the kernel zeroes them every time.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    m_trim_threshold, m_mmap_threshold = -1, -3  # from malloc.h
-    try:
-        libc = ctypes.CDLL(None)
-        return all(libc.mallopt(option, 1 << 30) for option in (m_mmap_threshold, m_trim_threshold))
-    except (OSError, AttributeError):  # no glibc, as on Alpine
-        return False
-
-
 class NumpySession(LocalSession):
     """Steps and losses with NumPy; see `TrainingSession`. Returns numbers that are not finite without a warning."""
 
@@ -40,7 +23,7 @@ class NumpySession(LocalSession):
     def __init__(self, model: Any, optimizer: Any = None, how: Evaluate | None = None) -> None:
         self.model = model
         self.optimizer = optimizer
-        self._how = how or Evaluate()  # what applying an equation means where nothing is recorded
+        self._how = how or Evaluate()  # interpreter of passes without recording
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> KnownOutcome:
         """Make one update; see `TrainingSession`."""
@@ -55,7 +38,7 @@ class NumpySession(LocalSession):
                 if not math.isfinite(losses[-1]):
                     return KnownOutcome(losses[-1], math.nan)
                 loss.backward(weight)
-                del loss  # and all that it recorded, before more is made
+                del loss  # frees its graph before the next one is recorded
             norm = self.optimizer.clipped_step(self.model.parameters(), max_norm)
         return KnownOutcome(math.fsum(losses), norm)
 
@@ -71,7 +54,7 @@ class NumpySession(LocalSession):
             return cross_entropy(model.forward_logits(tokens).data[:, -counted:], targets[:, -counted:]).item()
 
     def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
-        """Return the sum of the losses of each row's marked targets, a row at a time: its logits may be large."""
+        """Return the summed loss of each row's marked targets, row by row to bound the memory of logits."""
         tokens, targets = checked(self.model, tokens, targets)
         sums = np.zeros(len(tokens))
         with interpreting(self._how), np.errstate(all="ignore"):

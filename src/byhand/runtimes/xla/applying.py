@@ -1,7 +1,7 @@
 """How equations are applied while a step is traced: precision, and attention kernels.
 
-With a format of products, equations with matrix products multiply in it and add in float32; all others compute in
-float32.
+Equations with matrix products multiply in the format of products, if one is set, and accumulate in float32; all
+others compute in float32.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from byhand.runtimes.xla.halves import ADAPTED, HEADS, MERGED, TURNED, WHOLE_NOR
 class TraceSettings:
     """How a trace computes.
 
-    products   format that the inputs of products are rounded to
-    attention  "equations", or the name of a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
+    products   format to which matmul inputs are rounded
+    attention  "equations", or a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
     recompute  what the backward pass recomputes: "nothing", "cheap" (all but products), whole "blocks"
-    logits     the most logits that are computed at once
+    logits     the most logits computed at once
     positions  number of devices that shard the positions of a row: keys and values are all-gathered
     """
 
@@ -43,12 +43,12 @@ class TraceSettings:
 
     @property
     def multiplied(self) -> Any:
-        """The type of the inputs of products."""
+        """The type of matmul inputs."""
         return jnp.dtype(self.products.name)
 
 
 class Applying(Record):
-    """Records applications whose arrays are traced."""
+    """Records applications on traced arrays."""
 
     _run = Record.apply
 
@@ -57,14 +57,14 @@ class Applying(Record):
         self._rounded: dict[tuple[int, Any], tuple[Any, Any]] = {}
 
     def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Record an application of the halves that this trace uses."""
+        """Record an application, with this trace's halves."""
         halves = equation if isinstance(equation, Halves) else Halves.of(equation)
         if not self.settings.products.native:
             halves = self._typed(halves)
         return self._run(cast(Equation, self.wrapped(halves)), inputs, static, name)
 
     def _typed(self, halves: Halves) -> Halves:
-        """Return halves that cast their inputs to the type of products if they multiply, else to float32."""
+        """Return halves that cast their inputs: to the type of products if they contain any, else to float32."""
         kind = self.settings.multiplied if halves.multiplies else jnp.dtype(jnp.float32)
 
         def forward(*arrays: Any, **static: Any) -> Any:
@@ -76,7 +76,7 @@ class Applying(Record):
         return Halves(halves.name, forward, vjp, halves.multiplies)
 
     def rounded(self, array: Any, kind: Any) -> Any:
-        """Cast a floating-point array; the copy is cached, so that only one is kept for the backward pass."""
+        """Cast a floating-point array; caches the copy, so that the backward pass keeps only one."""
         if not jnp.issubdtype(array.dtype, jnp.floating) or array.dtype == kind:
             return array
         _, made = self._rounded.setdefault((id(array), kind), (array, array.astype(kind)))
@@ -91,7 +91,7 @@ class Applying(Record):
         return halves
 
     def compose(self, composite: Composite, inputs: tuple[Any, ...], static: dict[str, Any], name: str) -> Tensor:
-        """Apply the composition, or self-attention by a kernel."""
+        """Apply the composition, or a self-attention kernel."""
         if composite.name != "causal_self_attention" or self.settings.attention == "equations":
             return super().compose(composite, inputs, static, name)
         with scope(name):
@@ -105,18 +105,18 @@ class Applying(Record):
     ) -> Any:  # fmt: skip
         """Apply the parts of `causal_self_attention` with positions before heads, (B, T, H, D).
 
-        It names each setting of the composition: one that it does not know is an error, not another model.
+        It names each setting of the composition, so that a new one raises an error instead of being ignored.
         """
 
         def applied(halves: Halves, *inputs: Any, name: str, **fixed: Any) -> Any:
             return self.apply(halves, tuple(as_tensor(x) for x in inputs if x is not None), fixed, name)
 
         of_qkv, of_proj = adapters
-        if of_qkv:  # of the matrix, not of its rows: those are apart as heads
+        if of_qkv:  # adapts the matrix, before its columns are split into heads
             *thin, scale = of_qkv
             w_qkv = applied(ADAPTED, w_qkv, *thin, name="w_qkv", scale=scale)
         q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=n_heads, n_kv_heads=n_kv_heads)
-        (start,) = cache or (None,)  # keys and values of earlier positions are for the composition
+        (start,) = cache or (None,)  # only the composition handles cached keys and values
         if qk_eps is not None:
             normed = WHOLE_NORMED if qk_over == "heads" else Halves.of(rms_norm)
             q = applied(normed, q, q_gain, name="q_normed", eps=qk_eps)
@@ -131,16 +131,16 @@ class Applying(Record):
 
 
 class Evaluating(Applying):
-    """Computes in the same way and records nothing."""
+    """Computes the same without recording."""
 
     _run = Evaluate.apply
 
 
 def attention(settings: TraceSettings, causal: bool, window: int | None, divisor: float | None = None) -> Halves:
-    """Return scaled dot-product attention (B, T, H, D) as a kernel that JAX names, with that kernel's derivative.
+    """Return scaled dot-product attention (B, T, H, D) by one of JAX's kernels, with that kernel's derivative.
 
-    A position attends to the last `window`, or to all. If positions are sharded, each device attends from its own
-    queries to the all-gathered keys.
+    A position attends to the last `window` positions, or to all. If positions are sharded, each device attends from
+    its own queries to the all-gathered keys.
     """
     tree: Any = None
     scale = None if divisor is None else divisor**-0.5

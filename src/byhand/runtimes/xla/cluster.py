@@ -31,7 +31,7 @@ class Host:
 
 
 def host_of(text: str) -> Host:
-    """Return the host that `host:port,N,ID` describes; ConfigError if it describes none."""
+    """Parse `host:port,N,ID`; ConfigError if it is invalid."""
     match, why = re.fullmatch(r"(.+),([0-9]{1,5}),([0-9]{1,5})", text), ""
     if match:
         count, index = int(match[2]), int(match[3])
@@ -45,7 +45,7 @@ def host_of(text: str) -> Host:
 
 
 def detected(environ: Mapping[str, str], seconds: float) -> Host:
-    """Return the host that the launcher makes of this process; ConfigError if it finds no launcher."""
+    """Return this process's host as set by the launcher; ConfigError if there is no launcher."""
     try:
         if {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"} <= environ.keys():  # torchrun
             port = int(environ["MASTER_PORT"]) + (environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True")
@@ -71,15 +71,15 @@ def detected(environ: Mapping[str, str], seconds: float) -> Host:
 
 
 def _of_jax(seconds: int) -> Sequence[Any]:
-    """Return address, count, index and devices as JAX detects them; it has no public function for this."""
+    """Return address, count, index and devices as JAX detects them, through a private function."""
     from jax._src.clusters import ClusterEnv
 
-    with warnings.catch_warnings(action="ignore"):  # about missing launchers' libraries
+    with warnings.catch_warnings(action="ignore"):  # about launchers' missing libraries
         return ClusterEnv.auto_detect_unset_distributed_params(None, None, None, None, None, seconds)
 
 
 def _alone_on_its_machine(environ: Mapping[str, str]) -> bool:
-    """Return whether SLURM or Open MPI started one process per machine, which JAX would give only one device."""
+    """Return whether SLURM or Open MPI started one process per machine; JAX would give each only one device."""
     if of_mpi := environ.get("OMPI_COMM_WORLD_LOCAL_SIZE"):
         return of_mpi == "1"
     return bool(re.fullmatch(r"1(\(x[0-9]+\))?", environ.get("SLURM_STEP_TASKS_PER_NODE", "")))

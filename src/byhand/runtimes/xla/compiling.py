@@ -25,21 +25,21 @@ LOGITS_OF_CPU, LOGITS = 1 << 24, 1 << 27  # computed at once by each device: hal
 
 
 def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
-    """Return how a request is traced for this platform: on GPUs attention is cuDNN's if its limits allow."""
+    """Return the trace settings of a request on this platform: GPUs use cuDNN's attention within its limits."""
     products, width = FORMATS[request.dtype], request.model.head_width
     by_cudnn = platform == "gpu" and products.bits == 16 and width % 8 == 0 and width <= CUDNN_WIDEST
     attention = "cudnn" if by_cudnn and mesh.sequence == 1 else "xla" if mesh.group_size > 1 else "equations"
-    logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.tensor  # a trace has a device's own positions
+    logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.tensor  # a trace sees one device's positions
     return TraceSettings(products, attention, request.recompute, logits)
 
 
 def prepare(devices: int = 1, hosts: int = 1) -> None:
     """Set full float32 precision and the compilation cache, unless JAX was told otherwise.
 
-    devices  of the mesh: the hosts' CPUs are split into this many, if JAX has not started yet
+    devices  size of the mesh: splits the hosts' CPUs into this many devices, unless JAX has started
     """
     settings: Any = jax.config
-    with suppress(RuntimeError):  # JAX has started, with the devices that it found
+    with suppress(RuntimeError):  # JAX has started; its number of devices is fixed
         if settings.jax_num_cpu_devices < (each := -(-devices // hosts)) <= MOST_CPU_DEVICES:
             settings.update("jax_num_cpu_devices", each)
     if settings.jax_default_matmul_precision is None:
@@ -56,10 +56,10 @@ def prepare(devices: int = 1, hosts: int = 1) -> None:
 
 
 def compiled(lowered: Any) -> Any:
-    """Compile a lowered program, or load it from the disk.
+    """Compile a lowered program, or load it from disk.
 
-    JAX caches only the programs of process 0, and on CPUs its key holds the process. So each further host has a cache
-    of its own, whose key also holds the number of hosts and devices.
+    JAX caches only process 0's programs, and on CPUs its key includes the process. So every other host has its own
+    cache, keyed by the number of hosts and devices, too.
     """
     settings: Any = jax.config
     if (
@@ -71,19 +71,19 @@ def compiled(lowered: Any) -> Any:
     place = jax.process_index(), jax.process_count(), jax.local_device_count()
     said = (jax.__version__, _processor(), os.environ.get("XLA_FLAGS"), place, lowered.as_text())
     kept = Path(folder) / f"host-{hashlib.sha256(repr(said).encode()).hexdigest()}"
-    with suppress(Exception):  # absent, of another user, or what another JAX wrote: compiled anew
+    with suppress(Exception):  # absent, another user's, or written by another JAX: recompile
         content = read_own(kept, MOST_CODE)
         if hashlib.sha256(content[32:]).digest() == content[:32]:
             return deserialize_and_load(content[32:], lowered.in_tree, lowered.out_tree)
     made = lowered.compile()
-    with suppress(Exception):  # a program that JAX cannot write, or a full disk
+    with suppress(Exception):  # JAX cannot serialise the program, or the disk is full
         code, *_ = serialize(made)
         write_own(kept, [hashlib.sha256(code).digest(), code])
     return made
 
 
 def hush() -> None:
-    """Keep the messages of gloo, which exchanges arrays between CPUs, off the standard output; Python's stay."""
+    """Keep messages of gloo (collectives between CPUs) off standard output, but not Python's."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
@@ -93,7 +93,7 @@ def hush() -> None:
 
 
 def _processor() -> str:
-    """Return a digest of the processor's features: code compiled for a CPU runs only on CPUs that have the same."""
+    """Return a digest of the processor's features: code compiled for a CPU needs the same features."""
     said = platform.processor() + platform.machine()
     with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
         lines = file.read(1 << 16).splitlines()

@@ -1,12 +1,12 @@
-"""The coordinator: a process next to the first host, at which all hosts meet, and which outlives the first host.
+"""The coordinator: a process next to the first host, where all hosts meet; it outlives the first host.
 
     python coordinator.py ADDRESS HOSTS LINGER
 
-It listens at ADDRESS until all hosts have connected. Each sends a line of JSON: its number, the number of hosts that
-it expects, and its versions. The coordinator answers with the hosts that are missing, and at last with the port of
-JAX's coordination service, or with an error. Then ADDRESS is free again. When its service is gone, JAX ends every
-process at once with a trace; so the coordinator stays for LINGER seconds if the first host ends without "done": by
-then the others have noticed that it is gone.
+It listens at ADDRESS until all hosts have connected. Each sends a line of JSON: its number, the number of hosts it
+expects, and its versions. The coordinator answers with the missing hosts, and finally with the port of JAX's
+coordination service, or with an error. Then it releases ADDRESS. Without the service, JAX ends every process at once
+with a trace; so if the first host ends without "done", the coordinator stays LINGER seconds, long enough for the
+others to notice.
 """
 
 import json
@@ -22,7 +22,7 @@ FOR_EVER = 24 * 3600  # seconds
 
 
 class Meeting:
-    """The rendezvous: connections of hosts that wait for all others.
+    """The rendezvous: connections of the hosts that are waiting.
 
     server  the listening socket
     first   the first host's pipe: readable when that host ends
@@ -41,7 +41,7 @@ class Meeting:
         self.server, self.first = server, first
 
     def wait(self) -> bool:
-        """Return whether all hosts came; False if the first one ended before, such as after an error."""
+        """Return True once all hosts have connected; False if the first one ends before, such as after an error."""
         while len(self.there) < self.count or self.wrong:
             for key, _ in self.selector.select():
                 if key.fileobj is self.first:
@@ -53,7 +53,7 @@ class Meeting:
         return True
 
     def accept(self) -> None:
-        """Accept a connection. If that fails, it is gone, or silent ones hold all descriptors: drop those."""
+        """Accept a connection. On failure it is gone, or silent ones use up the descriptors: drop those."""
         try:
             connection, _ = self.server.accept()
         except OSError:
@@ -74,7 +74,7 @@ class Meeting:
                 said = json.loads(self.said[connection])
                 index, count, versions = said["host"], said["of"], said["versions"]
                 if not (type(index) is type(count) is int and isinstance(versions, str) and 0 <= index < count):
-                    raise ValueError  # no host says so, whatever it expects: this is a stranger
+                    raise ValueError  # impossible for any host: a stranger
                 self.welcome(connection, index, count, versions[:200])
         except BlockingIOError:
             return
@@ -95,7 +95,7 @@ class Meeting:
         self.selector.close()
 
     def welcome(self, connection: socket.socket, index: int, count: int, versions: str) -> None:
-        """Register a host, in place of an earlier one with its number, and tell all who is missing."""
+        """Register a host, replacing an earlier one with its number, and tell all which are missing."""
         before = self.there.get(index)
         if before and before is not connection:
             self.tell({"error": f"another process is host {index}, too"}, before)
@@ -114,14 +114,14 @@ class Meeting:
             try:
                 connection.settimeout(1)
                 connection.sendall(json.dumps(what).encode() + b"\n")
-            except OSError:  # it has gone, or does not read: `hear` will notice
+            except OSError:  # it is gone or does not read: `hear` will notice
                 pass
             connection.setblocking(False)
 
 
 def main(address: str, count: int, linger: float) -> int:
     """Let the hosts meet, then run JAX's service for them; return the exit code."""
-    # The public API of JAX runs this service only inside the first host.
+    # JAX's public API runs this service only inside the first host.
     from jaxlib import _jax  # pyright: ignore[reportAttributeAccessIssue]
 
     host, port = address.rsplit(":", 1)

@@ -1,8 +1,8 @@
-"""Generation by XLA: the prompt at once, then runs of tokens, each run one call; the cache has a fixed shape.
+"""Generation by XLA: prefill, then runs of tokens, one call each; the cache has a fixed shape.
 
-Positions are data: one compiled program serves all of them. A prompt is padded to a power of two; no position attends
-to the padding. Past the window every position moves, and the window is recomputed; without a table of positions the
-cache is a ring, and the newest key takes the oldest one's place.
+Positions are data, so one compiled program serves all. Prompts are padded to a power of two; no position attends to
+the padding. Past the window every position shifts, and the window is recomputed; without a position table the cache
+is a ring buffer: the newest key replaces the oldest.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ State = tuple[Caches, Any]  # and the logits (B, V) after each stream
 
 
 class Decoding(Evaluating):
-    """Evaluates, with caches written in place (they are donated) and narrower tables widened row by row."""
+    """Evaluates; writes caches in place (they are donated) and widens narrow tables row by row."""
 
     def wrapped(self, halves: Halves) -> Halves:
-        """Cast results to float32, since tables may be kept in a narrower type; write into the cache in place."""
+        """Cast results to float32, since tables may have a narrower type; write into the cache in place."""
 
         def widened(*arrays: Any, **static: Any) -> Any:
-            scale = static.pop("scale", None) if halves.name == "embedding" else None  # for the row once it is wide
+            scale = static.pop("scale", None) if halves.name == "embedding" else None  # applied after widening
             result, saved = halves.forward(*arrays, **static)
             wide = jax.tree.map(lambda a: a.astype(jnp.float32), result)
             return wide if scale is None else wide * scale, saved
@@ -50,7 +50,7 @@ class Decoding(Evaluating):
 
 
 def _extended(kept: Any, x: Any, start: Any) -> Any:
-    """Apply `extend_cache` as a scatter of one row for each stream, in place of a select over all rows."""
+    """Apply `extend_cache` as a scatter of one row per stream instead of a select over all rows."""
     if x.shape[2] > 1:
         return extend_cache.forward(kept, x, start)
     return kept.at[jnp.arange(len(x)), :, start % kept.shape[2]].set(x[:, :, 0]), ()
@@ -79,7 +79,7 @@ class XlaDecoder(Slots):
         if not any(self.streams):
             if self.stale:
                 self._held, self.stale = self._parameters(), False
-            if self._state[1] is None or self._state[1].is_deleted():  # an interrupted call took it
+            if self._state[1] is None or self._state[1].is_deleted():  # donated to a call that was interrupted
                 self._state = self._empty()
         super().admit(slot, stream, kept)
 
@@ -91,7 +91,7 @@ class XlaDecoder(Slots):
         return length if length > self._idle + 1 else min(length, self._idle)
 
     def step(self, most: int) -> None:
-        """Draw a run of tokens in one call; past the window one token, after which the window is recomputed."""
+        """Draw a run of tokens in one call; past the window, one token and recompute the window."""
         running = self.running()
         window, slides = self._model.config.seq_len, self._model.config.slides
         room = most if slides else max(1, window - int(self._lengths[list(running)].max()))
@@ -146,7 +146,7 @@ class XlaDecoder(Slots):
         return {name: a.astype(self._weights.name) if name in tables else a for name, a in held.items()}
 
     def _empty(self) -> State:
-        """Return the caches of all slots, and the logits after each."""
+        """Return empty caches for all slots, and logits."""
         return self._caches(self.slots, self._model.config.cached), jnp.zeros(
             (self.slots, self._model.config.vocab_size), jnp.float32
         )
@@ -168,7 +168,7 @@ class XlaDecoder(Slots):
         u: Any,
         n: Any,
     ) -> tuple[State, Any, Any, Any]:
-        """Draw n tokens, each from the logits after the one before; stop after one whose logits are not finite."""
+        """Draw n tokens, each from the logits after the previous one; stop if logits are not finite."""
 
         def going(carry: Any) -> Any:
             i, *_, sound, _ = carry
@@ -237,12 +237,12 @@ class XlaDecoder(Slots):
 
 
 def _inserted(state: State, made: State, slot: Any, length: Any) -> State:
-    """Return the state with a prompt's cache and logits in a slot: of more positions than places the last ones."""
+    """Return the state with a prompt's cache and logits in a slot; a long prompt fills it with its last positions."""
     (caches, logits), (new, after) = state, made
 
     def put(all_slots: Any, one: Any) -> Any:
         places = jnp.arange(all_slots.shape[3])
-        position = length - 1 - (length - 1 - places) % len(places)  # the last that has this place
+        position = length - 1 - (length - 1 - places) % len(places)  # the last position stored in each place
         rows = jnp.take(one, jnp.clip(position, 0, one.shape[3] - 1), axis=3)
         return lax.dynamic_update_slice_in_dim(all_slots, rows, slot, axis=1)
 

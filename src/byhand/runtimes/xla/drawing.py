@@ -1,4 +1,4 @@
-"""How each stream's token is drawn on a device: the settings of all as arrays, and one traced draw for them."""
+"""Drawing tokens on a device: all streams' settings as arrays, and one traced draw."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from byhand.runtimes.streams import Stream
 
 
 class Kind(NamedTuple):
-    """What the program must be able to do: whether some stream asks for it.
+    """The features that the program needs, because some stream uses them.
 
     cuts       by top-k or top-p
     bans       some ids
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Draws:
-    """How each slot's token is drawn: arrays, and what the program must be able to do."""
+    """The sampling settings of all slots: arrays, and the features that the program needs."""
 
     kind: Kind
     arrays: dict[str, Any]
@@ -75,10 +75,10 @@ class Draws:
 
 
 def drawn(logits: Any, u: Any, kind: Kind, settings: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return for each row of logits (B, V) and number u (B,) an id, its log-probability, and whether all are sound.
+    """Return ids (B,) from logits (B, V) and uniform u (B,), their log-probabilities, and whether all are finite.
 
-    The same inverse CDF as `runtimes.sampling.draw`, on the device, each row with settings of its own; -1 where the
-    logits of a stream are not finite.
+    The inverse CDF of `runtimes.sampling.draw`, on the device, with settings for each row; the id is -1 where a row's
+    logits are not finite.
     """
     if kind.bans:
         logits = jnp.where(settings["allowed"], logits, -jnp.inf)

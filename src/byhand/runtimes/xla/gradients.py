@@ -1,6 +1,6 @@
-"""A loss and its gradients as one traced function: embedding, a scan of blocks, head in chunks; then backwards.
+"""A loss and its gradients as one traced function: embedding, scan over blocks, head in chunks; then backwards.
 
-Arrays go by name, and blocks are stacked, as `layout` says.
+Arrays go by name, and blocks are stacked as in `layout`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def loss_and_gradients(
 def summed_loss(
     layout: Layout, parameters: Arrays, batch: tuple[Any, Any], counted: int, settings: TraceSettings
 ) -> tuple[Any, Any]:
-    """Return the sum of the losses of the last `counted` targets of each row, and the number of those that are >= 0.
+    """Return the summed loss over the last `counted` targets of each row, and the number of those >= 0.
 
-    Only a chunk's logits exist at a time.
+    Only one chunk's logits exist at a time.
     """
     tokens, targets = batch[0], batch[1][:, -counted:]
 
@@ -64,12 +64,12 @@ def summed_loss(
 
 
 def count_targets(targets: Any) -> Any:
-    """Return how many targets are no -1, as a float32."""
+    """Return the number of targets other than -1, as a float32."""
     return jnp.sum((targets >= 0).astype(jnp.float32))
 
 
 def row_losses(layout: Layout, parameters: Arrays, batch: tuple[Any, Any], settings: TraceSettings) -> Any:
-    """Return the sum of the losses of each row's targets, (B,), without those that are -1."""
+    """Return the summed loss (B,) of each row's targets other than -1."""
 
     def loss(logits: Any, y: Any) -> Any:
         return cross_entropy(Tensor(logits[None]), y[None]).data
@@ -85,7 +85,7 @@ def _of_chunks(
     loss: Callable[[Tensor, Any], Any], layout: Layout, parameters: Arrays, batch: tuple[Any, Any],
     settings: TraceSettings,
 ) -> Any:  # fmt: skip
-    """Return `loss` of the logits and targets of each chunk, for the last positions that have targets."""
+    """Return `loss` of each chunk's logits and targets, for the last positions, which have targets."""
     tokens, targets = batch
     tree = layout.tree(tensors(layout, layout.outside(parameters)))
 
@@ -100,7 +100,7 @@ def _of_chunks(
 
 
 def stream(layout: Layout, parameters: Arrays, tokens: Any, start: Any = None) -> Any:
-    """Return the stream after the last block, (B, T, C), by the interpreter of this context."""
+    """Return the stream after the last block, (B, T, C), under the current interpreter."""
     x = layout.layers.begin(layout.tree(tensors(layout, layout.outside(parameters))), tokens, start).data
     for stack in layout.stacks:
 
@@ -113,12 +113,12 @@ def stream(layout: Layout, parameters: Arrays, tokens: Any, start: Any = None) -
 
 
 def _start(rows: Any, settings: TraceSettings) -> Any:
-    """Return the position of the first token of a device's rows (B, T, ...), as in a cache; None: 0."""
+    """Return the position of the first token of a device's rows (B, T, ...); None: 0."""
     return lax.axis_index("sequence") * rows.shape[1] if settings.positions > 1 else None
 
 
 def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: TraceSettings) -> tuple[Any, Pull]:
-    """Scan the blocks of a stack; return the stream after them, and the pullback."""
+    """Scan the blocks of a stack; return the resulting stream and the pullback."""
     places = []
 
     def applied(interpreter: Applying, leaves: dict[str, Tensor], x: Any) -> tuple[Tensor, Tensor]:
@@ -162,7 +162,7 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
 def _finished(
     layout: Layout, leaves: dict[str, Tensor], x: Any, targets: Any, weight: Any, settings: TraceSettings
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return weight times the summed loss for the last block's stream, its cotangent for that, and gradients."""
+    """Return weight times the summed loss, the cotangent of the last block's stream x, and the gradients."""
     xs, ys = _chunks(x, targets, layout.config.vocab_size, settings.logits)
 
     def chunk(x: Any, y: Any) -> tuple[Any, Any]:
@@ -187,7 +187,7 @@ def _finished(
 
 
 def _chunks(x: Any, targets: Any, vocab_size: int, most: int) -> tuple[Any, Any]:
-    """Return stream and targets in chunks of positions, (n, B, T / n, ...), whose logits are computed at once."""
+    """Return stream and targets in n chunks of positions, (n, B, T / n, ...), with at most `most` logits each."""
     b, t = targets.shape
     n = next(n for n in range(1, t + 1) if t % n == 0 and (n == t or b * (t // n) * vocab_size <= most))
     xs, ys = (jnp.moveaxis(a.reshape((b, n, t // n, *a.shape[2:])), 1, 0) for a in (x, targets))
@@ -195,7 +195,7 @@ def _chunks(x: Any, targets: Any, vocab_size: int, most: int) -> tuple[Any, Any]
 
 
 def tensors(layout: Layout, arrays: Arrays) -> dict[str, Tensor]:
-    """Return the arrays as tensors, each as its layer uses it; those that are trained require gradients."""
+    """Return the arrays as tensors, each in the shape its layer uses; trained ones require gradients."""
     learns = layout.declared
     return {n: Tensor(layout.whole(n, a), requires_grad=learns[n].trained, name=n) for n, a in arrays.items()}
 

@@ -1,4 +1,4 @@
-"""A process group of several hosts, which exchange keys and values through JAX's coordinator."""
+"""A process group of several hosts, which communicate through the key-value store of JAX's coordinator."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class JoinedGroup(ProcessGroup):
         number = next(self._numbers)
         self._client.key_value_set(f"{PREFIX}/said/{number}/{self.index}", f"={value}")
         said = [value if i == self.index else self._said(number, i) for i in range(self.count)]
-        if number > 1:  # all have read the values before the last ones
+        if number > 1:  # every host has read all values but the latest
             self._client.key_value_delete(f"{PREFIX}/said/{number - 2}/{self.index}")
         return said
 
     def _said(self, number: int, index: int) -> str:
-        """Wait for a process's value. The watch notices a lost host earlier than this gives up."""
+        """Wait for a process's value. If its host is lost, the watch notices before this times out."""
         limit = int(2000 * OUTSIDE * self._patience)
         try:
             return self._client.blocking_key_value_get(f"{PREFIX}/said/{number}/{index}", limit)[1:]
@@ -55,8 +55,8 @@ class JoinedGroup(ProcessGroup):
     def stopping(self, step: int, signal: int | None) -> int | None:
         """Return the signal that stops all hosts after this step, or None.
 
-        A host that is asked to stop announces it before it begins the next step. No host can end that step without
-        it, so all read the announcement by then.
+        A host that receives a signal announces it before its next step. No host can finish that step without it, so
+        all have read the announcement by then.
         """
         if signal is not None and not self._asked:
             self._asked = True
@@ -66,12 +66,12 @@ class JoinedGroup(ProcessGroup):
         return number if due <= step else None
 
     def leave(self, why: str = "") -> None:
-        """Leave with all others; given a reason, leave at once, and the others end too."""
+        """Leave together with all others; with a reason, leave at once and end the others."""
         if why:
             self._watch.end()
             with suppress(Exception):  # the others notice without it
                 self._client.key_value_set(f"{PREFIX}/gone/{self.index}", why)
-                time.sleep(1)  # the others read it before the coordinator goes with this process
+                time.sleep(1)  # lets the others read it before the coordinator ends with this process
             return
         self.gather("done")
         self._watch.end()
@@ -80,12 +80,12 @@ class JoinedGroup(ProcessGroup):
             self._service.communicate(b"done\n")
 
     def await_verdict(self) -> None:
-        """Wait long enough for a lost host to be noticed, which ends this process."""
+        """Wait until the watch notices a lost host and ends this process."""
         time.sleep(min(LOST, self._patience) + 3)
 
 
 def _client() -> Any:
-    """Return JAX's client of the coordinator, which JAX does not make public."""
+    """Return JAX's client of the coordinator, a private object."""
     try:
         from jax._src.distributed import global_state
 

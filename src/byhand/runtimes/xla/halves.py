@@ -1,4 +1,4 @@
-"""Halves of equations as a trace applies them, and those of attention with positions before heads, (B, T, H, D)."""
+"""Halves of equations as applied in a trace, and attention's with positions before heads, (B, T, H, D)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byhand.equations.rotary import rotary
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The two halves of an equation as a trace applies them, perhaps wrapped or replaced."""
+    """The two halves of an equation as applied in a trace, perhaps wrapped or replaced."""
 
     name: str
     forward: Callable[..., Any]
@@ -32,7 +32,7 @@ class Halves:
 def _heads(h: Any, w: Any, b: Any = None, *, n_heads: int, n_kv_heads: int) -> Any:
     """Return queries (B, T, H, D), keys and values (B, T, K, D): `linear` with a separate axis for the packed parts.
 
-    So each tensor-parallel device has columns of each part, and only grouped queries are resharded.
+    So each tensor-parallel device holds columns of each part, and only grouped queries are resharded.
     """
     group, shape = n_heads // n_kv_heads, h.shape[:2]
     parts = jnp.einsum("btc,cpn->pbtn", h, w.reshape((w.shape[0], group + 2, -1)))
@@ -79,7 +79,7 @@ def _adapted_back(saved: Any, d: Any, *, scale: float) -> Any:
 
 
 def _whole_normed(x: Any, gain: Any = None, **settings: Any) -> Any:
-    """Apply `heads_rms_norm` to (B, T, H, D): all heads side by side are one row."""
+    """Apply `heads_rms_norm` to (B, T, H, D): concatenated heads are one row."""
     result, saved = rms_norm.forward(x.reshape((*x.shape[:2], -1)), gain, **settings)
     return result.reshape(x.shape), saved
 

@@ -32,12 +32,12 @@ QUIET = 5.0  # seconds of waiting before a message
 
 
 def join(text: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
-    """Join the hosts that a text describes; ConfigError if that fails.
+    """Join the hosts described by a text; ConfigError if that fails.
 
-    text      host:port,N,ID; or auto: by SLURM, Kubernetes, Open MPI or torchrun
+    text      host:port,N,ID; or auto: from SLURM, Kubernetes, Open MPI or torchrun
     run       name of what they train: hosts of another run are refused
-    patience  seconds after which an unresponsive host is given up
-    ended     called with a line when another host is gone
+    patience  seconds until an unresponsive host counts as lost
+    ended     called with a message when another host is lost
     """
     if not 1 <= patience < FOR_EVER:
         raise ConfigError(
@@ -47,7 +47,7 @@ def join(text: str, run: str, patience: float, ended: Callable[[str], None]) -> 
     if host.count == 1:
         return ProcessGroup()
     for name in ("jax_enable_preemption_service", "jax_check_proxy_envs"):
-        with suppress(AttributeError):  # byhand hears signals itself
+        with suppress(AttributeError):  # byhand handles signals itself
             jax.config.update(name, False)
     service = _coordinator(host, patience) if host.index == 0 else None
     until = time.monotonic() + OUTSIDE * patience
@@ -58,7 +58,7 @@ def join(text: str, run: str, patience: float, ended: Callable[[str], None]) -> 
 
 
 def _met(host: Host, run: str, until: float) -> str:
-    """Wait for all hosts, and return the address of JAX's service; ConfigError if one does not come in time."""
+    """Wait for all hosts; return the address of JAX's service. ConfigError if one is late."""
     name, port = host.address.rsplit(":", 1)
     versions = f"byhand {__version__} and jax {jax.__version__}{f', for the run {run}' * bool(run)}"
     hello = json.dumps({"host": host.index, "of": host.count, "versions": versions}).encode() + b"\n"
@@ -72,7 +72,7 @@ def _met(host: Host, run: str, until: float) -> str:
     while time.monotonic() < until and not wrong:
         try:
             connection = socket.create_connection((name.strip("[]"), int(port)), timeout=1)
-        except (OSError, ValueError) as error:  # ValueError: not a possible name
+        except (OSError, ValueError) as error:  # ValueError: not a valid name
             why = f"nothing listens there: {reason(error)}"
         else:
             why = "what listens there does not answer as host 0 does"
@@ -85,7 +85,7 @@ def _met(host: Host, run: str, until: float) -> str:
                     if not (wrong := str(said.get("error", ""))):
                         why = f"missing: {', '.join(str(int(i)) for i in said['missing'])}"
         tell()
-        time.sleep(0.2)  # host 0 may begin later
+        time.sleep(0.2)  # host 0 may start later
     if wrong:
         raise ConfigError(f"the hosts do not match: {wrong[:300]}. Start all alike, each with its own number.")
     raise ConfigError(
@@ -95,13 +95,13 @@ def _met(host: Host, run: str, until: float) -> str:
 
 
 def _past_proxies(name: str) -> None:
-    """Let gRPC connect to the first host directly, not through a proxy that the environment names."""
+    """Make gRPC connect to the first host directly, not through a proxy from the environment."""
     for variable in ("no_proxy", "no_grpc_proxy"):
         os.environ[variable] = ",".join(filter(None, (os.environ.get(variable), name.strip("[]"))))
 
 
 def _line(connection: socket.socket, until: float, idle: Callable[[], None]) -> bytes:
-    """Return the next line of a connection, nothing if it ends; give up at `until`. Call `idle` each second."""
+    """Return the next line of a connection, b"" if it closes; give up at `until`. Call `idle` each second."""
     found = b""
     while not found.endswith(b"\n") and len(found) < LONGEST and time.monotonic() < until:
         try:
@@ -115,7 +115,7 @@ def _line(connection: socket.socket, until: float, idle: Callable[[], None]) -> 
 
 
 def _connect(host: Host, until: float) -> None:
-    """Connect JAX to the other hosts, in a thread: JAX ends the process with a trace when its own time runs out."""
+    """Connect JAX to the other hosts, in a thread: on a timeout of its own, JAX ends the process with a trace."""
     errors: list[Exception] = []
 
     def connect() -> None:
@@ -127,8 +127,8 @@ def _connect(host: Host, until: float) -> None:
                 host.devices,
                 cluster_detection_method="deactivate",
                 initialization_timeout=FOR_EVER,
-                heartbeat_timeout_seconds=FOR_EVER,  # the watch is faster, and ends in a line
-                coordinator_bind_address="127.0.0.1:0",  # of JAX's own service, which is unused
+                heartbeat_timeout_seconds=FOR_EVER,  # the watch is faster and prints one line
+                coordinator_bind_address="127.0.0.1:0",  # for JAX's own service, which is unused
             )
         except Exception as error:
             errors.append(error)
@@ -151,7 +151,7 @@ def _coordinator(host: Host, patience: float) -> Any:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C ends the hosts, not this
+        start_new_session=True,  # Ctrl-C must end the hosts only
     )
     said = service.stdout.readline().decode() if service.stdout else ""
     if said != "\n":
@@ -164,11 +164,11 @@ def _coordinator(host: Host, patience: float) -> Any:
 
 
 def bind_address(address: str) -> str:
-    """Return the address at which the first host listens: its own, or any if its name resolves to a loopback."""
+    """Return the first host's listening address: its own, or any if its name resolves to a loopback address."""
     name, port = address.rsplit(":", 1)
     try:
         found = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-    except (OSError, ValueError):  # ValueError: not a possible name
+    except (OSError, ValueError):  # ValueError: not a valid name
         raise ConfigError(
             f"host {name[:80]!r} cannot be found. Give --hosts an address that all hosts can reach."
         ) from None

@@ -1,7 +1,7 @@
-"""The layout of a model's parameters on the devices: blocks of one kind stacked, each array sharded by its axes.
+"""The layout of a model's parameters on the devices: equal blocks stacked, each array sharded by its axes.
 
-A stack holds the arrays of consecutive equal blocks under the names of the first, with one more axis in front: one
-trace of the block serves all of them. Packed parts get a separate axis, so that each part is sharded.
+A stack holds the arrays of consecutive equal blocks under the first one's names, with a leading axis of blocks: one
+trace serves all. Packed parts get a separate axis, so that each part is sharded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from byhand.runtimes.xla.placing import held_shape, spec_of
 
 @dataclass(frozen=True)
 class Stack:
-    """Consecutive equal blocks: number of the first, how many, the block itself, and what it declares."""
+    """Consecutive equal blocks: index of the first, count, the block, its parameters."""
 
     first: int
     count: int
@@ -40,14 +40,14 @@ class Stack:
         return f"{BLOCKS}.{i}.{local}"
 
     def tree(self, arrays: Arrays) -> Tree:
-        """Return the arrays of one block as its `apply` takes them."""
+        """Return the arrays of one block as the tree that its `apply` takes."""
         return map_tree(self.declared, lambda local: arrays[self.name(self.first, local)])
 
 
 class Layout:
     """The arrays of a model on a mesh.
 
-    declared  every array's declaration by name; a stack's are those of its first block
+    declared  declarations by array; a stack has its first block's
     """
 
     def __init__(self, layers: Layers, config: ModelConfig, mesh: Mesh) -> None:
@@ -69,7 +69,7 @@ class Layout:
             self._stack_of |= dict.fromkeys(inside, stack)
 
     def outside(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the arrays outside of the blocks."""
+        """Return the arrays outside the blocks."""
         return {name: a for name, a in arrays.items() if name not in self._stack_of}
 
     def of(self, stack: Stack, arrays: Arrays) -> dict[str, Any]:
@@ -77,13 +77,13 @@ class Layout:
         return {name: a for name, a in arrays.items() if self._stack_of.get(name) is stack}
 
     def tree(self, arrays: Arrays) -> Tree:
-        """Return the arrays outside of the blocks as `Layers.begin` and `finish` take them."""
+        """Return the arrays outside the blocks as the tree that `Layers.begin` and `finish` take."""
         return map_tree(self._outside, arrays.__getitem__)
 
     def whole(self, name: str, array: Any) -> Any:
-        """All-gather an array (of a stack, one block's) along `fsdp`, in the shape that its layer uses.
+        """All-gather an array (one block's of a stack) along `fsdp`, in the shape that its layer uses.
 
-        Packed parts with sharded columns keep their axis: merging the two would force another all-gather.
+        Packed parts with sharded columns keep their axis: merging them would force another all-gather.
         """
         parameter = self.declared[name]
         spec = self._spec(parameter)
@@ -93,7 +93,7 @@ class Layout:
         return array if self.mesh.tensor > 1 else array.reshape(parameter.shape)
 
     def held(self, name: str, gradient: Any) -> Any:
-        """Return the gradient of a whole array in its held shape, reduce-scattered along `fsdp`."""
+        """Reduce-scatter the gradient of a whole array along `fsdp`, into its held shape."""
         parameter = self.declared[name]
         spec = self._spec(parameter)
         gradient = self._columns(gradient.reshape(held_shape(parameter)), spec)
@@ -155,7 +155,7 @@ class Layout:
         return PartitionSpec(*spec_of(parameter, self.mesh))
 
     def placed(self, arrays: Mapping[str, np.ndarray]) -> dict[str, jax.Array]:
-        """Put a model's arrays, or some of every block's, on the devices, stacked."""
+        """Put a model's arrays, or the same subset of every block's, on the devices, stacked."""
         found = {}
         for name in self.declared:
             if name not in arrays:
@@ -178,7 +178,7 @@ class Layout:
     def own(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """Return the parts that this host saves, by parameter and place (see `parts.py`).
 
-        Hosts with a replica of the same shard divide it, so that all write about as much.
+        Hosts with replicas of a shard divide it, so that all write about as much.
         """
         found: dict[str, np.ndarray] = {}
         loads: Counter[int] = Counter()
@@ -206,7 +206,7 @@ class Layout:
         return found
 
     def described(self) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the arrays' shapes and shardings in float32, without numbers."""
+        """Return the arrays' shapes and shardings in float32, without data."""
         return {
             name: jax.ShapeDtypeStruct(self._held_shape(name), np.float32, sharding=self.sharding(name))
             for name in self.declared
@@ -218,7 +218,7 @@ class Layout:
         return (stack.count, *shape) if stack else shape
 
     def names(self, name: str) -> list[str]:
-        """Return the parameters of the model that an array holds, one for each block of a stack."""
+        """Return the names of the model's parameters in an array, one for each block of a stack."""
         stack = self._stack_of.get(name)
         if stack is None:
             return [name]
@@ -232,5 +232,5 @@ def _along(axis: str, spec: PartitionSpec) -> PartitionSpec:
 
 
 def _gathered_axis(spec: PartitionSpec, mesh: Mesh) -> int | None:
-    """Return the array's axis that is all-gathered for use, or None."""
+    """Return the axis that is all-gathered before use, or None."""
     return tuple(spec).index("fsdp") if mesh.fsdp > 1 and "fsdp" in tuple(spec) else None

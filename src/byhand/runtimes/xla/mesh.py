@@ -1,4 +1,4 @@
-"""A mesh: devices as a grid. Each axis shards something:
+"""A mesh: devices as a grid whose axes each shard something:
 
 data      rows of the batch; parameters are replicated
 fsdp      rows of the batch, and the width of every parameter, which is all-gathered on use
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import jax
     from jax.sharding import NamedSharding, PartitionSpec
 
-MOST_CPU_DEVICES = 4096  # more take minutes to start, and each has a thread
+MOST_CPU_DEVICES = 4096  # each has a thread; more take minutes to start
 AXES = ("data", "fsdp", "sequence", "tensor")
 BATCH = ("data", "fsdp")  # axes that shard the rows of a batch
 TOKENS = (*BATCH, "sequence")  # axes that shard its tokens: gradients are all-reduced along them
-SHARDED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # by what a layer's axis counts
+SHARDED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # by a layer's name for an axis
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Mesh:
         return self.sequence if length % self.sequence == 0 else 1
 
     def copies(self, shape: tuple[int, int]) -> int:
-        """Return how many devices compute each token of a batch (B, T), as the mesh does not divide its axes."""
+        """Return how many devices compute each token of a batch (B, T): more than 1 if the mesh cannot shard it."""
         b, t = shape
         return (self.rows if b % self.rows else 1) * self.sequence // self.positions(t)
 
     def batch_spec(self, shape: tuple[int, int], positions: bool = True) -> PartitionSpec:
-        """Return the sharding of a batch (B, T): of its rows, and of its positions if they may be sharded."""
+        """Return the sharding of a batch (B, T): by rows, and by positions if allowed."""
         from jax.sharding import PartitionSpec
 
         b, t = shape
@@ -98,7 +98,7 @@ class Mesh:
         return jax.sharding.Mesh(np.array(devices[: self.size]).reshape(tuple(self.axes.values())), AXES)
 
     def sharding(self, spec: PartitionSpec) -> NamedSharding:
-        """Return the sharding of an array whose axes lie along these of the mesh."""
+        """Return the sharding of an array by a spec."""
         from jax.sharding import NamedSharding
 
         return NamedSharding(self.grid, spec)
@@ -110,7 +110,7 @@ class Mesh:
         return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
 
     def fetched(self, array: Any) -> np.ndarray:
-        """Fetch an array to the host, gathered from all hosts, which must all call this."""
+        """Fetch an array to the host, gathered from all hosts; all must call this."""
         import jax
         from jax.sharding import PartitionSpec
 
@@ -119,7 +119,7 @@ class Mesh:
         return np.asarray(array)
 
     def own_rows(self, count: int) -> slice:
-        """Return the rows of a batch that this host's devices see; these are neighbours in the mesh."""
+        """Return the rows of a batch for this host's devices, which are neighbours in the mesh."""
         import jax
 
         if jax.process_count() == 1 or count % self.rows:
@@ -146,7 +146,7 @@ def devices_found() -> list[Any]:
 
 
 def mesh_of(text: str) -> Mesh:
-    """Return the mesh that a text such as `data=2,tensor=4` describes; ConfigError if it describes none."""
+    """Parse a mesh such as `data=2,tensor=4`; ConfigError if it is invalid."""
     sizes: dict[str, int] = {}
     for part in (p.strip() for p in text.split(",")) if text else ():
         name, _, number = part.partition("=")

@@ -1,4 +1,4 @@
-"""Which part of an array each host saves: replicas of a shard are divided among the hosts that hold them."""
+"""The part of an array that each host saves: hosts with replicas of a shard divide it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import pairwise
 
 from jax.sharding import Sharding
 
-Ends = tuple[tuple[int, int], ...]  # where a part of an array begins and ends along each axis
+Ends = tuple[tuple[int, int], ...]  # begin and end of a part along each axis
 SMALL = 1024  # elements per host: smaller parts are not divided
 
 
 def ends_of(index: tuple[slice, ...], shape: tuple[int, ...]) -> Ends:
-    """Return where a part begins and ends along each axis."""
+    """Return begin and end of a part along each axis."""
     return tuple(s.indices(n)[:2] for s, n in zip(index, shape, strict=True))
 
 
@@ -27,9 +27,9 @@ def holders(sharding: Sharding, shape: tuple[int, ...]) -> dict[Ends, set[int]]:
 
 
 def divided(held_by: Mapping[Ends, set[int]], loads: Counter[int]) -> Iterator[tuple[int, Ends, Ends]]:
-    """Yield (host, the shard it holds, the part of that it saves): hosts with replicas of a shard divide it.
+    """Yield (host, its shard, the part it saves): hosts with replicas of a shard divide it.
 
-    loads  elements that each host saves so far, updated; hosts with the fewest take the larger parts
+    loads  elements assigned to each host so far, updated; the least loaded hosts take the larger parts
     """
     for held, hosts in held_by.items():
         parts = sorted(_cut(held, len(hosts)), key=_size, reverse=True)

@@ -1,4 +1,4 @@
-"""A device's shard of each parameter, and the bytes that it sends in a step: arithmetic, without JAX."""
+"""A device's shard of each parameter, and the bytes it sends in a step: arithmetic, without JAX."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ def part_shape(parameter: Parameter, mesh: Mesh) -> tuple[int, ...]:
 
 
 def sent(kind: str, size: float, n: int) -> float:
-    """Return the bytes that each of n devices sends in a ring collective with a result of `size` bytes."""
+    """Return the bytes each of n devices sends in a ring collective with a result of `size` bytes."""
     share = (n - 1) / n
     return {"all-reduce": 2 * share, "reduce-scatter": n - 1, "collective-permute": 1}.get(kind, share) * size
 
 
 def least_sent(config: ModelConfig, mesh: Mesh, shape: Shape) -> defaultdict[tuple[str, str], float]:
-    """Return the bytes that each device sends in a float32 step of one micro-batch (B, T), by collective and axes.
+    """Return the bytes each device sends in a float32 step of one micro-batch (B, T), by collective and axes.
 
-    The mesh shards no positions (`sequence`). Scalar all-reduces for each position or step (norms, the loss) are
-    left out. XLA also gathers no bias that the backward pass does not read.
+    Assumes no `sequence` axis. Ignores scalar all-reduces per position or step (norms, the loss). XLA may send less:
+    it does not gather biases that the backward pass does not read.
     """
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     stream = 4 * shape[0] // mesh.rows * shape[1] * config.d_model
     for name, parameter in declared(config).items():
         spec, part = spec_of(parameter, mesh), 4 * math.prod(part_shape(parameter, mesh))
         if "fsdp" in spec:
-            uses = 2 if name.startswith(BLOCKS) else 1  # of a block: forward and back
+            uses = 2 if name.startswith(BLOCKS) else 1  # blocks: forward and backward
             found["all-gather", "fsdp"] += uses * sent("all-gather", part * mesh.fsdp, mesh.fsdp)
             found["reduce-scatter", "fsdp"] += sent("reduce-scatter", part, mesh.fsdp)
             found["all-reduce", "data"] += sent("all-reduce", part, mesh.data)
         else:
             found["all-reduce", "data,fsdp"] += sent("all-reduce", part, mesh.rows)
         if "tensor" in spec and len(parameter.shape) > 1:
-            uses = 2 if name == "wte" and config.tied_embeddings else 1  # a sum of the stream: forward or back
+            uses = 2 if name == "wte" and config.tied_embeddings else 1  # sums of the stream: forward or backward
             found["all-reduce", "tensor"] += uses * sent("all-reduce", stream, mesh.tensor)
     return found

@@ -1,4 +1,4 @@
-"""Rematerialisation: the arrays of a block that the backward pass reads or recomputes.
+"""Rematerialisation: which arrays of a block are kept for the backward pass, and which it recomputes.
 
 In the forward pass the kept arrays become outputs of the scan. In the backward pass the block is traced again with
 these substituted, and XLA eliminates the dead code.
@@ -14,7 +14,7 @@ from byhand.engine.arrays import as_tuple
 from byhand.runtimes.xla.applying import Applying, TraceSettings
 from byhand.runtimes.xla.halves import Halves
 
-Place = tuple[int, str, int]  # number of the application, "saved" or "result", number of the array
+Place = tuple[int, str, int]  # index of the application, "saved" or "result", index of the array
 
 
 class Keeping(Applying):
@@ -22,13 +22,13 @@ class Keeping(Applying):
 
     def __init__(self, settings: TraceSettings, known: list[Any]) -> None:
         super().__init__(settings)
-        self._known = {id(a): a for a in known}  # the block's inputs need no place
+        self._known = {id(a): a for a in known}  # the block's inputs are kept anyway
         self._count = 0
         self.arrays: list[Any] = []
         self.places: list[Place] = []
 
     def rounded(self, array: Any, kind: Any) -> Any:
-        """Round; the copy of a known array is known, too, and not kept again."""
+        """Round; the copy of a known array is known, too, and not kept."""
         made = super().rounded(array, kind)
         if id(array) in self._known:
             self._known[id(made)] = made
@@ -58,7 +58,7 @@ class Recomputing(Applying):
         super().__init__(settings)
         self._kept = dict(zip(places, arrays, strict=True))
         self._count = 0
-        self._exchanged: dict[int, tuple[Any, Any]] = {}  # a recomputed array, and the kept one that replaces it
+        self._exchanged: dict[int, tuple[Any, Any]] = {}  # a recomputed array, and the kept one in its place
 
     def wrapped(self, halves: Halves) -> Halves:
         """Wrap the forward half to replace its arrays by the kept ones."""

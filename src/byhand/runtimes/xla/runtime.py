@@ -36,7 +36,7 @@ class XlaRuntime(Runtime):
         if request.listed:
             return "the xla runtime has no plan to list: XLA makes its own."
         if FORMATS[request.weights].block > 1:
-            return f"the xla runtime has no weights of {request.weights}. Use --runtime auto."
+            return f"the xla runtime does not support {request.weights} weights. Use --runtime auto."
         if request.use == "evaluate" and request.weights != "float32":
             return f"the xla runtime evaluates with float32 weights, not {request.weights}. Use --runtime numpy."
         if request.use == "generate" and not (request.model.causal and request.cache):
@@ -44,7 +44,7 @@ class XlaRuntime(Runtime):
         return ""
 
     def suits(self, request: Request) -> bool:
-        """Return whether it has a mesh or hosts, or JAX an accelerator; imports JAX only if that has a plug-in."""
+        """Return whether a mesh, hosts or an accelerator is used; imports JAX only if a plug-in is installed."""
         return bool(request.mesh) or request.hosts > 1 or (bool(_plugins()) and _platform() != "cpu")
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
@@ -60,9 +60,9 @@ class XlaRuntime(Runtime):
         return XlaDecoder(model, request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
-        """Return what is kept for the backward pass, and the most cotangents at a time.
+        """Return the bytes kept for the backward pass, plus the peak of the cotangents.
 
-        Where it recomputes, or divides the step among devices, the streams between blocks: it keeps at least these.
+        If it recomputes or shards the step, only the streams between blocks: it keeps at least these.
         """
         from byhand.engine.graph.memory import boundary_bytes, cotangent_bytes, kept_bytes
         from byhand.model import BLOCKS
@@ -76,7 +76,7 @@ class XlaRuntime(Runtime):
         return kept_bytes(graph) + cotangent_bytes(graph)
 
     def room(self) -> int | None:
-        """Return the memory of an accelerator, if JAX has one and says it."""
+        """Return the memory of an accelerator, if JAX has one and reports it."""
         if not _plugins() or _platform() == "cpu":
             return None
         return sum((device.memory_stats() or {}).get("bytes_limit", 0) for device in devices_found()) or None
@@ -98,7 +98,7 @@ class XlaRuntime(Runtime):
 
 
 def _plugins() -> list[str]:
-    """Return the installed plug-ins of JAX, each for a kind of accelerator."""
+    """Return the installed plug-ins of JAX, one for each kind of accelerator."""
     if find_spec("jax") is None:
         return []
     from importlib.metadata import entry_points

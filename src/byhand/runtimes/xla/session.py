@@ -34,7 +34,7 @@ class XlaOutcome:
         self._refused: Callable[[], None] | None = refused
 
     def settle(self) -> tuple[float, float]:
-        """Wait for the step; tell the session, once, if it made no update."""
+        """Wait for the step; if it made no update, tell the session once."""
         loss, norm = (float(number) for number in self._numbers)
         refused, self._refused = self._refused, None
         if refused and not (math.isfinite(loss) and math.isfinite(norm)):
@@ -55,7 +55,7 @@ class XlaOutcome:
 class XlaSession:
     """Steps and losses on the devices of a mesh; see `TrainingSession`.
 
-    Parameters and moments stay on the devices; `state` leaves them in model and optimizer.
+    Parameters and moments stay on the devices; `state` copies them to model and optimizer.
     """
 
     def __init__(self, model: Any, optimizer: Any, request: Request) -> None:
@@ -70,8 +70,8 @@ class XlaSession:
             compiling.hush()
         self.layout = Layout(model.layers, model.config, self.mesh)
         self._held = State({}, {}, {})  # on the devices
-        self._left = State({}, {}, {})  # the host's arrays that the devices' were made from, or became
-        self._ahead: XlaOutcome | None = None  # of the last step, while the host's arrays are those before it
+        self._left = State({}, {}, {})  # the host's arrays that were put on the devices or fetched from them
+        self._ahead: XlaOutcome | None = None  # the last step's, until its arrays are fetched to the host
         self._made: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     @property
@@ -81,7 +81,7 @@ class XlaSession:
         return f"compiled by XLA for {self.mesh.size} × {kind}, {self.mesh}{f', on {hosts} hosts' * (hosts > 1)}"
 
     def provenance(self) -> dict[str, Any]:
-        """Return the runtime's name, its mesh and kind of device, and what compiled it."""
+        """Return the runtime's name, its mesh, kind of device, and compiler."""
         kind = self.mesh.grid.devices.flat[0].device_kind
         found = {"runtime": "xla", "mesh": str(self.mesh), "device": kind, "jax": jax.__version__}
         return found if (hosts := jax.process_count()) == 1 else {**found, "hosts": hosts}
@@ -133,7 +133,7 @@ class XlaSession:
         return np.asarray(sums, np.float64)
 
     def state(self) -> State:
-        """Update the arrays of model and optimizer, except those that were replaced; return them."""
+        """Update the arrays of model and optimizer, except replaced ones; return all."""
         self._settle()
         if self._ahead is not None:
             self._ahead = None
@@ -150,7 +150,7 @@ class XlaSession:
         return state_of(self.model, self.optimizer)
 
     def own(self) -> State:
-        """Return the arrays that this process saves: all, or, with several hosts, its parts of them."""
+        """Return the arrays that this process saves: all, or with several hosts its parts."""
         if jax.process_count() == 1:
             return self.state()
         self._settle()
@@ -162,7 +162,7 @@ class XlaSession:
             self._ahead.settle()
 
     def _refused(self) -> None:
-        """Take back the count of a step whose loss or norm was not finite."""
+        """Uncount a step with a loss or norm that was not finite."""
         self.optimizer.t -= 1
 
     def _take_over(self) -> None:
@@ -180,7 +180,7 @@ class XlaSession:
         self._left = host
 
     def _begun(self, host: State) -> State:
-        """Return the arrays of model and optimizer, those that are missing as they are before the first step."""
+        """Return the arrays of model and optimizer; missing ones get their initial values."""
         arrays, optimizer = host.parameters, self.optimizer
         moments: dict[str, dict[str, Any]] = {kind: {} for kind in host.moments}
         for name, array in ((n, a) for n, a in arrays.items() if not self.model.parameters()[n].frozen):
@@ -190,13 +190,13 @@ class XlaSession:
         return State(arrays, moments, averages)
 
     def _fitting(self, tokens: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a batch as the device takes it; DataError if it is longer than the window."""
+        """Return a batch in the device's types; DataError if it is longer than the window."""
         if tokens.shape[1] > (most := self.model.config.seq_len):
             raise DataError(f"{tokens.shape[1]} tokens, but the model's seq_len is {most}. Pass the last {most}.")
         return tokens.astype(np.int32), targets.astype(np.int32)
 
     def _placed(self, array: Any) -> Any:
-        """Put an array on the devices: a batch sharded where the mesh divides its axes, a scalar replicated."""
+        """Put an array on the devices: a batch sharded along axes that the mesh divides, a scalar replicated."""
         if self.mesh.size == 1:
             return array
         spec = self.mesh.batch_spec(array.shape) if np.ndim(array) else PartitionSpec()
@@ -224,7 +224,7 @@ class XlaSession:
     def _loss(self, shape: Shape, counted: int | None) -> Callable[..., Any]:
         """Return the loss of a batch of this shape, or with None the sums of its rows, compiled once."""
         if (key := ("loss", shape, counted)) not in self._made:
-            mesh, whole = self.mesh, counted != shape[1]  # the last targets may all be on one device
+            mesh, whole = self.mesh, counted != shape[1]  # the last targets may all lie on one device
             settings = self.settings if whole else replace(self.settings, positions=mesh.positions(shape[1]))
 
             def traced(parameters: Arrays, batches: list[Batch]) -> Any:

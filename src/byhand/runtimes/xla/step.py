@@ -33,14 +33,14 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
     """
     rules = rules_of(layout, optimizer)
     copies = [layout.mesh.copies(shape) for shape in shapes]
-    shares = [math.lcm(*copies) // n for n in copies]  # a token that several devices compute counts as one
+    shares = [math.lcm(*copies) // n for n in copies]  # so that a token on several devices counts once
     packed = {name for name, rule in rules.items() if rule.unpacked() != rule}  # held with a separate axis
     rules = {name: rule.unpacked() for name, rule in rules.items()}
 
     def of_tokens(parameters: Arrays, batches: list[Batch]) -> Any:
         """Return loss and gradients of a device's tokens, summed over all devices after the last micro-batch.
 
-        Both are means over the targets of all micro-batches and devices. Each micro-batch waits for the one before:
+        Both are means over the targets of all micro-batches and devices. Each micro-batch waits for the previous one:
         hosts must issue collectives in the same order, or they deadlock.
         """
         count = sum(count_targets(targets) * share for (_, targets), share in zip(batches, shares, strict=True))
@@ -69,7 +69,7 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
     gradients_of = layout.by_tokens(of_tokens, [layout.mesh.batch_spec(shape) for shape in shapes], places)
 
     def turned(arrays: Arrays) -> dict[str, Any]:
-        """Swap the axes of rows and of packed matrices, so that the last two axes are a matrix's; and back."""
+        """Swap the axes of rows and of packed parts, so that matrices occupy the last two axes; and back."""
         return {name: jnp.swapaxes(a, -3, -2) if name in packed else a for name, a in arrays.items()}
 
     def step(held: State, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[State, Any, Any]:
@@ -104,7 +104,7 @@ def rules_of(layout: Layout, optimizer: Optimizer) -> dict[str, UpdateRule]:
 
 
 def _after(loss: Any, batch: Batch) -> Batch:
-    """Add a data dependency on a loss to a batch: min(|loss|, 0) is 0, and NaN as an integer is 0, too."""
+    """Make a batch depend on a loss by adding 0: min(|loss|, 0) is 0, and NaN as an integer, too."""
     zero = jnp.minimum(jnp.abs(loss), 0.0).astype(jnp.int32)
     return jax.tree.map(lambda tokens: tokens + zero.astype(tokens.dtype), batch)
 

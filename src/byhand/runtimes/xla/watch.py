@@ -1,7 +1,7 @@
-"""The watch notices hosts that died or hang: a computation that waits for one would wait for ever.
+"""The watch notices hosts that died or hang; computations would wait for them for ever.
 
-Each host sends a heartbeat every second. A host without a heartbeat for LOST seconds is gone; one that makes no
-progress for `patience` seconds hangs. Then every other host ends with a line. Each host uses its own clock.
+Each host sends a heartbeat every second. A host without a heartbeat for LOST seconds is gone; one without progress
+for `patience` seconds hangs. Then every other host ends with a message. Each host uses its own clock.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 LOST = 15.0  # seconds without a heartbeat
-PAUSE = 2.0  # seconds of silence of a thread that wakes ten times a second: the process was suspended
-OUTSIDE = 6  # times the patience outside of a step: compiling, saving
+PAUSE = 2.0  # a thread that wakes ten times a second sleeps this long only if the process was suspended
+OUTSIDE = 6  # factor on the patience outside a step: compiling, saving
 PREFIX = "byhand"
 
 
 class Watch:
     """Two threads: one exchanges heartbeats, the other judges them, even if the first one is stuck.
 
-    client    JAX's, which holds the keys and values of all hosts
+    client    JAX's client of the key-value store
     patience  seconds for a step
-    ended     called with a line when another host is gone or hangs; it ends the process
+    ended     called with a message when another host is gone or hangs; it ends the process
     clock     returns seconds
     """
 
@@ -52,12 +52,12 @@ class Watch:
             threading.Thread(target=work, name=f"byhand-{work.__name__}", daemon=True).start()
 
     def mark(self, step: int, inside: bool) -> None:
-        """Note that this process makes progress, inside of a step or outside."""
+        """Note this process's progress, inside or outside a step."""
         self._moved = self._clock()  # first, since another thread compares it with the limit at any moment
         self._step, self._limit = step, self._patience * (1 if inside else OUTSIDE)
 
     def end(self) -> None:
-        """Stop watching: the hosts end one after the other."""
+        """Stop watching, since hosts end one after another."""
         self._over.set()
 
     def _beat(self) -> None:
@@ -73,7 +73,7 @@ class Watch:
             self._client.key_value_set(key, f"{count} {self._step}", allow_overwrite=True)
             beats = self._of_all("beat")
             gone = self._of_all("gone")
-        except Exception:  # any error of JAX if the coordinator does not answer: `verdict` counts the seconds
+        except Exception:  # any error of JAX while the coordinator does not answer: `verdict` counts the seconds
             return
         now = self._clock()
         for host, beat in beats.items():
@@ -105,7 +105,7 @@ class Watch:
                 return
 
     def verdict(self) -> str:
-        """Return a line that names the host that is gone or hangs; "" if none is."""
+        """Return a message naming the host that is gone or hangs; "" if there is none."""
         now = self._clock()
         if self._gone:
             return self._gone

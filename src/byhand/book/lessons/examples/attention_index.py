@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from byhand.book.finding.index import findings
-from byhand.book.lessons.examples import Maker
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.examples.memory_layout import offset_number
 from byhand.book.lessons.forward_steps import forward_step, given
-from byhand.book.lessons.lesson import Content, Step
+from byhand.book.lessons.lesson import Content, Maker, Step, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -26,6 +25,7 @@ def queries_and_keys(array: Maker) -> tuple[Tensor, Tensor]:
     return q, k
 
 
+@listed(70, "One attention score traced to flat offsets", "追踪一个注意力分数的内存偏移量")
 def lesson(array: Maker) -> Content:
     """Offsets of the queries, the keys and the score; then the score itself, read from flat memory."""
     q, k = queries_and_keys(array)
@@ -33,7 +33,7 @@ def lesson(array: Maker) -> Content:
     application, _ = trace.made["scores"]
     whole = forward_step(application, trace)
     b, h, t, s = PLACE
-    where = str(findings()["attention_scores"].forward)
+    where = str(of_equations()["attention_scores"].forward)
 
     def lies(x: Tensor, title: Words, position: str, at: int) -> Step:
         formula = f"((b H + h) {position.upper()} + {position}) D + d"
@@ -81,7 +81,7 @@ def lesson(array: Maker) -> Content:
     intro = Words(
         f"B, H, T, D = {', '.join(map(str, SHAPE))}. The score of query t = {t} for key s = {s} in sequence {b}, "
         f"head {h}: two contiguous runs of D numbers are multiplied, and one number is written.",
-        f"B、H、T、D = {'、'.join(map(str, SHAPE))}。第 {b} 条序列、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数："
-        "两段各 D 个连续的数相乘求和，再写入一个数。",
+        f"B、H、T、D = {'、'.join(map(str, SHAPE))}。"
+        f"第 {b} 条序列、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数：两段各 D 个连续的数相乘求和，再写入一个数。",
     )
     return intro, steps, given(trace)

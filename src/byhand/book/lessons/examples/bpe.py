@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from itertools import pairwise
 
-from byhand.book.finding.index import findings
-from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.lesson import Content, Number, Step
+from byhand.book.finding.source import pointer
+from byhand.book.lessons.lesson import Content, Maker, Number, Step, listed
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.tokenizers.plain import Pair, commonest, count_pairs, joined, learn
@@ -15,14 +14,14 @@ TEXT, NEW, MERGES = "she sells sea shells", " smells", 4
 FIRST = 256  # the ids below are the bytes
 Row = tuple[int, ...]
 CHOICE = Words(
-    "Merging the commonest pair saves the most tokens for one new entry in the vocabulary. If several pairs are "
-    "equally common, a fixed rule must choose (the smaller left id, then the smaller right id), or two training runs "
-    "on the same text could differ.",
-    "每次合并都给词表增加一个条目；合并的若是出现次数最多的一对，省下的词元就最多。次数相同时必须按固定规则选择"
-    "（先比左边词元的编号，再比右边的，取较小的），否则在同一文本上训练两次可能得到不同的词表。",
+    "Merging the commonest pair saves the most tokens for one new entry in the vocabulary. "
+    "If several pairs are equally common, a fixed rule must choose (the smaller left id, then the smaller right id), or two training runs on the same text could differ.",
+    "每次合并都给词表增加一个条目；合并的若是出现次数最多的一对，省下的词元就最多。"
+    "次数相同时必须按固定规则选择（先比左边词元的编号，再比右边的，取较小的），否则在同一文本上训练两次可能得到不同的词表。",
 )
 
 
+@listed(120, "Byte-pair encoding: four merges, then a new word", "字节对编码：四次合并，再编码一个新词")
 def lesson(array: Maker) -> Content:
     """Learn four merges from the text, then encode a word that is not in it."""
     cut = [word.encode() for word in words(TEXT)]
@@ -39,8 +38,7 @@ def lesson(array: Maker) -> Content:
         "A vocabulary is learnt from a text of four words. At first each byte is a token; then the commonest pair of "
         "neighbours becomes a new token, again and again. Real tokenizers do this tens of thousands of times. ␣ is "
         "the space, which belongs to the word that follows it.",
-        "从一段只有四个词的文本学习词表。开始时每个字节是一个词元，然后反复把最常见的相邻一对合并成新词元。真实的"
-        "分词器要合并几万次。␣ 表示空格，它属于后面的词。",
+        "从一段只有四个词的文本学习词表。开始时每个字节是一个词元，然后反复把最常见的相邻一对合并成新词元。真实的分词器要合并几万次。␣ 表示空格，它属于后面的词。",
     )
     letters = sorted({byte for byte in names if byte < FIRST})
     start = (
@@ -59,7 +57,7 @@ def _bytes(rows: list[Row], names: Mapping[int, str]) -> Step:
             "each word is a sequence of bytes; no pair reaches from one word into the next",
             "每个词是一串字节；相邻的一对不能分属两个词",
         ),
-        str(findings()["pre_tokenization"].forward),
+        pointer("tokenizers/splitting.py:Split"),
         (
             Number(
                 Words("tokens at the start", "最初的词元数"),
@@ -71,8 +69,8 @@ def _bytes(rows: list[Row], names: Mapping[int, str]) -> Step:
         _shown(rows, names),
         goal=Words("Cut the text into words, and the words into bytes.", "把文本切成词，再把词切成字节。"),
         why=Words(
-            "If the text were not cut into words first, common pairs would join the end of one word to the beginning "
-            "of the next: tokens such as “s␣s”, which mean nothing.",
+            "If the text were not cut into words first, common pairs would join the end of one word to the beginning of the next: "
+            "tokens such as “s␣s”, which mean nothing.",
             "如果不先切词，最常见的一对常会跨越词的边界，产生“s␣s”这类没有意义的词元。",
         ),
     )  # fmt: skip
@@ -112,7 +110,7 @@ def _merge(rows: list[Row], names: dict[int, str], k: int) -> tuple[Step, list[R
             "the pair with the largest count; among equal counts, the one with the smallest ids",
             "取次数最多的相邻对；次数相同时，取编号较小的（先比左，再比右）",
         ),
-        str(findings()["bpe_training"].forward),
+        pointer("tokenizers/plain.py:learn"),
         tuple(numbers),
         _shown(after, names),
         goal=Words("Find the next merge and apply it everywhere.", "找出下一对词元，并在所有出现之处合并。"),
@@ -166,15 +164,14 @@ def _encode(merges: list[Pair], names: Mapping[int, str]) -> Step:
             "of the neighbouring pairs that are known, join the one that was learnt first; repeat",
             "在学过的各对中，先合并最早学到的一对；重复，直到没有可合并的对",
         ),
-        str(findings()["bpe"].forward),
+        pointer("tokenizers/bpe.py:BytePairTokenizer"),
         tuple(numbers),
         ((Words("joined", "合并过程"), " → ".join(history)), (Words("ids", "编号"), str(list(row)))),
         goal=Words("Encode a word that is not in the text.", "编码一个文本中没有的词。"),
         why=Words(
-            "The merges are applied in the order in which they were learnt, so a word of the training text becomes "
-            "the same tokens as in training. Any word can be encoded: in the worst case each byte stays a token.",
-            "按学习时的顺序合并，训练文本中的词就会得到训练结束时的那些词元。任何词都能编码：最坏情况下每个字节各成"
-            "一个词元。",
+            "The merges are applied in the order in which they were learnt, so a word of the training text becomes the same tokens as in training. "
+            "Any word can be encoded: in the worst case each byte stays a token.",
+            "按学习时的顺序合并，训练文本中的词就会得到训练结束时的那些词元。任何词都能编码：最坏情况下每个字节各成一个词元。",
         ),
     )
 
@@ -185,7 +182,7 @@ def _saved(rows: list[Row], names: Mapping[int, str]) -> Step:
     return Step(
         Words("What is saved", "省下了多少"),
         Words("bytes per token = bytes of the text / tokens", "每词元字节数 = 文本的字节数 / 词元数"),
-        str(findings()["tokenization"].forward),
+        pointer("tokenizers/tokenizer.py:Tokenizer"),
         (
             Number(Words("tokens of the text", "文本的词元数"), " + ".join(str(len(row)) for row in rows), tokens,
                    mistakes=(Mistake("counted bytes", "数成了字节", bytes_),)),
@@ -200,8 +197,7 @@ def _saved(rows: list[Row], names: Mapping[int, str]) -> Step:
             "A loss in nats per token cannot be compared between vocabularies, since their tokens differ in length. "
             "Once it is divided by the bytes per token, it can. Divided by ln 2 as well, it is in bits instead of "
             "nats: the bits per byte. The bytes are those of the text, whatever the vocabulary.",
-            "词表不同，词元长短不同，每词元的损失无法直接比较；除以每词元字节数之后就可以。再除以 ln 2，单位就从奈特"
-            "变成比特，得到每字节比特数。这里的字节是原文的字节，与词表无关。",
+            "词表不同，词元长短不同，每词元的损失无法直接比较；除以每词元字节数之后就可以。再除以 ln 2，单位就从奈特变成比特，得到每字节比特数。这里的字节是原文的字节，与词表无关。",
         ),
     )  # fmt: skip
 

@@ -10,9 +10,8 @@ from functools import partial
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given, update_step
-from byhand.book.lessons.lesson import Content, number_text
+from byhand.book.lessons.lesson import Content, Maker, listed, number_text
 from byhand.book.lessons.roles import told
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
@@ -46,6 +45,7 @@ def loss_of(p: dict[str, Tensor], array: Maker) -> Tensor:
     return cross_entropy(z, Tensor(np.asarray(CLASSES), name="y"), name="L")
 
 
+@listed(210, "A classifier of four tiny pictures, trained for one step", "四张小图的分类器，训练一步")
 def lesson(array: Maker) -> Content:
     """One training step on all four pictures."""
     weights = given_weights(array)
@@ -61,13 +61,12 @@ def lesson(array: Maker) -> Content:
     with scope("after"):
         steps += forward_steps(settled_trace(partial(loss_of, new, array)), ROLES)
     intro = Words(
-        "Each row of X is a picture of 2 × 2 pixels: top left, top right, bottom left, bottom right. Rows 0 and 1 "
-        "are vertical bars (class 0), rows 2 and 3 horizontal ones (class 1). Hidden unit 0 responds to the right "
-        "column, unit 1 to the left one; at first each active unit adds to the score of class 0. ε_AdamW is 0 to "
-        "keep the numbers simple.",
-        "X 的每一行是一张 2 × 2 像素的图，依次为左上、右上、左下、右下。第 0、1 行是竖线（类别 0），第 2、3 行是横线"
-        "（类别 1）。隐藏单元 0 对右列有反应，单元 1 对左列有反应；起初，每个激活的单元都给类别 0 加分。为了数字"
-        "整齐，取 ε_AdamW = 0。",
+        "Each row of X is a picture of 2 × 2 pixels: top left, top right, bottom left, bottom right. "
+        "Rows 0 and 1 are vertical bars (class 0), rows 2 and 3 horizontal ones (class 1). "
+        "Hidden unit 0 responds to the right column, unit 1 to the left one; at first each active unit adds to the score of class 0. "
+        "ε_AdamW is 0 to keep the numbers simple.",
+        "X 的每一行是一张 2 × 2 像素的图，依次为左上、右上、左下、右下。第 0、1 行是竖线（类别 0），第 2、3 行是横线（类别 1）。"
+        "隐藏单元 0 对右列有反应，单元 1 对左列有反应；起初，每个激活的单元都给类别 0 加分。为了数字整齐，取 ε_AdamW = 0。",
     )
     start = (*given(trace), *((n, number_text(x)) for n, x in (("lr", RATE), *OPTIMIZER.items())))
     return intro, steps, start

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from byhand.book.finding.index import findings
-from byhand.book.lessons.examples import Maker
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.examples.paper_gpt import CONFIG, TEXT, WEIGHTS, model_of
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Content, Number, Step, difference, grid
+from byhand.book.lessons.lesson import Content, Maker, Number, Step, difference, grid, listed
 from byhand.book.lessons.naming import short
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
@@ -22,6 +21,7 @@ FOLDED = Words("paper-gpt works out these equations", "这些公式的演算见 
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 
 
+@listed(100, "Three tokens with and without a KV cache", "三个词元：有与没有键值缓存")
 def lesson(array: Maker) -> Content:
     """Decode with the cache, show each token's computation, and compare the logits with those of the whole pass."""
     model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
@@ -46,10 +46,9 @@ def lesson(array: Maker) -> Content:
         "tokens meet, and the logits, have their arithmetic here. Embeddings, LayerNorms, the projection and the "
         "MLP work on each token alone: of these only the results are given (paper-gpt works out the same "
         "equations).",
-        "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的"
-        "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算，每个词元之前缓存先增加一个全零的位置。词元之间"
-        "有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果"
-        "（同样的公式在 paper-gpt 中有演算）。",
+        "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的键，后面的词元不会改变它们，所以两种做法结果相同。"
+        "先不用缓存，三个词元一次算完；再用缓存逐个计算，每个词元之前缓存先增加一个全零的位置。"
+        "词元之间有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果（同样的公式在 paper-gpt 中有演算）。",
     )
     first = cache_of(model.cache(), 1).blocks[0]
     start = (
@@ -113,7 +112,7 @@ def _counted(n: int) -> Step:
             "without: the whole context for each new token; with: one row for each",
             "没有缓存：每个新词元都重算整个上下文；有缓存：每个词元只算一行",
         ),
-        str(findings()["kv_cache"].forward),
+        pointer("layers/cache.py:KVCache"),
         numbers,
         goal=Words(
             "Count the work that the cache saves.",
@@ -130,7 +129,7 @@ def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
     return Step(
         Words("The logits agree", "logits 相同"),
         Words("with the cache − without it", "有缓存的结果 − 没有缓存的结果"),
-        str(findings()["kv_cache"].forward),
+        pointer("layers/cache.py:KVCache"),
         tuple(difference(f"Δ logits[{t},{v}]", cached[t, v], whole[t, v]) for t, v in np.ndindex(*cached.shape)),
         goal=Words(
             "Check that the cache changes no result.",

@@ -10,9 +10,8 @@ import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.changes import Choices, Given
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.lessons.roles import told
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
@@ -52,6 +51,7 @@ def loss_of(weights: dict[str, Tensor], array: Maker, start: Given = GIVEN) -> T
     return cross_entropy(rows, Tensor(targets), name="loss")
 
 
+@listed(30, "The 2 × 2 matrix core, trained on one row", "2 × 2 矩阵核心，用一行训练")
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """One target trains row 0 alone; two targets train both rows."""
     weights, rate = given_weights(array, start), start["rate"]

@@ -7,10 +7,9 @@ probabilities, and the attention weights are those of the matrix core's first ro
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.matrix_core import RATE, ROLES, WEIGHTS, descend
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.cross_entropy import cross_entropy
@@ -21,6 +20,7 @@ from byhand.tracing.settled import settled_backward
 from byhand.tracing.trace import Trace
 
 
+@listed(50, "Stand-alone exercise: from a prediction to new value weights", "独立练习：由预测求出值的新权重")
 def lesson(array: Maker) -> Content:
     """Loss and its gradient for the given prediction; then back through the weighted sum into W_V."""
     logits = Tensor(array([["log(7/10)", "log(3/10)"]]), requires_grad=True, name="z")
@@ -35,10 +35,9 @@ def lesson(array: Maker) -> Content:
     d_output = array([["-3/10", "3/10"]])
     gradients = settled_backward(second, d_output).by_name
     intro = Words(
-        "Suppose the model predicts 0.7 and 0.3, and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
-        "used as the gradient of the output row and followed back to W_V.",
-        "假设模型给出 0.7 与 0.3，而正确的是词元 0。把 logits 的梯度 −0.3 与 0.3 直接当作输出这一行的梯度，"
-        "再传到 W_V。",
+        "Suppose the model predicts 0.7 and 0.3, and token 0 is right. "
+        "The gradient of the logits, −0.3 and 0.3, is used as the gradient of the output row and followed back to W_V.",
+        "假设模型给出 0.7 与 0.3，而正确的是词元 0。把 logits 的梯度 −0.3 与 0.3 直接当作输出这一行的梯度，再传到 W_V。",
     )
     steps = (
         *forward_steps(first, ROLES),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from byhand.book.finding.index import findings
-from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.lesson import Content, Number, Step
+from byhand.book.finding.equations import of_equations
+from byhand.book.lessons.lesson import Content, Maker, Number, Step, listed
 from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
@@ -18,9 +17,10 @@ PLACES_IN_STREAM = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))
 PLACES_IN_SCORES = ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 2, 1))
 
 
+@listed(80, "Where an element lies in row-major memory", "元素在行主序内存中的位置")
 def lesson(array: Maker) -> Content:
     """Strides first, then offsets of elements, then an index from an offset."""
-    where = str(findings()["reshape"].forward)
+    where = str(of_equations()["reshape"].forward)
     steps: list[Step] = []
     for name, shape, axes, places in (
         ("x", STREAM, "B,T,C", PLACES_IN_STREAM),
@@ -39,16 +39,15 @@ def lesson(array: Maker) -> Content:
                     "在一整行数中找到各个元素。",
                 ),
                 why=Words(
-                    "Each step multiplies by the next length and adds the next index, so no product of lengths has "
-                    "to be kept.",
+                    "Each step multiplies by the next length and adds the next index, so no product of lengths has to be kept.",
                     "每一步乘以下一个轴的长度，再加上下一个下标，不必另存各轴的步长。",
                 ),
             )
         )
     steps.append(_way_back(where))
     intro = Words(
-        "An array is one row of numbers; the last axis is contiguous. Arithmetic on the indices is enough to find "
-        "an element.",
+        "An array is one row of numbers; the last axis is contiguous. "
+        "Arithmetic on the indices is enough to find an element.",
         "数组在内存中是一整行数，最后一个轴是连续的。找到一个元素只需要对下标做算术。",
     )
     return intro, steps, ()
@@ -75,7 +74,7 @@ def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:
         where,
         numbers,
         goal=Words(
-            "Say how far apart neighbours along each axis lie.",
+            "Find the distance between neighbours along each axis.",
             "求每个轴上相邻元素相距多远。",
         ),
         why=Words(
@@ -127,7 +126,7 @@ def offset(index: Sequence[int], shape: Sequence[int]) -> Term:
 
 
 def offset_number(name: str, index: Sequence[int], shape: Sequence[int]) -> Number:
-    """Return the flat offset of an element as a number to work out."""
+    """Return the flat offset of an element as a number to compute."""
     term = offset(index, shape)
     by_columns = sum(i * math.prod(shape[:k]) for k, i in enumerate(index))
     mistakes = (

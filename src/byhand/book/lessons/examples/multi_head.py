@@ -1,10 +1,9 @@
 """The same input and weights through one head of width 4 and through two heads of width 2."""
 
 from byhand.book.lessons.changes import Given
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.post_norm import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, Step, difference
+from byhand.book.lessons.lesson import Content, Maker, Step, difference, listed
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.causal_self_attention import causal_self_attention
@@ -16,6 +15,7 @@ GIVEN: Given = {"H": [[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]} | {
 }
 
 
+@listed(90, "The same input through one head and through two", "同一输入经过一个头与两个头")
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Run both, then compare their weights."""
     runs: dict[int, Trace] = {}
@@ -28,8 +28,7 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
     intro = Words(
         "The projections are the same; only the split into heads differs. One head makes one pattern of weights for "
         "all four columns. Two heads make one pattern for each half, and divide the scores by √2 instead of √4.",
-        "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 "
-        "√2，而不是 √4。",
+        "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 √2，而不是 √4。",
     )
     return intro, steps, given(runs[1])
 

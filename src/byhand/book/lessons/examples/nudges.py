@@ -1,7 +1,7 @@
 """What a gradient is, in arithmetic: nudge one number, two, then a graph of six numbers and one weight of a matrix.
 
-The gradients are those of the engine; each is worked as a rule and as the change of L for a nudge. What steps say
-stands in nudges.toml.
+The gradients are the engine's; each is computed by a rule and as the change of L for a nudge. The texts of the steps
+are in nudges.toml.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Array, Content, Number, Step, factor, form, grid, number_text
+from byhand.book.lessons.lesson import Array, Content, Maker, Number, Step, factor, form, grid, listed, number_text
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Said, Words
@@ -38,12 +37,13 @@ ONE_WAY = ("counted only one of the two ways", "只算了两条路中的一条")
 OTHER = ("took the number that was nudged instead of the other factor", "取了被微扰的数，而不是另一个因子")
 
 
+@listed(10, "Nudges: what a gradient is, from one number to a graph", "微扰一个数：梯度是什么，从一个数到一张图")
 def lesson(array: Maker) -> Content:
     """Single rules first, then the graph forward and back, the check, an update, and one weight of a product."""
     n = {name: array(numbers)[()] for name, numbers in START.items()}
     intro = Words(
-        "A gradient is change per change. Nudge a number, watch L, and divide. Every rule of the backward pass comes "
-        "from this.",
+        "A gradient is change per change. Nudge a number, watch L, and divide. "
+        "Every rule of the backward pass comes from this.",
         "梯度就是变化率：把一个数改动一点点（微扰），看 L 变多少，再相除。反向传播的每条规则都由此而来。",
     )
     steps = (*_rules(n), *_graph_steps(n, graph(array)), *_matrix_steps(array, n["nudge"]))
@@ -69,7 +69,7 @@ def _texts() -> dict[str, dict[str, list[str]]]:
 
 
 def _step(key: str, formula: str, numbers: Iterable[Number], inputs: tuple[Array, ...] = ()) -> Step:
-    """Return the step that the texts name so."""
+    """Return the step whose texts have this key."""
     said = {part: Words(*both) for part, both in _texts()[key].items()}
     return Step(said["title"], formula, "", tuple(numbers), goal=said["goal"], why=said["why"], inputs=inputs)
 
@@ -91,7 +91,7 @@ def _divisor(value: Any) -> str:
 
 
 def _settled(value: Any) -> Any:
-    """Take off the rounding error of a quotient of small differences."""
+    """Remove the rounding error of a quotient of small differences."""
     return round(value, 9) if isinstance(value, float) else value
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
-from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, grid
+from byhand.book.lessons.examples.single import single, walked
+from byhand.book.lessons.lesson import Content, Maker
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, registry
@@ -25,9 +23,7 @@ def lesson(stem: str, array: Maker) -> Content:
     name = equation.results[0].name
     name += "'" if name in entry.inputs else ""
     trace = Trace.of(lambda: _first(equation(*tensors, name=name, **entry.static)))
-    d = array(closed_form.several(entry.d_result)[0])
-    start = (*given(trace), (f"∂{trace.name(trace.result)}", grid(d)))
-    return Words(entry.note, entry.note_zh), (*forward_steps(trace), *backward_steps(trace, d)), start
+    return single(Words(entry.note, entry.note_zh), walked(trace, array(closed_form.several(entry.d_result)[0])))
 
 
 def _first(result):

@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.changes import Choices, Given
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
-from byhand.book.lessons.lesson import Array, Content, Number, Step, number_text, rows_of
+from byhand.book.lessons.lesson import Array, Content, Maker, Number, Step, listed, number_text, rows_of
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -84,13 +83,17 @@ def config_of(start: Given) -> ModelConfig:
     return replace(CONFIG, causal=bool(int(start["causal"])))
 
 
+@listed(
+    20,
+    "A GPT on paper: four words to loss, every gradient, one update",
+    "纸上的 GPT：从四个词到损失、全部梯度与一次更新",
+)
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Forward, backward, update, and the loss after it."""
     intro = Words(
         'Three words: no is 0, pain is 1, gain is 2. The text is "no pain no gain". After no comes pain the first '
         "time and gain the second time: only a model that looks back can tell which.",
-        "三个词：不是 0，见是 1，散是 2。文本是“不见不散”。第一个“不”后面是“见”，第二个“不”后面是“散”："
-        "只有会回看前文的模型才能分清。",
+        "三个词：不是 0，见是 1，散是 2。文本是“不见不散”。第一个“不”后面是“见”，第二个“不”后面是“散”：只有会回看前文的模型才能分清。",
     )
     arrays = {n: array(w) for n, w in weights_of(start).items()}
     text, config, rate = [int(token) for token in start["text"]], config_of(start), closed_form.value(start["rate"])
@@ -135,26 +138,24 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 
 def data_step(text: list[int]) -> Step:
     """Return the step that cuts tokens and targets from the text."""
-    place = findings()["sample_batch"]
     found = tuple(Number(f"y[{t}]", f"text[{t + 1}]", text[t + 1]) for t in range(len(text) - 1))
     arrays = (
         Array(r"\mathrm{token}", "tokens", np.asarray(text[:-1])),
         Array("y", "targets", np.asarray(text[1:])),
     )
     return Step(
-        place.title,
+        Words("Batch of next-token pairs", "下一词元预测的批次"),
         "token[t] = text[s + t],  y[t] = text[s + t + 1]",
-        str(place.forward),
+        pointer("corpus/dataset.py:Corpus.sample_batch"),
         found,
         rows_of(arrays),
         goal=Words(
-            "Cut T + 1 tokens out of the text at a random place s (here 0): the first T are inputs, the last T are "
-            "targets. Each token is used to predict the next one.",
+            "Cut T + 1 tokens out of the text at a random place s (here 0): "
+            "the first T are inputs, the last T are targets. Each token is used to predict the next one.",
             "在文本的随机位置 s（这里是 0）截取 T + 1 个词元：前 T 个是输入，后 T 个是目标。每个词元要预测下一个。",
         ),
         why=Words(
-            "The text itself holds the answers, so nothing has to be labelled by hand; T + 1 tokens give T "
-            "predictions.",
+            "The text itself holds the answers, so nothing has to be labelled by hand; T + 1 tokens give T predictions.",
             "答案就在文本里，不需要人工标注；T + 1 个词元给出 T 次预测。",
         ),
         inputs=(Array(r"\mathrm{text}", "text", np.asarray(text)),),

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt import model_of
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content
+from byhand.book.lessons.lesson import Content, Maker, listed
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.tracing.trace import Trace
@@ -38,14 +37,14 @@ WEIGHTS: dict[str, Any] = {
 TOKENS, TARGETS = [[2, 1]], [[1, 3]]
 
 
+@listed(60, "A post-norm block with ReLU and two heads, without a mask", "后置归一化、ReLU、两个头、无掩码的块")
 def lesson(array: Maker) -> Content:
     """Two tokens through one block to the loss, and every gradient."""
     arrays = {n: array(w) for n, w in WEIGHTS.items()}
     model = model_of(CONFIG, arrays)
     trace = Trace.of(lambda: model.loss(np.asarray(TOKENS), np.asarray(TARGETS)))
     intro = Words(
-        "The normalisation follows each sublayer's sum instead of preceding the sublayer, both tokens see each "
-        "other, and ReLU sets negative hidden numbers to zero.",
+        "The normalisation follows each sublayer's sum instead of preceding the sublayer, both tokens see each other, and ReLU sets negative hidden numbers to zero.",
         "归一化放在每个子层相加之后，而不是之前；两个词元可以互相看到；ReLU 把隐藏层的负值截为零。",
     )
     steps = (*forward_steps(trace), *backward_steps(trace, array(1)))

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from byhand.book.finding.index import findings
+from byhand.book.finding.source import pointer
 from byhand.book.lessons.changes import Given
-from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, Number, Step, number_text
+from byhand.book.lessons.lesson import Content, Maker, Number, Step, listed, number_text
 from byhand.book.numbers.closed_form import value
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
@@ -23,6 +22,7 @@ LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
 GIVEN: Given = {"z": LOGITS, "tau": TAU, "k": K, "u": UNIFORM}
 
 
+@listed(110, "Temperature and top-k on four logits", "四个 logits 上的温度与 top-k")
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
     """Probabilities at temperature 1 and 2, after top-k, and the token that a uniform number picks."""
     z, (tau, k, u) = Tensor(array(start["z"]), name="z"), (value(start[name]) for name in ("tau", "k", "u"))
@@ -40,8 +40,8 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
 
     trace = Trace.of(whole)
     intro = Words(
-        "The same four logits three ways. A higher temperature makes the probabilities more equal; top-k sets all "
-        "but the largest to exactly zero.",
+        "The same four logits three ways. "
+        "A higher temperature makes the probabilities more equal; top-k sets all but the largest to exactly zero.",
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
     known = (*given(trace), ("τ", number_text(tau)), ("k", str(int(k))), ("u", number_text(u)))
@@ -74,15 +74,15 @@ def _drawn(trace: Trace, answer: Answer) -> Step:
     return Step(
         Words("One draw", "抽取一次"),
         "v = min { v : p''[0] + … + p''[v] > u }",
-        str(findings()["generate"].forward),
+        pointer("generation/text.py:generate"),
         tuple(found),
         goal=Words(
             "Draw one token with these probabilities.",
             "按这些概率抽取一个词元。",
         ),
         why=Words(
-            "The running sums cut the line from 0 to 1 into pieces whose lengths are the probabilities. A random "
-            "number u on that line falls into each piece with its probability.",
+            "The running sums cut the line from 0 to 1 into pieces whose lengths are the probabilities. "
+            "A random number u on that line falls into each piece with its probability.",
             "累计和把 0 到 1 的线段切成与各概率等长的小段；随机数 u 落入某一段的概率正好等于对应词元的概率。",
         ),
         origin=(trace, answer),

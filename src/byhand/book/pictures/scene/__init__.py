@@ -1,1 +1,1 @@
-"""Scenes: what a picture shows, declared; one renderer each for SVG, for words, and for JSON."""
+"""Scenes: what a picture shows, declared as elements, each with its size, its drawing and its words."""

@@ -1,56 +1,42 @@
-"""What a picture is made of: text, boxes, cells of numbers, plots, arrows, and the rows and columns that hold them.
-
-An element declares what it shows, with its numbers, and never a place: `layout` gives it one, `drawing` draws it,
-`words` says it, and `data` turns it into JSON.
-"""
+"""Boxes, arrows, lengths, space, and the key to colours and lines."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from byhand.book.pictures.canvas import BLUE, GREY, SIZE, SMALL, TINY
-from byhand.book.words.language import Said, Words, say
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.canvas import (
+    BLUE,
+    GREY,
+    LINE,
+    RUST,
+    SIZE,
+    SMALL,
+    TINY,
+    WHITE,
+    Canvas,
+    text_width,
+    tint,
+)  # fmt: skip
+from byhand.book.pictures.scene.figure import Figure, Placed
+from byhand.book.words.language import COLON, Said, Words, say
 
-HEAT = "heat"  # a cell's colour by its number: blue above 0, rust below
-ONE = 1.0  # the number that has the deepest colour among weights and probabilities
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """Something that is shown.
-
-    title  stands above it in bold letters, and before its numbers in words
-    name   by which links find it
-    says   what the alternative text says of it, instead of all that it shows; "" for nothing
-    at     its place in a wider slot: start, middle or end
-    shows  the lesson's array whose numbers it has, by name: S, ∂S
-    """
-
-    title: Said = ""
-    name: str = ""
-    says: Said | None = None
-    at: str = ""
-    shows: str = ""
-
-
-@dataclass(frozen=True)
-class Caption(Figure):
-    """Words, on as many lines as they need. The alternative text has those with a number."""
-
-    words: Said
-    bold: bool = False
-    size: float = SMALL
-    mono: bool = False
+SCALE = 120.0  # pixels of a scale of colours
 
 
 @dataclass(frozen=True)
 class Space(Figure):
-    """Room, as high and wide as given."""
+    """Empty space of a given size."""
 
     high: float = 0
     wide: float = 0
+
+    def natural(self, lang: str) -> float:
+        return self.wide
+
+    def height(self, width: float, lang: str) -> float:
+        return self.high
 
 
 @dataclass(frozen=True)
@@ -69,39 +55,31 @@ class Box(Figure):
     high: float = 22
     size: float = SMALL
 
+    def natural(self, lang: str) -> float | None:
+        return self.wide or None
 
-@dataclass(frozen=True)
-class Frame:
-    """A frame around cells, from one (row, column) to another; without a colour it stands out from every other."""
+    def height(self, width: float, lang: str) -> float:
+        lines = len(self._listed())
+        return max(self.high, LINE * lines + 6) if lines > 1 else self.high
 
-    first: tuple[int, int]
-    last: tuple[int, int]
-    colour: str = ""
+    def draw(self, canvas: Canvas, p: Placed) -> None:
+        place, fill = (p.x, p.y, p.width, p.height), self.fill or "none"
+        canvas.box(*place, fill=fill, line=self.line, round_by=self.round_by, dashed=self.dashed)
+        lines, colour = self._listed(), WHITE if self.fill else GREY
+        x, top = p.x + p.width / 2, p.y + (p.height - LINE * len(lines)) / 2 + 12
+        for i, words in enumerate(lines):
+            bold = i == 0 and not isinstance(self.lines, str | Words)
+            canvas.text(x, top + i * LINE, words, colour=colour, at="middle", size=self.size, bold=bold)
 
+    def said(self, lang: str) -> list[str]:
+        first, *others = [say(words, lang) for words in self._listed()] or [""]
+        between = " " if isinstance(self.lines, str) else COLON.said(lang)
+        return [f"{first}{between}{' '.join(others)}" if others else first]
 
-@dataclass(frozen=True)
-class Cells(Figure):
-    """Rows of numbers or words in coloured cells: a matrix, a heat map, a stretch of memory.
-
-    fill         one colour, `HEAT`, or a colour for each cell
-    largest      the number that has the deepest colour; the largest one if not given
-    rows, columns  names at the left and above; `corner` is the room for the names of rows, if given
-    hidden       cells that a mask hides
-    counted      whether the numbers only count the cells
-    """
-
-    values: Any
-    fill: str | Sequence[Sequence[str]] = BLUE
-    largest: float = 0
-    rows: Sequence[Said] = ()
-    columns: Sequence[Said] = ()
-    hidden: Collection[tuple[int, int]] = ()
-    frames: Sequence[Frame] = ()
-    cell: tuple[float, float] = (0, 0)
-    corner: float = 0
-    size: float = TINY
-    shown: bool = True
-    counted: bool = False
+    def _listed(self) -> Sequence[Said]:
+        if isinstance(self.lines, str):
+            return self.lines.split("\n")
+        return (self.lines,) if isinstance(self.lines, Words) else self.lines
 
 
 @dataclass(frozen=True)
@@ -112,25 +90,82 @@ class Length(Figure):
     low: float
     high: float
 
+    def height(self, width: float, lang: str) -> float:
+        return 12
+
+    def draw(self, canvas: Canvas, p: Placed) -> None:
+        across = p.width / ((self.high - self.low) or 1.0)
+        zero, length = p.x - self.low * across, abs(self.value) * across
+        if length >= 0.1:
+            left, colour = (zero, BLUE) if self.value > 0 else (zero - length, RUST)
+            canvas.box(left, p.y + 2, length, 8, fill=colour, round_by=min(2, length / 2))
+        canvas.line([(zero, p.y), (zero, p.y + 12)])
+
 
 @dataclass(frozen=True)
 class Arrow(Figure):
-    """An arrow to what follows in its column, or with `right` in its row."""
+    """An arrow to the next element of its column, or with `right` of its row."""
 
     above: Said = ""
     below: Said = ""
     right: bool = False
-    long: float = 0
+
+    def natural(self, lang: str) -> float:
+        return max(24, *(text_width(say(w, lang), TINY) for w in (self.above, self.below))) if self.right else 10
+
+    def height(self, width: float, lang: str) -> float:
+        return 2 * LINE + 8 if self.above or self.below else 10 if self.right else 14
+
+    def draw(self, canvas: Canvas, p: Placed) -> None:
+        x, y = p.x + p.width / 2, p.y + p.height / 2
+        canvas.arrow([p.side("left"), p.side("right")] if self.right else [p.side("top"), p.side("bottom")])
+        canvas.text(x, y - 6, self.above, at="middle", size=TINY)
+        canvas.text(x, y + 15, self.below, at="middle", size=TINY)
 
 
 @dataclass(frozen=True)
 class Sign:
-    """An entry of a key: words behind a square, a line, a dashed line, a hidden cell, or a scale of `HEAT`."""
+    """An entry of a key: words after a square, a line, a dashed line, a hidden cell, or a scale of `HEAT`."""
 
     words: Said
     colour: str = BLUE
     kind: str = "square"
     ends: tuple[float, float] = (0, 1)
+
+    def icon(self) -> float:
+        """Return the width of the symbol before the words."""
+        ends = sum(text_width(decimal(end, 3), TINY) + 6 for end in self.ends)
+        return {"square": 12.0, "hidden": 24.0, "scale": SCALE + ends}.get(self.kind, 20.0)
+
+    def width(self, lang: str) -> float:
+        """Return the width of the whole."""
+        return self.icon() + 6 + text_width(say(self.words, lang), SMALL)
+
+    def draw(self, canvas: Canvas, x: float, y: float) -> None:
+        """Draw it, its words on y."""
+        wide, dashed = self.icon(), self.kind == "dashed"
+        if self.kind == "square":
+            canvas.box(x, y - 10, wide, 12, fill=self.colour)
+        elif self.kind == "hidden":
+            canvas.crossed(x, y - 12, wide, 16)
+        elif self.kind == "scale":
+            self._draw_scale(canvas, x, y - 9)
+        else:
+            line = [(x, y - 4), (x + wide, y - 4)]
+            canvas.line(line, colour=self.colour, thick=2 if dashed else 3, dashed=dashed)
+        canvas.text(x + wide + 6, y, self.words, size=SMALL)
+
+    def _draw_scale(self, canvas: Canvas, x: float, y: float) -> None:
+        """Draw a strip of the colours from one number to another, with the numbers at its ends."""
+        (low, high), steps = self.ends, 24
+        deepest, (first, last) = max(abs(low), abs(high)) or 1.0, (decimal(end, 3) for end in self.ends)
+        before = text_width(first, TINY) + 6
+        canvas.text(x, y + 9, first, size=TINY)
+        for k in range(steps):
+            value, left = low + (high - low) * (k + 0.5) / steps, x + before + k * SCALE / steps
+            right = left + SCALE / steps + 0.4
+            canvas.area([(left, y), (right, y), (right, y + 10), (left, y + 10)], tint(value / deepest))
+        canvas.text(x + before + SCALE + 6, y + 9, last, size=TINY)
 
 
 @dataclass(frozen=True)
@@ -139,63 +174,25 @@ class Key(Figure):
 
     signs: Sequence[Sign]
 
+    def natural(self, lang: str) -> float:
+        return sum(sign.width(lang) for sign in self.signs) + 16 * (len(self.signs) - 1)
 
-@dataclass(frozen=True)
-class Link:
-    """An arrow between two elements by their names, which leaves one side of the first and enters one of the other.
+    def height(self, width: float, lang: str) -> float:
+        return LINE * ([line for _, _, line in self._lines(width, lang)][-1] + 1) + 4
 
-    straight  as one line; otherwise along the axes, bent where it must be
-    back      whether the arrow points back, to the first
-    away      pixels that it keeps from elements when it leaves and enters on the same side
-    """
+    def draw(self, canvas: Canvas, p: Placed) -> None:
+        for sign, x, line in self._lines(p.width, canvas.lang):
+            sign.draw(canvas, p.x + x, p.y + 13 + line * LINE)
 
-    start: str
-    end: str
-    leave: str = "bottom"
-    enter: str = "top"
-    words: Said = ""
-    colour: str = GREY
-    thick: float = 1
-    dashed: bool = False
-    head: bool = True
-    straight: bool = False
-    back: bool = False
-    away: float = 12
-
-
-@dataclass(frozen=True)
-class Column(Figure):
-    """Elements below each other, with links between any that have names; `line` is the colour of a frame."""
-
-    children: Sequence[Figure]
-    gap: float = 8
-    links: Sequence[Link] = ()
-    line: str = ""
-    pad: float = 0
-    join: Said = ""  # between the children's words
-
-
-@dataclass(frozen=True)
-class Across(Figure):
-    """Elements side by side.
-
-    widths  pixels of each slot, None for an equal part of the rest
-    shares  instead of widths: the parts that slots have of the whole
-    Without either, elements take the room that they need, and those without a width of their own the rest.
-    """
-
-    children: Sequence[Figure]
-    gap: float = 8
-    widths: Sequence[float | None] = ()
-    shares: Sequence[float] = ()
-    top: bool = False  # whether children start at the same height; else their middles do
-    join: Said = ""
-
-
-def heading(words: Said, remark: Said = "") -> Figure:
-    """Return a bold line at the left, with a remark at the right."""
-    line = Caption(words, bold=True, size=SIZE)
-    return Across([line, Caption(remark, at="end")]) if remark else line
+    def _lines(self, width: float, lang: str) -> Iterator[tuple[Sign, float, int]]:
+        """Yield the entries with their distance from the left and their line."""
+        x, line = 0.0, 0
+        for sign in self.signs:
+            wide = sign.width(lang)
+            if x and x + wide > width:
+                x, line = 0.0, line + 1
+            yield sign, x, line
+            x += wide + 16
 
 
 def dot(words: str = "", fill: str = BLUE, name: str = "", radius: float = 5) -> Box:
@@ -205,6 +202,6 @@ def dot(words: str = "", fill: str = BLUE, name: str = "", radius: float = 5) ->
 
 
 def told(name: Said, *said: str) -> Words:
-    """Return a name and what is said of it."""
+    """Return a name and its description."""
     listed = ", ".join(said)
-    return Words(f"{say(name, 'en')}: {listed}", f"{say(name, 'zh')}：{listed}")
+    return Words(*(f"{say(name, lang)}{COLON.said(lang)}{listed}" for lang in ("en", "zh")))

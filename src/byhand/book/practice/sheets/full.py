@@ -1,7 +1,7 @@
 """A whole GPT of one block: two tokens from their ids to the loss and the gradient of the logits.
 
 Two columns, one head, a vocabulary of three, no biases. LayerNorm of two columns gives 1, −1 or −1, 1; each token
-gets another one of the two, so that attention can tell them apart.
+gets a different one, so that attention can tell them apart.
 """
 
 from collections.abc import Iterator

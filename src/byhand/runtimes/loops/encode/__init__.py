@@ -1,1 +1,1 @@
-"""From a program to tables of integers, and the compiled loop that reads them."""
+"""Program to tables of integers, and the compiled loop that runs them."""

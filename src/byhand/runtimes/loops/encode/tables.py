@@ -1,7 +1,7 @@
-"""Tables: a program's calls as rows of integers, a kernel's number and its operands.
+"""Tables: a program's calls as rows of integers, each a kernel's number and its operands.
 
-Places become offsets in the arena, kinds of copies their numbers; operands that a program leaves open (the number of
-the share, whether it adds to gradients) are filled in.
+Places become offsets in the arena, kinds of copies their numbers; operands that a program leaves open (the share's
+number, whether it adds to gradients) are filled in.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ IN_PYTHON = -1  # the number of a step in Python
 class RowEncoder:
     """Encodes the calls of one share as rows of integers.
 
-    number      of the share
-    starts      where the buffers of each kind begin in the arena
-    parameters  where each parameter lies in the regions that hold one number for each
-    parts       threads that divide the work of a call
+    number      the share's
+    starts      offset in the arena of each kind of buffer
+    parameters  each parameter's offset within parameters and gradients
+    parts       number of threads that divide a call's work
     """
 
     number: int
@@ -41,7 +41,7 @@ class RowEncoder:
     parts: int = 1
 
     def offset(self, place: Place) -> int:
-        """Return where a place lies in the arena."""
+        """Return a place's offset in the arena."""
         buffer = buffer_at(place)
         offset = self.parameters[buffer.name] if buffer.kind in ("parameter", "gradient") else buffer.offset
         return self.starts[buffer.kind] + offset + (place.words if isinstance(place, At) else 0)

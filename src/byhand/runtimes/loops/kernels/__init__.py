@@ -1,8 +1,8 @@
-"""The kernels: plain loops, a file for each equation or for those that share a loop, with the rules of their use.
+"""The kernels: plain loops, with their rules, one file for each equation or group of equations that share a loop.
 
-Every array is a place in one flat float32 `memory`, row-major; token ids lie in the same arena, seen as int32
-`words`. A kernel's arguments are offsets and lengths, so that a plan is a table of integers. Kernels and rules
-register themselves when their file is imported; no list of them is kept anywhere.
+Every array is a place in one flat float32 `memory`, row-major; token ids lie in the same arena, viewed as int32
+`words`. A kernel's arguments are offsets and lengths, so a plan is a table of integers. Kernels and rules register
+themselves on import; there is no list of them.
 """
 
 import pkgutil
@@ -10,6 +10,6 @@ from importlib import import_module
 
 
 def load() -> None:
-    """Import every file here, so that all kernels and rules are registered."""
+    """Import every file here, which registers all kernels and rules."""
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         import_module(module.name)

@@ -1,13 +1,13 @@
 """Kernels of `cross_entropy`, the end of the graph: loss and derivative in one pass over the logits.
 
-(p - onehot) / N takes the place of the logits, so probabilities need no array. Logits are kept only if something else
-reads them; then it takes the place of a copy.
+(p - onehot) / N overwrites the logits, so probabilities need no array. Logits are kept only if something else
+reads them; then it overwrites a copy.
 
-With a large vocabulary the logits (rows, V) of a share would be its largest array by far. So after `linear` CHUNK
-rows of them lie in one array. The array is filled, becomes the loss and the cotangent, is used up for the weight, the
-bias and the input, and filled again. Each chunk reads and writes the weight's gradient once, so it must not be small.
+With a large vocabulary the logits (rows, V) of a share would be its largest array by far. So after `linear` one array
+holds CHUNK rows at a time. It is filled, becomes the loss and the cotangent, contributes to the gradients of weight,
+bias and input, and is filled again. Each chunk reads and writes the weight's gradient, so it must not be small.
 
-A softcap in front is part of the same pass: the derivatives of one row are all that has to be kept.
+A softcap before it joins the pass: only one row's derivatives are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from byhand.runtimes.loops.program.calls import LOSS_SLOT, Buffer
 from byhand.runtimes.loops.program.controls import WEIGHT
 
 F = np.float32
-VOCABULARY = 4096  # below, the logits are not what fills the memory
+VOCABULARY = 4096  # below, logits do not dominate memory
 CHUNK = 256  # rows; even, so that rows of two-byte numbers begin on a whole word
 
 
@@ -35,10 +35,10 @@ CHUNK = 256  # rows; even, so that rows of two-byte numbers begin on a whole wor
 def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, cap, derivatives):
     """Add the rows' losses to controls[slot]; logits become (p - onehot) times the weight of a row.
 
-    A row without a target (-1) counts for nothing.
+    Rows without a target (-1) are ignored.
 
-    cap          where the cap lies if the logits are to be capped first, else 0
-    derivatives  scratch for a row: those of cap tanh(z / cap), by which the row is multiplied in the end
+    cap          offset of the cap if logits are capped first, else 0
+    derivatives  scratch for a row: the derivatives of cap tanh(z / cap), finally multiplied with the row
     """
     weight = F(controls[WEIGHT])
     derivative = vector(memory, derivatives, vocab)
@@ -73,18 +73,18 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, c
 
 
 def at_root(group: Group, graph: Graph) -> bool:
-    """Return whether the loss is what the plan computes."""
+    """Return whether the loss is the plan's result."""
     return graph.root.node is group.nodes[-1]
 
 
 def uses_up_logits(group: Group, graph: Graph) -> bool:
-    """Return whether nothing else reads the logits, which the cotangent replaces."""
+    """Return whether nothing else reads the logits, so that the cotangent may overwrite them."""
     logits = group.nodes[0].inputs[0]
     return at_root(group, graph) and logits.node is not None and graph.uses(logits) == 1
 
 
 def _emit(builder: Builder, group: Group, logits: Buffer, first: int = 0) -> None:
-    """Append the call for as many targets, from `first` on, as there are rows of logits."""
+    """Append the call for the targets from `first` on, one for each row of logits."""
     node = group.nodes[-1]
     caps = [builder.constant(n.static["cap"]) for n in group.nodes if n.equation.name == "softcap"]
     builder.emit(
@@ -100,7 +100,7 @@ def forward(builder: Builder, group: Group) -> None:
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """The forward call left the cotangent of the logits in their place."""
+    """The forward call has replaced the logits by their cotangent."""
     logits = group.nodes[0].inputs[0]
     builder.join(logits, builder.value(logits), group.nodes[0])
 
@@ -120,7 +120,7 @@ def backward_kept(builder: Builder, group: Group) -> None:
 
 
 def pays(group: Group, graph: Graph) -> bool:
-    """Return whether the vocabulary is large and the rows are more than a chunk."""
+    """Return whether the vocabulary is large and there is more than one chunk of rows."""
     shape = group.nodes[-1].inputs[0].shape
     return at_root(group, graph) and shape[-1] >= VOCABULARY and math.prod(shape[:-1]) > CHUNK
 
@@ -132,7 +132,7 @@ def _chunks(group: Group) -> list[tuple[int, int]]:
 
 
 def _loss(builder: Builder, group: Group, first: int, count: int) -> Buffer:
-    """Add the loss of some rows; return the buffer that then holds their logits' cotangent."""
+    """Add the loss of some rows; return the buffer with their logits' cotangent."""
     head, last = linear.linear_node(group), group.nodes[-1]
     vocab = last.inputs[0].shape[-1]
     logits = builder.scratch(head, f"rows {first}", (count, vocab))
@@ -142,7 +142,7 @@ def _loss(builder: Builder, group: Group, first: int, count: int) -> Buffer:
 
 
 def forward_head(builder: Builder, group: Group) -> None:
-    """The loss alone. In training `backward` emits it too, so that no logits are computed twice."""
+    """The loss alone. In training `backward` emits it too, to compute logits only once."""
     if not builder.trains:
         for first, count in _chunks(group):
             _loss(builder, group, first, count)
@@ -171,5 +171,5 @@ register(Rule(
     name="LM head + cross-entropy", pattern="cross_entropy(softcap?(linear(x, transpose({w}) | w)), <>)",
     kernel="cross_entropy", stages=("train",), where=pays, forward=forward_head, backward=backward_head,
     is_loss=True,
-    reason="of a large vocabulary only the logits of some rows exist at a time",
+    reason="with a large vocabulary, only some rows' logits exist at a time",
 ))  # fmt: skip

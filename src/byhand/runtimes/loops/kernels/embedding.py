@@ -1,4 +1,4 @@
-"""Kernels of `embedding`, followed by `add_positional` or alone: both rows are looked up in one pass."""
+"""Kernels of `embedding`, alone or followed by `add_positional`: one pass looks up both rows."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 @compiled
 def row_major(words, table, token, c, width):
-    """Return number c of a token's row."""
+    """Return element c of a token's row."""
     return float_of_bits(words[table + token * width + c])
 
 
 def in_panels(kind: Panels) -> Any:
-    """Make the look-up of one number in a table whose rows are columns of panels."""
+    """Make the look-up of one element in a table whose rows are columns of panels."""
     block, size, number_at = kind.block, kind.words, kind.number_at
 
     @compiled
@@ -36,14 +36,14 @@ def in_panels(kind: Panels) -> Any:
 
 
 def embed_of(ending: str, number: Any) -> None:
-    """Make the kernels that look up rows of a table, by the function that finds a number in it."""
+    """Make the kernels that look up rows of a table, from the function that returns an element."""
 
     @kernel(name=f"embed{ending}")
     def embed(memory, words, table, positions, tokens, scale, position, out, batch, steps, width, part, parts):
         """out[b,t,:] = factor table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
 
-        scale     where the factor lies; 0: it is 1
-        position  where each sequence's start lies, below 0 if it is idle; 0 if all are 0
+        scale     offset of the factor; 0: it is 1
+        position  offset of each sequence's start, which is negative if idle; 0: all start at 0
         """
         low, high = columns_of(part, parts, width)
         n, factor = high - low, memory[scale] if scale else np.float32(1)
@@ -59,7 +59,7 @@ def embed_of(ending: str, number: Any) -> None:
 
     @kernel(name=f"embed_tokens{ending}")
     def embed_tokens(memory, words, table, tokens, scale, out, rows, width, part, parts):
-        """out[i,:] = table[tokens[i],:], this thread's columns; times the number at `scale`, unless that is 0."""
+        """out[i,:] = table[tokens[i],:], this thread's columns; times the factor at `scale` unless `scale` is 0."""
         factor = memory[scale] if scale else np.float32(1)
         low, high = columns_of(part, parts, width)
         for i in range(rows):
@@ -75,7 +75,7 @@ for format, kind in PANELS.items():
 
 @kernel
 def embed_back(memory, words, d_out, tokens, scale, d_table, rows, width, vocab, adds):
-    """d_table[tokens[i],:] += d_out[i,:], rows in their order; times the number at `scale`, unless that is 0."""
+    """d_table[tokens[i],:] += d_out[i,:], rows in order; times the factor at `scale` unless `scale` is 0."""
     factor = memory[scale] if scale else np.float32(1)
     if not adds:
         vector(memory, d_table, vocab * width)[:] = np.float32(0)
@@ -104,28 +104,28 @@ def of_rows(group: Group, graph: Graph) -> bool:
 
 
 def looked_up(builder: Builder, node: Any) -> tuple[Buffer, Buffer, str]:
-    """Return the table, packed where generation packs its weights, the tokens, and how the kernels' names end."""
+    """Return the table (packed in generation), the tokens, and the suffix of the kernels' names."""
     table, tokens = node.inputs
     if builder.packed is None:
         return builder.value(table), builder.value(tokens), ""
-    vocab, width = table.shape  # a tied head reads the same
+    vocab, width = table.shape  # shared with a tied head
     return packed_weight(builder, table, True, width, vocab), builder.value(tokens), f"_packed_{builder.weights.name}"
 
 
 def scale_of(builder: Builder, node: Any) -> Buffer | int:
-    """Return the buffer of the scale of embeddings, 0 if they have none."""
+    """Return the buffer of the embeddings' scale; 0 without one."""
     scale = node.static.get("scale")
     return 0 if scale is None else builder.constant(scale)
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """One call for both look-ups; where positions are data it reads them from the arena."""
+    """One call for both look-ups; positions that are data are read from the arena."""
     first, last = group.nodes
     table, tokens, ending = looked_up(builder, first)
     batch, steps, width = last.results[0][0]
     given = builder.decodes or builder.continues
     if builder.continues:
-        batch, steps = batch * steps, 1  # each row has a position of its own
+        batch, steps = batch * steps, 1  # each row has its own position
     builder.emit(
         f"embed{ending}", last,
         touched=12 * batch * width if builder.decodes else None, table=table,
@@ -136,7 +136,7 @@ def forward(builder: Builder, group: Group) -> None:
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """Add to the token's row, and over the batch to the position's."""
+    """Add to each token's row, and summed over the batch to each position's."""
     first, last = group.nodes
     positions = last.inputs[1]
     batch, steps, width = last.results[0][0]
@@ -171,7 +171,7 @@ def forward_alone(builder: Builder, group: Group) -> None:
 
 
 def backward_alone(builder: Builder, group: Group) -> None:
-    """Add to the token's row."""
+    """Add to each token's row."""
     (node,) = group.nodes
     _emit_back(builder, node, builder.cotangent(node))
 

@@ -1,8 +1,8 @@
 """Top-k and top-p of a row of logits without sorting the vocabulary.
 
-Logits are counted in bins by how far below the largest they lie, and their probabilities are added up there. The bins
-say in which of them top-k and top-p cut; only its logits are sorted. Bins are pieces of an octave: the upper bits of
-a float32 are its bin, so the order of bins is that of logits.
+Logits are binned by their distance below the largest; each bin counts them and sums their probabilities. This tells
+in which bin top-k and top-p cut; only its logits are sorted. Bins divide octaves: the upper bits of a float32 are its
+bin, so bins are ordered like logits.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from byhand.runtimes.loops.machine.views import matrix_of, vector
 
 F, N = np.float32, np.int32
 BINS, PER_OCTAVE = 1024, 64
-BITS = N(23 - 6)  # of a float32 below those that tell 64 pieces of an octave apart
-FIRST = N((127 - 8) * PER_OCTAVE)  # 2^-8 nats; what is nearer shares the first bin, what is 2^8 or farther the last
+BITS = N(23 - 6)  # low bits of a float32, below those that divide an octave into 64 bins
+FIRST = N((127 - 8) * PER_OCTAVE)  # 2^-8 nats; nearer logits share the first bin, those 2^8 or farther the last
 LAST, ZERO = N(BINS - 1), N(0)
 doubles = matrix_of("float64")
 
 
 def room_of(vocab: int) -> int:
-    """Return the 32-bit words that `smallest_kept` works in."""
+    """Return the size of `smallest_kept`'s scratch in 32-bit words."""
     return 3 * BINS + 3 * vocab
 
 
 @compiled
 def smallest_kept(memory, words, z, most, top_k, top_p, room):
-    """Return the smallest logit that top-k and top-p keep; of equal ones those that they drop become -inf.
+    """Return the smallest logit that top-k and top-p keep; set those equal to it that they drop to -inf.
 
-    z     logits, the largest of which is `most`; -inf is dropped anyway
-    room  for `room_of` words
+    z     logits with maximum `most`; -inf is dropped anyway
+    room  scratch of `room_of` words
     """
     vocab = z.shape[0]
     masses, counts = doubles(memory, room, 1, BINS), vector(words, room + 2 * BINS, BINS)
@@ -84,7 +84,7 @@ def smallest_kept(memory, words, z, most, top_k, top_p, room):
 
 @compiled
 def _ranked(z, bins, chosen, order, scratch):
-    """Return how many logits a bin has; order = their ids, the largest first, of equals the smaller id first."""
+    """Return the number of logits in a bin; order = their ids, largest logit first, ties by smaller id."""
     found = 0
     for i in range(z.shape[0]):
         if bins[i] == chosen and z[i] > F(-np.inf):

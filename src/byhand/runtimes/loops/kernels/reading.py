@@ -1,4 +1,4 @@
-"""Reading alone: the pace of memory, which no product of one row with its weights can exceed."""
+"""Reading alone: memory bandwidth, the limit of a single row's product with its weights."""
 
 from byhand.runtimes.loops.kernels.threads import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
@@ -7,7 +7,7 @@ from byhand.runtimes.loops.machine.views import vector
 
 @kernel
 def read(memory, words, x, n, out, part, parts):
-    """Add up this thread's part of n words as integers, from four places side by side as a tile reads its panels."""
+    """Sum this thread's part of n words as integers, in four parallel streams, as a tile reads its panels."""
     low, high = columns_of(part, parts, n)
     quarter, start = (high - low) // 4, x + low
     a, b = vector(words, start, quarter), vector(words, start + quarter, quarter)

@@ -1,4 +1,4 @@
-"""Kernels of `residual` alone, and of sums of whole arrays where two paths of the graph meet again."""
+"""Kernels of `residual` alone, and of sums of whole arrays where paths of the graph join."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def accumulate(memory, x, y, n):
 
 @kernel
 def zero(memory, y, n, unless):
-    """y = 0, unless `unless` says that an earlier micro-batch has written there."""
+    """y = 0, unless an earlier micro-batch has written it (`unless`)."""
     if not unless:
         vector(memory, y, n)[:] = np.float32(0)
 
@@ -49,7 +49,7 @@ def forward(builder: Builder, group: Group) -> None:
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """The sublayer gets a copy: others accumulate into the stream's cotangent before the sublayer reads its own."""
+    """The sublayer gets a copy, since others accumulate into the stream's cotangent before the sublayer reads it."""
     (node,) = group.nodes
     stream, sublayer = node.inputs
     d_y = builder.cotangent(node)

@@ -1,7 +1,6 @@
-"""Kernel of sampling: what `byhand.runtimes.sampling.draw` does, from the repetition penalty to the inverse CDF.
+"""Kernel of sampling: `byhand.runtimes.sampling.draw`, from the repetition penalty to the inverse CDF.
 
-Streams are shared by the threads, and every thread keeps count of position and step for itself, so that
-threads share no counters.
+Threads divide the streams; each counts positions and steps itself, so they share no counters.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ _room_of = compiled(room_of)
 @kernel
 def sample(memory, words, controls, signals, logits, allowed, occurred, tokens, position, steps, drawn, room, rows,
            longest, vocab, part, parts):  # fmt: skip
-    """Draw the next token of each of this thread's streams, as its settings say.
+    """Draw the next token of each of this thread's streams, by its settings.
 
-    The first thread sets the stop flag when long waits recur (one is usual, until every thread is awake): all read it
-    after the next barrier. So does a thread that finds a logit that is NaN or infinite, or all logits -inf:
-    it draws -1, which no reader takes for a token.
+    The first thread sets the stop flag when long waits recur (one is usual, until every thread is awake); all read it
+    after the next barrier. So does a thread that finds a NaN or infinite logit, or all logits -inf: it draws -1,
+    which is not a token.
 
     allowed   booleans (rows, V)
-    occurred  booleans (rows, V), of streams with a penalty: which tokens the text has
-    steps     how many this run has made
+    occurred  booleans (rows, V), for streams with a penalty: the tokens in the text
+    steps     number made by this run
     room      scratch: `room_of` words and a row of logits
     longest   most steps of a run
     """
@@ -93,7 +92,7 @@ def sample(memory, words, controls, signals, logits, allowed, occurred, tokens, 
 
 @compiled
 def _penalise(z, occurred, penalty):
-    """Scale the logits of what has occurred, and return the largest of all."""
+    """Scale the logits of tokens that have occurred; return the largest of all."""
     most = F(-np.inf)
     for i in range(z.shape[0]):
         if occurred[i] != F(0):
@@ -104,7 +103,7 @@ def _penalise(z, occurred, penalty):
 
 @compiled
 def _drawn(memory, words, z, most, temperature, top_k, top_p, log_min_p, uniform, room):
-    """Return one id drawn from logits, the largest of which is `most`; the logits are used up."""
+    """Return one id drawn from logits with maximum `most`; overwrites the logits."""
     vocab = z.shape[0]
     if temperature == 0.0:
         for i in range(vocab):
@@ -114,7 +113,7 @@ def _drawn(memory, words, z, most, temperature, top_k, top_p, log_min_p, uniform
     for i in range(vocab):
         z[i] /= F(temperature)
     m = most / F(temperature)
-    least = max(m + log_min_p, LOWEST)  # not -inf, as what is banned has no probability
+    least = max(m + log_min_p, LOWEST)  # above -inf, which marks banned ids
     if 0 < top_k < vocab or top_p < 1.0:
         least = max(least, smallest_kept(memory, words, z, m, top_k, top_p, room))
     for i in range(vocab):

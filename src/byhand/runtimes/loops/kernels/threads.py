@@ -1,4 +1,4 @@
-"""How threads divide a row, and the kernel of the barrier: no thread goes on until all have come."""
+"""How threads divide a row, and the kernel of the barrier."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from byhand.runtimes.loops.machine.native import compiled, instruction
 from byhand.runtimes.loops.machine.views import address_of
 from byhand.runtimes.loops.program.controls import ARRIVALS, LATE, RELEASED
 
-SPINS, YIELDS = 20_000, 8  # some fifty microseconds; more than the work between two barriers lets a thread wait
-PATIENCE, NAP = 400, np.int32(50)  # yields before a thread sleeps, for so many microseconds
+SPINS, YIELDS = 20_000, 8  # some fifty microseconds: longer than waits between barriers without disturbance
+PATIENCE, NAP = 400, np.int32(50)  # yields before a thread sleeps; microseconds of sleep
 
 
 @compiled
 def columns_of(part, parts, width):
-    """Return the first and last column of a thread's part, on cache lines."""
+    """Return the first column and the end of a thread's part, on cache lines."""
     size = (width + 16 * parts - 1) // (16 * parts) * 16
     return min(part * size, width), min((part + 1) * size, width)
 
@@ -32,23 +32,23 @@ def _call(builder: Any, address: Any, number: Any) -> None:
 
 @instruction("int64", "int64", "int64")
 def _atomic_add(builder: Any, address: Any, value: Any) -> Any:
-    """Add to the int64 at `address`; every thread sees all that was written before."""
+    """Add to the int64 at `address`; earlier writes become visible to every thread."""
     return builder.atomic_rmw("add", builder.inttoptr(address, ir.IntType(64).as_pointer()), value, "seq_cst")
 
 
 @instruction("int64", "int64")
 def _atomic_load(builder: Any, address: Any) -> Any:
-    """Read the int64 at `address`, and after it see all that was written before it."""
+    """Read the int64 at `address`; earlier writes of other threads become visible."""
     return builder.load_atomic(builder.inttoptr(address, ir.IntType(64).as_pointer()), "acquire", 8)
 
 
 @kernel
 def barrier(signals, own, shares, yield_to, sleep):
-    """Wait until every share has come here.
+    """Wait until every share has arrived.
 
-    A thread that waits for long sleeps: on its core the system puts the program that delays another thread.
+    A thread that waits long sleeps: the system can move the program that delays another thread to its core.
 
-    own  where this share counts its arrivals, which say how many of all to wait for
+    own  where this share counts its arrivals, which tell the total to wait for
     """
     base = address_of(signals)
     signals[own] += 1

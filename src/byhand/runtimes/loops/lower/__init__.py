@@ -1,1 +1,1 @@
-"""From a graph to a program: groups by the rules, and their calls."""
+"""Graph to program: groups by the rules, and their calls."""

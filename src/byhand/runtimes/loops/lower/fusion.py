@@ -1,10 +1,10 @@
 """Fusion: split a recorded graph into groups by the rules, emit every group's calls, and count their operations.
 
-The fallback takes applications without a rule: the equation's own forward and derivative, in NumPy, inside the plan.
-That is slower (Python, fresh arrays, the GIL), but right, and `byhand plan` shows it as `reference`.
+Applications without a rule run the equation's own forward and derivative, in NumPy, inside the plan. That is correct
+but slower (Python, fresh arrays, the GIL); `byhand plan` shows it as `reference`.
 
 A call that multiplies matrices states its own operations. The group's other operations are apportioned among its
-other calls by bytes touched, since such loops are bound by memory.
+other calls by bytes touched, since such loops are memory-bound.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ kernels.load()
 
 @cache
 def rules_of(stage: Stage) -> tuple[Rule, ...]:
-    """Return a stage's rules in the order in which they are tried: the largest pattern first."""
+    """Return a stage's rules in the order of trial: largest pattern first."""
     of_stage = (rule for rule in registered if stage in rule.stages)
     return tuple(sorted(of_stage, key=lambda rule: (-rule.size, not rule.reason, rule.name)))
 
 
 def without(name: str) -> tuple[Rule, ...]:
-    """Return the rules of training without one of them, to see what it gives."""
+    """Return the rules of training except one, to measure its effect."""
     return tuple(rule for rule in rules_of("train") if rule.name != name)
 
 
 def groups_of(graph: Graph, rules: tuple[Rule, ...]) -> list[Group]:
-    """Split the graph into groups, in the order in which they run forward."""
+    """Split the graph into groups, in forward order."""
     groups: list[Group] = []
     taken: set[int] = set()
     for node in reversed(graph.nodes):
@@ -64,7 +64,7 @@ def emit_groups(builder: Builder, groups: list[Group]) -> None:
 
 
 def _backward(group: Group) -> Emit | None:
-    """Return what emits the group's backward calls: nothing if all that it reads is frozen or given."""
+    """Return the emitter of the group's backward calls; None if all its inputs are frozen or given."""
     learns = any(t.requires_grad for node in group.nodes for t in node.inputs)
     return group.rule.backward if learns else lambda builder, group: None
 
@@ -79,9 +79,9 @@ def _emitted(builder: Builder, group: Group, emit: Emit | None) -> list[Call]:
 
 
 def assign_operations(nodes: Sequence[Node], ahead: list[Call], back: list[Call] | None) -> None:
-    """Give a group's calls the operations of its equations beside matrix products; `back` is None in inference.
+    """Assign a group's operations outside matrix products to its calls; `back` is None in inference.
 
-    If one direction has no calls, those of the other do its work and get its operations.
+    If one direction has no calls, the other's do its work and get its operations.
     """
     costs = [arithmetic_of(node) for node in nodes]
     forward, backward = sum(f for f, _ in costs), sum(b for _, b in costs)
@@ -112,7 +112,7 @@ def run_forward(builder: Builder, group: Group) -> None:
 def run_backward(builder: Builder, group: Group) -> None:
     """Run the vjp and accumulate its results into the inputs' cotangents.
 
-    The forward half may have saved views of inputs and results, so their lifetimes extend to here.
+    The forward half may have saved views of inputs and results, so their lifetimes extend to this call.
     """
     (node,) = group.nodes
     cotangents = tuple(builder.cotangent(node, i) for i in range(len(node.results)))
@@ -126,7 +126,7 @@ FALLBACK = Rule("reference", pattern="", kernel="", stages=(), forward=run_forwa
 
 
 def _inputs(builder: Builder, node: Node) -> tuple[tuple[Any, tuple[int, ...]], ...]:
-    """Return each input's buffer, or the numbers of a constant: they may be of any type."""
+    """Return each input's buffer, or a constant's array, which may have any type."""
     return tuple((t.data if builder.is_constant(t) else builder.value(t), tuple(t.shape)) for t in node.inputs)
 
 

@@ -1,4 +1,4 @@
-"""Training: the program of a step's loss and gradients for each size of share."""
+"""Training: a step's loss and gradients as a program for each size of share."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Lowering:
     """Options of lowering.
 
     backward  with gradients, else the loss alone
-    products  how the inputs of linear layers' products are rounded, and what multiplies them
-    rules     of fusion; those of training if not given
+    products  rounding and kernel of the linear layers' products
+    rules     fusion rules; training's if not given
     tiles     register tiles, not BLAS, multiply float32
     """
 
@@ -34,7 +34,7 @@ class Lowering:
 
 
 def split(batch: int, shares: int) -> list[int]:
-    """Return how many rows each share takes: as equal as possible, none empty."""
+    """Return the number of rows of each share: as equal as possible, none empty."""
     shares = min(shares, batch)
     return [batch // shares + (i < batch % shares) for i in range(shares)]
 
@@ -46,7 +46,7 @@ def programs(
     parameters: Mapping[str, Variable],
     how: Lowering,
 ) -> list[Builder]:
-    """Return the program of each share, compute(**inputs) of so many rows; shares of one size have the same.
+    """Return each share's program, compute(**inputs) on its number of rows; shares of equal size have the same one.
 
     inputs  shapes, batch first
     """

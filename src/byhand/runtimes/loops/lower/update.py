@@ -14,21 +14,19 @@ from itertools import accumulate
 
 import numpy as np
 
-from byhand.equations.muon import STEPS
-from byhand.equations.orthogonalise import orthogonalise
-from byhand.runtimes.loops.kernels.products.product import Shape, product_operands
-from byhand.runtimes.loops.kernels.products.tiles import TILES
+from byhand.runtimes.loops.kernels.update.matrices import BY_MATRIX, Matrix
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, Operand, barrier
 from byhand.runtimes.loops.program.controls import CONTROLS, end, loss_slot
-from byhand.runtimes.loops.program.regions import ALIGN, Alike, Regions, padded
+from byhand.runtimes.loops.program.regions import ALIGN, Alike, Regions
+from byhand.update_rules import UpdateRule
 
 
 def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, tiles: bool = False) -> list[Call]:
     """Return the calls of one thread; only the gradients' sum if NumPy makes the update.
 
-    scratch  where memory begins that only this thread uses, as much as `scratch_of_matrices` says
-    tiles    register tiles multiply, not BLAS
+    scratch  start of this thread's own memory, of the size that `scratch_of_matrices` returns
+    tiles    multiply with register tiles, not BLAS
     """
     size = math.ceil(arena.size / shares / ALIGN) * ALIGN
     first, last = min(number * size, arena.size), min((number + 1) * size, arena.size)
@@ -42,7 +40,7 @@ def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, til
         return calls
     by_matrix = shared_out(matrices_of(arena), shares)
     for matrix in by_matrix[number] if by_matrix else ():
-        calls += _muon(arena, matrix, shares, scratch, tiles)
+        calls += _whole(arena, matrix, shares, scratch, tiles)
     for group in arena.groups:
         start, stop = max(first, group.first), min(last, group.last)
         if start < stop and not _is_of_matrices(group):
@@ -51,12 +49,12 @@ def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, til
 
 
 def _is_of_matrices(group: Alike) -> bool:
-    """Return whether whole matrices are updated, not element by element."""
-    return "n" not in KERNELS[group.rule.equation.name].operands
+    """Return whether the update takes whole matrices, rather than elements."""
+    return group.rule.equation.name in BY_MATRIX
 
 
 def _elements(arena: Regions, group: Alike, start: int, stop: int, shares: int) -> list[Call]:
-    """Return the calls that update a range of parameters, and average it."""
+    """Return the calls that update and average a range of parameters."""
     equation, n = group.rule.equation, stop - start
     state = {kind: place + start - group.first for kind, place in group.state.items()}
     operands: dict[str, Operand] = {
@@ -68,7 +66,7 @@ def _elements(arena: Regions, group: Alike, start: int, stop: int, shares: int) 
 
 
 def _averages(arena: Regions, start: int, rows: int, width: int, stride: int, shares: int) -> list[Call]:
-    """Return the call that averages parameters, if the optimizer keeps averages."""
+    """Return the call that averages parameters if the optimizer keeps averages."""
     operands: dict[str, Operand] = {
         "theta": start, "average": arena.averages + start, "rows": rows, "width": width, "stride": stride,
         "slot": CONTROLS + 1, "shares": shares,
@@ -78,13 +76,13 @@ def _averages(arena: Regions, start: int, rows: int, width: int, stride: int, sh
 
 
 def by_kernels(arena: Regions) -> bool:
-    """Return whether every update has a kernel; else NumPy makes the update of all parameters."""
+    """Return whether every update has a kernel; otherwise NumPy updates all parameters."""
     named = (KERNELS.get(group.rule.equation.name) for group in arena.groups)
     return all(kernel is not None and kernel.settings is not None for kernel in named)
 
 
 class UpdateSettings:
-    """What the update's kernels read of the controls: each group's rate, decay and the settings of its equation.
+    """The controls that the update's kernels read: each group's rate, decay and the settings of its equation.
 
     starts  where the numbers of each group begin, and the end
     """
@@ -100,7 +98,7 @@ class UpdateSettings:
         self.starts = list(accumulate(counts, initial=end(arena.shares)))
 
     def write(self, numbers: np.ndarray, lr: float, t: int) -> None:
-        """Write what step t reads, at a learning rate, to the end of the controls."""
+        """Write the values of step t, at a learning rate, to the end of the controls."""
         written: list[float] = []
         for scale, decay, read in self._groups:
             written += lr * scale, decay, *read(t)
@@ -112,113 +110,68 @@ def _settings(arena: Regions, group: Alike) -> int:
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """A matrix that is updated whole: its parameter, where it begins in the parameters' region, and its shape.
-
-    stride  from one row to the next, more than the columns if several matrices are packed in one array
-    """
+class Part:
+    """A matrix that is updated whole: its parameter, its offset in the parameters' region, and its rule."""
 
     name: str
     group: Alike
     start: int
-    rows: int
-    columns: int
-    stride: int
 
     @property
-    def operations(self) -> int:
-        """Those of its products."""
-        assert orthogonalise.products
-        return orthogonalise.products((self.rows, self.columns), steps=STEPS)[0]
+    def rule(self) -> UpdateRule:
+        """The rule of its parameter, which may pack it with other matrices."""
+        return self.group.rules[self.name]
+
+    @property
+    def products(self) -> int:
+        """The FLOPs of its products."""
+        return self.rule.products // self.rule.parameter.packed
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Its rows, columns and row stride."""
+        *outer, stride = self.rule.parameter.shape
+        return math.prod(outer), stride // self.rule.parameter.packed, stride
 
 
-def matrices_of(arena: Regions) -> list[Matrix]:
+def matrices_of(arena: Regions) -> list[Part]:
     """Return the matrices that are updated whole."""
     found = []
     for group in filter(_is_of_matrices, arena.groups):
         for name, rule in group.rules.items():
-            *outer, stride = rule.parameter.shape
-            columns = stride // rule.parameter.packed
-            starts = (arena.place[name] + place * columns for place in range(rule.parameter.packed))
-            found += [Matrix(name, group, start, math.prod(outer), columns, stride) for start in starts]
+            columns = rule.parameter.shape[-1] // rule.parameter.packed
+            found += [Part(name, group, arena.place[name] + n * columns) for n in range(rule.parameter.packed)]
     return found
 
 
-def shared_out(matrices: list[Matrix], shares: int) -> list[list[Matrix]]:
+def shared_out(matrices: list[Part], shares: int) -> list[list[Part]]:
     """Assign matrices to threads greedily: the largest first, each to the least loaded thread."""
-    found: list[list[Matrix]] = [[] for _ in range(shares)]
+    found: list[list[Part]] = [[] for _ in range(shares)]
     loads = [0] * shares
-    for matrix in sorted(matrices, key=lambda m: -m.operations):
+    for part in sorted(matrices, key=lambda part: -part.products):
         least = loads.index(min(loads))
-        found[least].append(matrix)
-        loads[least] += matrix.operations
+        found[least].append(part)
+        loads[least] += part.products
     return found
 
 
 def scratch_of_matrices(arena: Regions, tiles: bool) -> int:
-    """Return the float32 that a thread needs beside the parameters and their state."""
-    return max((_places(m, tiles)[-1] for m in matrices_of(arena)), default=0) if by_kernels(arena) else 0
+    """Return how many float32 a thread needs besides the parameters and their state."""
+    if not by_kernels(arena):
+        return 0
+    needed = (BY_MATRIX[part.rule.equation.name].scratch(*part.shape[:2], tiles) for part in matrices_of(arena))
+    return max(needed, default=0)
 
 
-def _places(matrix: Matrix, tiles: bool) -> list[int]:
-    """Return where, from the scratch on, X, the next X, A, A A and the scratch of products begin; and the end."""
-    m, n = matrix.rows, matrix.columns
-    short = min(m, n)
-    sizes = [
-        m * n,
-        m * n,
-        short * short,
-        short * short,
-        max(TILES["tiled_gemm"].scratch(*p) for p in _shapes(m, n)) if tiles else 0,
-    ]
-    return list(accumulate(map(padded, sizes), initial=0))
-
-
-def _shapes(m: int, n: int) -> list[Shape]:
-    """Return the shapes of the products: of A, of A A, of the next X."""
-    short, tall = min(m, n), m > n
-    return [
-        (short, short, max(m, n), tall, not tall),
-        (short, short, short, False, False),
-        (m, n, short, False, False),
-    ]
-
-
-def _muon(arena: Regions, matrix: Matrix, shares: int, scratch: int, tiles: bool) -> list[Call]:
-    """Return the calls by which Muon updates one matrix."""
-    m, n, start = matrix.rows, matrix.columns, matrix.start
-    x, following, gram, squared, products, _ = (scratch + place for place in _places(matrix, tiles))
-    of_gram, of_square, of_x = _shapes(m, n)
-
-    def product(a: int, b: int, c: int, shape: Shape) -> Call:
-        rows, columns, inner, _, _ = shape
-        operands = product_operands(a, b, c, shape)
-        if tiles:
-            operands |= {"start": 0, "bias": 0, "scratch": products}
-        touched = 4 * (rows * inner + inner * columns + rows * columns)
-        return Call(
-            "tiled_gemm" if tiles else "gemm", None, 2 * rows * columns * inner, operands, touched=touched,
-            label="orthogonalise", place=matrix.name,
-        )  # fmt: skip
-
-    where: dict[str, Operand] = {
-        "x": x, "rows": m, "columns": n, "stride": matrix.stride, "settings": _settings(arena, matrix.group),
+def _whole(arena: Regions, part: Part, shares: int, scratch: int, tiles: bool) -> list[Call]:
+    """Return the calls that update and average a matrix."""
+    (rows, columns, stride), group = part.shape, part.group
+    state = {kind: place + part.start - group.first for kind, place in group.state.items()}
+    places: dict[str, Operand] = {"theta": part.start, "gradient": arena.gradients + part.start, **state}
+    common: dict[str, Operand] = {
+        "rows": rows, "columns": columns, "stride": stride, "settings": _settings(arena, group),
         "slot": CONTROLS + 1, "shares": shares,
     }  # fmt: skip
-    momentum = matrix.group.state["m"] + start - matrix.group.first
-    operands: dict[str, Operand] = {"gradient": arena.gradients + start, "m": momentum, **where}
-    calls = [Call("muon_momentum", None, 9 * m * n, operands, touched=16 * m * n, place=matrix.name)]
-    short = min(m, n)
-    for _ in range(STEPS):
-        mixed: dict[str, Operand] = {"gram": gram, "squared": squared, "n": short}
-        calls += [
-            product(x, x, gram, of_gram),
-            product(gram, gram, squared, of_square),
-            Call("newton_schulz", None, 3 * short * short, mixed, touched=12 * short * short, place=matrix.name),
-            product(*((x, squared) if m > n else (squared, x)), following, of_x),
-        ]
-        x, following = following, x
-    calls.append(
-        Call("muon", None, 5 * m * n, {**where, "theta": start, "x": x}, touched=12 * m * n, place=matrix.name)
-    )
-    return calls + _averages(arena, start, m, n, matrix.stride, shares)
+    matrix = Matrix(part.name, rows, columns, places, common, scratch, tiles)
+    calls = BY_MATRIX[group.rule.equation.name].calls(matrix)
+    return calls + _averages(arena, part.start, rows, columns, stride, shares)

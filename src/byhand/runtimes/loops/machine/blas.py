@@ -1,8 +1,8 @@
-"""Matrix products of float32: register tiles, or the BLAS that SciPy brings, and the threads of the BLAS.
+"""Matrix products of float32: register tiles, or SciPy's BLAS, and the BLAS's threads.
 
 Kernels call SGEMM by its address. Shares of the batch run in parallel, each on one core. A batch of one row is a
-single share: the BLAS uses threads of its own then, at most one for each core; register tiles cannot. It never does
-so for several shares at once: OpenBLAS has one pool of threads, for which they would wait.
+single share: then the BLAS uses its own threads, at most one per core; register tiles cannot. With several shares it
+does not: they would wait for OpenBLAS's only thread pool.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Blas:
     library      its name
     sgemm        address of C = op(A) op(B)
     set_threads  sets its number of threads
-    tiles        register tiles multiply (`kernels/products/tiled_gemm.py`); the library multiplies only what is
-                 a single share
+    tiles        register tiles multiply (`kernels/products/tiled_gemm.py`); the library multiplies only for
+                 batches of a single share
     """
 
     library: str
@@ -42,7 +42,7 @@ class Blas:
 
 
 def takes_tiles(name: str) -> bool:
-    """Return whether register tiles multiply if the BLAS is asked for by this name."""
+    """Return whether a BLAS of this name means register tiles."""
     return name == "tiles" or (name == "auto" and {"avx2", "fma"} <= set(cpu_features()))
 
 
@@ -53,9 +53,9 @@ def one_core_each(batch: int, threads: int) -> bool:
 
 @cache
 def find_blas(name: str = "auto") -> Blas:
-    """Return "tiles" or "scipy"; with "auto" the fastest here. ConfigError if it is not there.
+    """Return "tiles" or "scipy"; for "auto" the faster one here. ConfigError if it is not available.
 
-    Register tiles were measured against libraries with AVX-512 and with AVX2; elsewhere a library multiplies.
+    Register tiles were measured against libraries on AVX-512 and AVX2 only; elsewhere a library multiplies.
     """
     if name not in ("auto", "tiles", "scipy"):
         raise ConfigError(f"BLAS {name!r} is not known. Use auto, tiles or scipy.")
@@ -66,7 +66,7 @@ def _scipy() -> Blas:
     try:
         import scipy
         from numba.extending import get_cython_function_address
-    except ImportError as error:  # installed, but broken: Numba refuses a NumPy that is too new for it
+    except ImportError as error:  # installed but broken: Numba refuses NumPy versions that are too new
         raise ConfigError(f"Numba or SciPy cannot be imported: {error}. Reinstall byhand[fast].") from None
 
     address = get_cython_function_address("scipy.linalg.cython_blas", "sgemm")
@@ -76,12 +76,12 @@ def _scipy() -> Blas:
 
 
 def _openblas_threads(scipy_folder: Path) -> Callable[[int], None] | None:
-    """Return the function that sets the threads of the OpenBLAS that SciPy's wheel carries; None for another BLAS."""
+    """Return the function that sets the threads of the OpenBLAS in SciPy's wheel; None for another BLAS."""
     folders = [scipy_folder.parent / "scipy.libs", scipy_folder / ".dylibs"]
     for path in (p for folder in folders if folder.is_dir() for p in folder.iterdir() if "openblas" in p.name):
         if path.suffix == ".a":
             continue
-        library = ctypes.CDLL(str(path))  # already loaded by SciPy: this only finds it again
+        library = ctypes.CDLL(str(path))  # already loaded by SciPy
         for symbol in ("scipy_openblas_set_num_threads", "openblas_set_num_threads"):
             with contextlib.suppress(AttributeError):
                 return getattr(library, symbol)

@@ -1,6 +1,6 @@
-"""Building: machine code for the kernels that are asked for, read from disk, or made by compiling processes.
+"""Building: machine code for requested kernels, read from disk or made by compiling processes.
 
-The log says how many kernels compile, how many are done, and how long it took. An interrupt ends the compiling
+The log reports the number of kernels to compile, the progress, and the time taken. An interrupt ends the compiling
 processes at once; finished kernels are kept.
 """
 
@@ -29,11 +29,11 @@ from byhand.runtimes.loops.machine.processor import target
 log = logging.getLogger(__name__)
 MOST_PROCESSES = 4  # each takes 150 MB
 READY = b"byhand "  # begins the line of every answer
-EVERY = 2.0  # seconds between two lines of progress
-EACH = 1.0  # seconds that a kernel takes on an idle core, on average
+EVERY = 2.0  # seconds between progress lines
+EACH = 1.0  # average seconds per kernel on an idle core
 
 _addresses: dict[str, int] = {}
-_loading = threading.Lock()  # LLVM's engine takes code from one thread at a time; others wait for what it compiles
+_loading = threading.Lock()  # LLVM's engine takes code from one thread at a time; others wait for its kernels
 
 
 def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
@@ -93,11 +93,11 @@ def _processes_for(kernels: list[str]) -> int:
 
 
 def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield kernels with their object code as compiling processes finish them, and "" after EVERY seconds without.
+    """Yield kernels with their object code as they are finished, and "" after EVERY seconds without one.
 
-    The processes end with this generator. A kernel whose process dies is given to another one, once.
+    The processes end with this generator. A kernel whose process dies is retried in another one, once.
     """
-    ordered = sorted(kernels, key=lambda name: not (name in KERNELS and KERNELS[name].costly))  # others wait for them
+    ordered = sorted(kernels, key=lambda name: not (name in KERNELS and KERNELS[name].costly))  # costly ones first
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     for name in ordered:
         waiting.put(name)
@@ -133,7 +133,7 @@ def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
 
 @dataclass(frozen=True)
 class Reply:
-    """A kernel's object code; or none, why, and whether the compiling process died of it."""
+    """A kernel's object code; or None, the reason, and whether the compiling process died."""
 
     name: str
     code: bytes
@@ -142,17 +142,17 @@ class Reply:
 
 
 class Compiler:
-    """A compiling process, and the thread that hands it one name after the other until none is left."""
+    """A compiling process, and the thread that feeds it names until none is left."""
 
     def __init__(self, waiting: queue.SimpleQueue[str], answers: queue.SimpleQueue[Reply]) -> None:
         self._waiting, self._answers = waiting, answers
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         self.process = self._started()
         self._thread = threading.Thread(target=self._converse, daemon=True)
         self._thread.start()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """Start the process without Numba's variables and configuration file, which could change the code."""
+        """Start the process without Numba's environment variables and configuration, which could change the code."""
         name, features = target()
         environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")} | {
             "BYHAND_COMPILING": "1",
@@ -187,7 +187,7 @@ class Compiler:
         self.process.stdin.write(f"{name}\n".encode())
         self.process.stdin.flush()
         line = b""
-        while not line.startswith(READY):  # output of other libraries at the start of a process is skipped
+        while not line.startswith(READY):  # skip what libraries print when a process starts
             line = self.process.stdout.readline()
             if not line:
                 raise OSError("the process ended")
@@ -198,7 +198,7 @@ class Compiler:
         return Reply(name, code, why.strip())
 
     def _last_words(self) -> str:
-        """Return the last line of a dead process, or how it ended."""
+        """Return the last error line of a dead process, or its exit code."""
         code = self.process.wait()
         self._errors.seek(0)
         lines = self._errors.read()[-10_000:].decode(errors="replace").strip().splitlines()
@@ -210,5 +210,5 @@ class Compiler:
         self._thread.join()
         for stream in (self.process.stdin, self.process.stdout, self._errors):
             if stream:
-                with suppress(OSError):  # a name that a dead process has not read
+                with suppress(OSError):  # the process died without reading a name
                     stream.close()

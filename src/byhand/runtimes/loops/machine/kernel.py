@@ -1,4 +1,4 @@
-"""Kernel: a compiled loop that a row of a plan's table calls, and the facts of its registration."""
+"""Kernel: a compiled loop called by a row of a plan's table, and its registration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.processor import cpu_features
 
-# Arguments that are no columns of a row.
+# Arguments that do not come from a row's columns.
 RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to", "sleep")
 
 
@@ -19,14 +19,14 @@ class Kernel:
     """A registered kernel.
 
     operands  its columns in a row of a table, in order
-    rows      the operand that counts independent rows, which threads may divide among them; "" for none
-    moves     how far each array moves for one of those rows: so many elements, or as many as that operand says
-    computes  the equations that it serves, where no rule says so: the update is not in the recorded graph, and some
-              are covered only along with others
-    settings  (t, **static) -> the numbers that an update's kernel reads of the controls behind rate and decay
-    costly    it takes long to compile, so it is compiled first
-    needs     features of the processor without which LLVM cannot compile it
-    formula   the function of one number that it applies to each; "" for a loop that is written for its equation alone
+    rows      the operand that counts independent rows, which threads may divide; "" for none
+    moves     each array's stride per such row, in elements: a number, or the operand that holds it
+    computes  equations that it serves without a rule: updates are not in the recorded graph, and some equations are
+              covered only along with others
+    settings  (t, **static) -> the numbers that an update's kernel reads from the controls, after rate and decay
+    costly    slow to compile, so compiled first
+    needs     processor features that LLVM requires to compile it
+    formula   the scalar function that it applies to each element; "" for a loop written for its equation alone
     """
 
     name: str
@@ -42,7 +42,7 @@ class Kernel:
 
     @property
     def compiles_here(self) -> bool:
-        """Whether this processor has all that it needs."""
+        """Whether this processor has the features it needs."""
         return {*self.needs} <= {*cpu_features()}
 
 

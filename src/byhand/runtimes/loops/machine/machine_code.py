@@ -1,9 +1,9 @@
 """Machine code on disk and in this process: one object file for each kernel, hashed, never unpickled.
 
-A file is kept in the user's cache, in a folder keyed by everything that decides its content: sources, versions,
-processor. Its first line has the SHA-256 of that key, of the kernel's name and of the code; a mismatch is compiled
-anew. A process only ever runs code that it could have read from such a file, so that the first start computes the
-same bits as every later one.
+Files live in the user's cache, in a folder keyed by everything that decides their content: sources, versions,
+processor. The first line has the SHA-256 of that key, the kernel's name and the code; on a mismatch the kernel is
+recompiled. A process runs only code that could have come from such a file, so the first start computes the same bits
+as every later one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from byhand.quantities import counted
 from byhand.runtimes.loops.machine.processor import target
 
 LARGEST = 16 << 20  # bytes of an object file
-UNUSED = 90  # days after which the folder of other sources, versions or a processor goes
-ENTRY = "byhand_"  # with the kernel's name, the symbol of its entry point
+UNUSED = 90  # days until the folder of another key is deleted
+ENTRY = "byhand_"  # prefix of the entry point's symbol, before the kernel's name
 SOURCES = (
     *(f"machine/{name}.py" for name in ("native", "views", "kernel", "processor")),
     *("compiler.py", "program/controls.py", "encode/tables.py", "encode/walk.py", "../../equations/orthogonalise.py"),
@@ -36,7 +36,7 @@ SOURCES = (
 
 @cache
 def key() -> str:
-    """Return the digest of everything that decides what machine code a kernel becomes."""
+    """Return the digest of everything that decides a kernel's machine code."""
     runtime = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in [*(runtime / name for name in SOURCES), *sorted((runtime / "kernels").rglob("*.py"))]:
@@ -48,13 +48,13 @@ def key() -> str:
 
 
 def folder() -> Path | None:
-    """Return where this process's machine code is kept; None where the user has no home."""
+    """Return the folder of this process's machine code; None if the user has no home."""
     base = cache_folder()
     return base / f"loops-{key()[:16]}" if base else None
 
 
 def described() -> str:
-    """Say where machine code is kept and how much is there."""
+    """Describe where machine code is kept, and how much of it."""
     place = folder()
     if place is None:
         return "compiled at each start: this user has no home folder (set BYHAND_CACHE)"
@@ -63,15 +63,15 @@ def described() -> str:
 
 
 def path_of(kernel: str) -> Path | None:
-    """Return where a kernel's object code is kept."""
+    """Return the file of a kernel's object code."""
     place = folder()
     return place / f"{kernel}.o" if place else None
 
 
 def read(kernel: str) -> tuple[bytes | None, str]:
-    """Return a kernel's object code, or None if there is none that is whole, fitting and the user's own.
+    """Return a kernel's object code, or None unless its file is whole, matches the key and belongs to the user.
 
-    With it goes what is wrong with a file that is there: "" if nothing is.
+    The second result says what is wrong with an existing file; "" for nothing.
     """
     path = path_of(kernel)
     if path is None:
@@ -83,13 +83,13 @@ def read(kernel: str) -> tuple[bytes | None, str]:
     except OSError as error:
         return None, f"is not used: {reason(error)}"
     with suppress(OSError):
-        os.utime(path.parent)  # its folder is in use
+        os.utime(path.parent)  # marks the folder as used
     header, _, code = content.partition(b"\n")
     return (code, "") if header == _header(kernel, code) else (None, "is damaged")
 
 
 def keep(kernel: str, code: bytes) -> None:
-    """Keep a kernel's object code for the next start; OSError if that is not possible."""
+    """Save a kernel's object code for later starts; OSError if that fails."""
     path = path_of(kernel)
     if path is None:
         raise OSError(2, "this user has no home")
@@ -121,14 +121,14 @@ def load(kernel: str, code: bytes) -> int:
     return engine.get_function_address(ENTRY + kernel)
 
 
-_NOWHERE = c_void_p()  # what Numba writes there is not read
+_NOWHERE = c_void_p()  # Numba's outputs that nothing reads
 _PROTOTYPE = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_int64)
 
 
 def callable_at(address: int) -> Callable[[int, int], int]:
-    """Return the entry point at an address as a function (rows, resources) -> status, 0 if all went well.
+    """Return the entry point at an address as a function (rows, resources) -> status, 0 on success.
 
-    Numba's functions take two more pointers, to a result and to an exception. Calling releases the GIL.
+    Numba's functions take two more pointers, to a result and to an exception. Calls release the GIL.
     """
     function, nowhere = _PROTOTYPE(address), addressof(_NOWHERE)
 

@@ -1,10 +1,10 @@
-"""Compilation of loops by Numba, and the instructions by which the loop over a table works with addresses.
+"""Compilation of loops by Numba, and the instructions that the loop over a table uses on addresses.
 
-Addresses (of BLAS, of the operating system's yield) are passed in as numbers when a plan runs. Nothing of one
-process is baked into the compiled code, so that it can be kept on disk and the BLAS be exchanged.
+Addresses (of BLAS, of the operating system's yield) are passed in as numbers when a plan runs. Compiled code
+contains nothing specific to a process, so it can be kept on disk and the BLAS can be exchanged.
 
-Only a compiling process (`compiler.py`) sees Numba's functions here. In all others a kernel is the plain Python
-function that it is compiled from: it has a name and parameters, and is never called.
+Only a compiling process (`compiler.py`) sees Numba's functions here. In all others a kernel is its plain Python
+function, which has a name and parameters and is never called.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ numba: Any = import_module("numba") if COMPILING else None
 types: Any = import_module("numba.types") if COMPILING else None
 cgutils: Any = import_module("numba.core.cgutils") if COMPILING else None
 
-# Everything of fast-math but "no NaN" and "no infinity": a loss that explodes has to stay visible.
+# All of fast-math except "no NaN" and "no infinity": an exploding loss must stay visible.
 FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
 
 
-# 0 and 1 as arguments of compiled functions: for a plain constant Numba compiles the function once more.
+# 0 and 1 as arguments of compiled functions: Numba would compile another version for a plain constant.
 ZERO, ONE = np.int64(0), np.int64(1)
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Make a function one that compiled loops call. It allocates nothing, so no array counts its references."""
+    """Make a function callable from compiled loops. It allocates nothing, so arrays need no reference counts."""
     if not COMPILING:
         return function
     return numba.njit(
@@ -47,14 +47,14 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
-    """Make a function of types, which returns a signature and what writes the instructions, callable from loops."""
+    """Make a function of types, which returns a signature and a code generator, callable from loops."""
     return import_module("numba.extending").intrinsic(function) if COMPILING else function
 
 
 def instruction(returns: str, *takes: str) -> Any:
-    """Make a function (builder, *values) that writes LLVM's instructions callable from compiled loops.
+    """Make a function (builder, *values) that generates LLVM instructions callable from compiled loops.
 
-    returns, takes  Numba's types by name; a function that returns "void" returns None
+    returns, takes  names of Numba types; for "void" the function returns None
     """
 
     def decorate(write: Callable[..., Any]) -> Any:
@@ -75,7 +75,7 @@ def instruction(returns: str, *takes: str) -> Any:
 
 
 def waiting_addresses() -> tuple[int, int]:
-    """Return the addresses of the functions that give the processor away, and that sleep for so many microseconds."""
+    """Return the addresses of the functions that yield the processor, and that sleep for some microseconds."""
     if sys.platform == "win32":
         functions = (ctypes.WinDLL("kernel32").SwitchToThread,) * 2
     else:
@@ -95,10 +95,10 @@ def _control_word(builder: Any, instruction: str, slot: Any) -> None:
 
 @instruction("int32")
 def flush_denormals(builder: Any) -> Any:
-    """Take numbers below 1.2e-38 for 0 in this thread, read or written; return the mode before.
+    """Treat numbers below 1.2e-38 as 0 in this thread, read or written; return the previous mode.
 
-    The logits of tokens that never occur fall for as long as training lasts, until their probabilities are denormal.
-    An x86 processor computes with such numbers many times slower; on others this does nothing.
+    The logits of tokens that never occur fall throughout training until their probabilities are denormal. x86
+    processors are many times slower on such numbers; on others this does nothing.
     """
     slot = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
     if X86:
@@ -118,7 +118,7 @@ def restore_denormals(builder: Any, before: Any) -> None:
 
 
 def place_of_word(builder: Any, address: Any, index: Any) -> Any:
-    """Return a pointer to the int64 that lies `index` int64 behind an address."""
+    """Return a pointer to the int64 at `index` from an address."""
     place = builder.add(address, builder.mul(index, ir.Constant(ir.IntType(64), 8)))
     return builder.inttoptr(place, ir.IntType(64).as_pointer())
 
@@ -137,7 +137,7 @@ def put_word(builder: Any, address: Any, index: Any, value: Any) -> None:
 
 @instruction("int32", "int64", "int64", "int64")
 def run_at(builder: Any, address: Any, row: Any, resources: Any) -> Any:
-    """Call the kernel at an address and return its status, 0 if all went well (see `machine_code.callable_at`)."""
+    """Call the kernel at an address and return its status, 0 on success (see `machine_code.callable_at`)."""
     wide, status = ir.IntType(64), ir.IntType(32)
     kind = ir.FunctionType(status, [_BYTES.as_pointer(), _BYTES.as_pointer(), wide, wide])
     slots = [cgutils.alloca_once_value(builder, ir.Constant(_BYTES, None)) for _ in range(2)]

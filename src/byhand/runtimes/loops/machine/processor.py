@@ -1,4 +1,4 @@
-"""Which instructions this processor has, as LLVM sees it (the operating system's permission included)."""
+"""This processor's instructions, as LLVM reports them (if the operating system permits them)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 from functools import cache
 
-# The features that decide speed: vectors, products of 16-bit numbers and bytes in vectors and in tiles (x86), on ARM.
+# The features that decide speed: vectors; 16-bit and byte products in vectors and tiles (x86); ARM's.
 FEATURES = (
     "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512bf16", "amx-tile", "amx-bf16",
     "avxvnni", "avx512vnni", "neon", "bf16",
@@ -20,7 +20,7 @@ AMX_FEATURES, PAIR_FEATURES = (
 
 @cache
 def cpu_features() -> tuple[str, ...]:
-    """Return those of FEATURES that compiled code may use, by LLVM's names; none where Numba is not installed."""
+    """Return the FEATURES that compiled code may use, by LLVM's names; none if Numba is not installed."""
     try:
         _, features = target()
     except ImportError:
@@ -29,14 +29,14 @@ def cpu_features() -> tuple[str, ...]:
     return tuple(name for name in FEATURES if f"+{name}" in given)
 
 
-ARCH_PRCTL, REQUEST, TILES = 158, 0x1023, 18  # Linux: a system call, what it is asked for, and of what
+ARCH_PRCTL, REQUEST, TILES = 158, 0x1023, 18  # Linux: a system call, its operation, and the feature
 
 
 @cache
 def amx_granted() -> bool:
-    """Return whether this process may use the tiles of AMX; Linux grants them to a process that asks, once.
+    """Return whether this process may use the tiles of AMX; on Linux it must request them once.
 
-    It is asked before threads start: all of them may use them then.
+    Request before threads start, so that all may use them.
     """
     if not {*AMX_FEATURES} <= {*cpu_features()} or not sys.platform.startswith("linux"):
         return False
@@ -44,23 +44,23 @@ def amx_granted() -> bool:
 
 
 def ask_for_tiles() -> int:
-    """Make the system call; 0 if it is granted."""
+    """Make the system call; 0 if granted."""
     return ctypes.CDLL(None, use_errno=True).syscall(ARCH_PRCTL, REQUEST, TILES)
 
 
 def multiplies_pairs() -> bool:
     """Return whether products of pairs of bfloat16 (AVX512-BF16) are faster than those of float32.
 
-    AMD's tables say that one takes as long as a multiply-add of float32, so it does twice as much; no such processor
-    was measured. On an Intel one it takes four times as long: there float32 is twice as fast.
+    By AMD's tables one takes as long as a float32 multiply-add and does twice the work; not measured. On a measured
+    Intel processor it takes four times as long, so float32 is twice as fast.
     """
     return {*PAIR_FEATURES} <= {*cpu_features()} and target()[0].startswith("znver")
 
 
 def target() -> tuple[str, str]:
-    """Return the processor's name and its features as LLVM takes them: `+avx2,-avx512f,...`.
+    """Return the processor's name and features in LLVM's notation: `+avx2,-avx512f,...`.
 
-    NUMBA_CPU_NAME and NUMBA_CPU_FEATURES, where set, say what to compile for instead.
+    NUMBA_CPU_NAME and NUMBA_CPU_FEATURES override them.
     """
     from llvmlite import binding
 
@@ -68,7 +68,7 @@ def target() -> tuple[str, str]:
     if "NUMBA_CPU_FEATURES" in os.environ:
         return name, os.environ["NUMBA_CPU_FEATURES"]
     found = binding.get_host_cpu_features()
-    # LLVM keeps to vectors of 256 bits, since early processors with AVX-512 ran slower with the wider ones. Loops
-    # full of arithmetic (GELU) take a third less time with 512.
+    # LLVM prefers 256-bit vectors, since early AVX-512 processors slowed down with wider ones. Loops
+    # full of arithmetic (GELU) take a third less time with 512 bits.
     wide = ",-prefer-256-bit" if found.get("avx512f") else ""
     return name, found.flatten() + wide

@@ -31,7 +31,7 @@ def _start(context: Any, builder: Any, kind: Any, memory: Any, offset: Any) -> A
 
 @intrinsic
 def vector(typingctx: Any, memory: Any, start: Any, n: Any) -> Any:
-    """Return n numbers from `start` on. Loops index such views: there the compiler knows that no index wraps."""
+    """Return n numbers from `start` on. Loops index such views, so the compiler knows that no index wraps."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = _start(context, builder, memory, args[0], args[1])
@@ -41,7 +41,7 @@ def vector(typingctx: Any, memory: Any, start: Any, n: Any) -> Any:
 
 
 def matrix_of(dtype: str) -> Any:
-    """Make the view (memory, start, rows, width) of a type, "" for the memory's: `start` counts its elements."""
+    """Make the view (memory, start, rows, width) of a type, "" for the memory's own; `start` counts its elements."""
 
     @intrinsic
     def rows(typingctx: Any, memory: Any, start: Any, rows: Any, width: Any) -> Any:
@@ -75,7 +75,7 @@ def _in_table(dtype: str) -> Any:
     return array
 
 
-# (table, i): array i of a table of arrays outside the arena, an address and a length each
+# (table, i): array i of a table of arrays outside the arena, given by address and length
 bytes_in = _in_table("uint8")
 ints_in = _in_table("int32")
 longs_in = _in_table("int64")

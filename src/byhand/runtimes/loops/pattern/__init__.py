@@ -1,1 +1,1 @@
-"""Rules: which applications of a graph become one group of calls."""
+"""Rules: patterns that group a graph's applications."""

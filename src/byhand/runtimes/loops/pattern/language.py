@@ -1,15 +1,15 @@
-"""Patterns: which applications a rule covers, as a line that both matches and is read.
+"""Patterns: one readable line that matches the applications a rule covers.
 
 residual(stream, linear(x, transpose({w}) | w))
 
-name(x, ...)     an application of this equation; of one of several with `a/b(...)`. Inputs that are left out, or that
-                 an application lacks, are free
-name?(x, ...)    it, or x alone
-name(x, ...).1   its result number 1; wherever a pattern has this, it is the same application
+name(x, ...)     an application of this equation, or of one of several: `a/b(...)`. Omitted inputs, and inputs that
+                 an application lacks, match anything
+name?(x, ...)    the same, or x alone
+name(x, ...).1   its result number 1; all occurrences in a pattern are the same application
 x | y            the first that fits
 word             any array
 {word}           a leaf, such as a parameter
-<position>       the step's input of this name; <> any of its inputs
+<position>       the step's input of this name; <> matches any input
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Anything:
 
 @dataclass(frozen=True)
 class Leaf:
-    """An array that no application made."""
+    """An array that is no application's result."""
 
 
 @dataclass(frozen=True)
 class StepInput:
-    """An input of the step; of any name if it has none."""
+    """An input of the step; any if the name is empty."""
 
     name: str
 
@@ -49,7 +49,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Applied:
-    """An application of one of these equations, and which of its results."""
+    """An application of one of these equations, and the index of its result."""
 
     names: tuple[str, ...]
     inputs: tuple[Pattern, ...]
@@ -61,11 +61,11 @@ Pattern = Anything | Leaf | StepInput | Either | Applied
 
 @cache
 def parsed(line: str) -> Applied:
-    """Return the pattern of a line; ConfigError if it is none."""
+    """Parse a line; ConfigError if it is not a pattern."""
     words = TOKEN.findall(line)
     if "".join(words) != re.sub(r"\s", "", line):
-        raise ConfigError(f"pattern {line!r} has a character that patterns do not know.")
-    words += ["", "", ""]  # the end, as often as one rule reads on
+        raise ConfigError(f"pattern {line!r} has an unknown character.")
+    words += ["", "", ""]  # the end, as far as any rule reads ahead
     found = _choice(words)
     if any(words) or not isinstance(found, Applied) or len(found.names) > 1:
         raise ConfigError(f"pattern {line!r} must be one application, with every bracket closed.")
@@ -124,5 +124,5 @@ def _one(words: list[str]) -> Pattern:
 
 def _close(words: list[str], bracket: str) -> None:
     if words[0] != bracket:
-        raise ConfigError(f"a pattern has {words[0] or 'its end'!r} where {bracket!r} must stand.")
+        raise ConfigError(f"a pattern has {words[0] or 'its end'!r} instead of {bracket!r}.")
     words.pop(0)

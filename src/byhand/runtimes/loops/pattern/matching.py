@@ -6,13 +6,13 @@ from byhand.engine import Node, Variable
 from byhand.engine.graph.record import Graph
 from byhand.runtimes.loops.pattern.language import Applied, Either, Leaf, Pattern, StepInput
 
-Found = dict[tuple[str, ...] | int, Node]  # by identity, and those whose result is named by its number by equation
+Found = dict[tuple[str, ...] | int, Node]  # by identity; those with a numbered result also by equation
 
 
 def matched(pattern: Applied, node: Node, graph: Graph) -> tuple[Node, ...] | None:
-    """Return the applications of the pattern that end in this node, each after its inputs; None if it does not fit.
+    """Return the applications of the pattern that ends in this node, each after its inputs; None without a match.
 
-    Every result within has this one reader.
+    Nothing outside the pattern may read an inner result.
     """
     if node.equation.name not in pattern.names:
         return None

@@ -1,6 +1,6 @@
-"""Rules: which applications of equations become one group, by which kernels, and why it pays.
+"""Rules: group applications of equations, choose their kernels, and say why that is faster.
 
-A rule stands in the file of the kernels that it calls.
+A rule is in the file of the kernels it calls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Stage = Literal["train", "fill", "decode"]
 
 @dataclass(frozen=True)
 class Group:
-    """Applications that one rule handles together, each after its inputs."""
+    """Applications that one rule lowers together, each after its inputs."""
 
     rule: Rule
     nodes: tuple[Node, ...]
@@ -36,16 +36,16 @@ Emit = Callable[[Builder, Group], None]
 
 @dataclass(frozen=True)
 class Rule:
-    """How a group of applications becomes calls.
+    """Lowers a group of applications to calls.
 
-    pattern   the applications, the last one outermost (see `language`); "" fits nothing
+    pattern   the applications, the last one outermost (see `language`); "" matches nothing
     kernel    the kernel that computes the last one
-    stages    the plans that it serves: training and losses, filling the KV cache, decoding
-    where     what a pattern cannot say of the applications
+    stages    the plans that use it: training and losses, prefill, decoding
+    where     a condition that a pattern cannot express
     backward  the calls of the backward pass, for training
-    reason    why it is faster; "" for the kernels of one equation alone
-    part_of   the composite equation whose parts these are
-    is_loss   it adds to the loss, so a plan of training may end in it
+    reason    why it is faster; "" for kernels of a single equation
+    part_of   the composite equation that these are parts of
+    is_loss   it adds to the loss, so a training plan may end in it
     """
 
     name: str
@@ -66,7 +66,7 @@ class Rule:
 
     @property
     def names(self) -> frozenset[str]:
-        """All equations that it may cover."""
+        """All equations it may cover."""
         return frozenset(names_in(self.applied))
 
     @property
@@ -76,7 +76,7 @@ class Rule:
 
     @property
     def size(self) -> int:
-        """How many applications it covers at most."""
+        """The maximum number of applications it covers."""
         return len(applications(self.applied))
 
     def match(self, node: Node, graph: Graph) -> Group | None:
@@ -90,7 +90,7 @@ registered: list[Rule] = []  # filled when the kernels' files are imported
 
 
 def register(rule: Rule) -> None:
-    """Add a rule; those of one stage have different names."""
+    """Add a rule; names are unique within a stage."""
     if any(rule.name == other.name and set(rule.stages) & set(other.stages) for other in registered):
         raise ValueError(f"two rules are called {rule.name}")
     registered.append(rule)

@@ -1,1 +1,1 @@
-"""The program of a plan, data only: kernel calls on buffers, and the builder to which rules append them."""
+"""A plan's program, data only: kernel calls on buffers, and the builder to which rules append them."""

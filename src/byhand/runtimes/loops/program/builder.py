@@ -1,8 +1,8 @@
-"""Builder: the list of kernel calls that a graph becomes, on buffers that are not allocated yet.
+"""Builder: collects a graph's kernel calls, on buffers that are not allocated yet.
 
-Rules (in the kernels' files) read a group of applications and emit calls: the groups forward in the graph's order,
-then backward in reverse. The first use of a tensor writes its cotangent, the others accumulate; a parameter's lies in
-the gradient region, so that micro-batches and tied parameters accumulate in the same place.
+Rules (in the kernels' files) read a group of applications and emit calls: forward in the graph's order, then backward
+in reverse. The first use of a tensor writes its cotangent, the others accumulate; a parameter's lies in the gradient
+region, so micro-batches and tied parameters accumulate in the same place.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from byhand.runtimes.loops.program.products import UNROUNDED, Products
 
 
 class Preparation(NamedTuple):
-    """A call that packs some rows of a weight, before a plan's first run; they lie in `staging` as float32.
+    """A call that packs some rows of a weight before a plan's first run, from float32 in `staging`.
 
-    name   of the parameter
-    first  of the rows, in the parameter
+    name   the parameter's
+    first  index of the first row in the parameter
     """
 
     name: str
@@ -35,10 +35,10 @@ class Preparation(NamedTuple):
 
 @dataclass
 class Builder:
-    """Calls and buffers so far, and the questions that rules ask.
+    """Calls and buffers so far, and the queries that rules need.
 
-    products  how `operand` rounds what it hands to a product, and what multiplies it; sums stay float32
-    tiles     products of float32 are made by register tiles, not by BLAS
+    products  how `operand` rounds operands, and the kernel that multiplies them; sums stay float32
+    tiles     register tiles, not BLAS, multiply float32
     """
 
     graph: Graph
@@ -46,15 +46,15 @@ class Builder:
     products: Products = UNROUNDED
     tiles: bool = False
     calls: list[Call] = field(default_factory=list)
-    constants: dict[Any, tuple[Buffer, Any]] = field(default_factory=dict)  # the same in every step, and their values
+    constants: dict[Any, tuple[Buffer, Any]] = field(default_factory=dict)  # with their values
     inputs: dict[str, Buffer] = field(default_factory=dict)
-    cached: int = 0  # positions that a KV cache keeps; 0: there is none
-    weights: Format = FLOAT32  # that decoding multiplies with, rounded to it already
-    packed: dict[tuple[str, bool], Buffer] | None = None  # weights of generation as it reads them, by `weight_of`
+    cached: int = 0  # positions in a KV cache; 0: no cache
+    weights: Format = FLOAT32  # of decoding, already rounded
+    packed: dict[tuple[str, bool], Buffer] | None = None  # packed weights of generation, from `weight_of`
     preparations: list[Preparation] = field(default_factory=list)
     trains: bool = False  # the backward pass follows
-    decodes: bool = False  # threads divide the work of a token, and meet after each group
-    continues: bool = False  # what fills the KV cache begins at positions of its own, behind those it has
+    decodes: bool = False  # threads divide the work of a token and meet after each group
+    continues: bool = False  # prefill appends to cached positions
 
     def __post_init__(self) -> None:
         self._leaves = {
@@ -85,7 +85,7 @@ class Builder:
         return self.constants.setdefault(key(tensor), (made, tensor.data))[0]
 
     def is_constant(self, tensor: Variable) -> bool:
-        """Return whether the tensor holds the same numbers in every step."""
+        """Return whether the tensor has the same values in every step."""
         leaf = tensor.node is None and id(tensor) not in self._leaves and not self.graph.input_name(tensor)
         return leaf and not isinstance(tensor.data, Outline)
 
@@ -103,7 +103,7 @@ class Builder:
         return Buffer(f"{node.name}:{what}", shape, kind)
 
     def constant(self, value: float, count: int = 1) -> Buffer:
-        """Return the buffer that holds this number `count` times."""
+        """Return a buffer filled with `count` copies of this number."""
         made = Buffer(repr(value), (count,), "constant")
         return self.constants.setdefault((value, count), (made, value))[0]
 
@@ -122,7 +122,7 @@ class Builder:
     def gradient(self, tensor: Variable) -> tuple[Buffer, Operand]:
         """Return where a contribution to the tensor's cotangent goes, and whether it accumulates."""
         if id(tensor) in self._leaves:
-            if tensor.frozen:  # a kernel that writes it together with others has to write somewhere
+            if tensor.frozen:  # kernels that write several gradients at once need a target
                 return self.fresh_gradient(tensor), 0
             _, buffer = self._leaves[id(tensor)]
             adds: Operand = 1 if buffer in self._written else ADDS
@@ -134,7 +134,7 @@ class Builder:
         return self._cotangents[key(tensor)], 0
 
     def fresh_gradient(self, tensor: Variable) -> Buffer:
-        """Return a buffer for a contribution that has to be written whole; `join` it afterwards."""
+        """Return a buffer for a contribution that must be written whole; `join` it afterwards."""
         return Buffer(f"d_{tensor.name}", tuple(tensor.shape), "value")
 
     def join(self, tensor: Variable, contribution: Buffer, node: Node) -> None:
@@ -155,7 +155,7 @@ class Builder:
         touched: int | None = None,
         **operands: Operand,
     ) -> Call:
-        """Append a call; without `flops` it gets its part of what its group's equations compute.
+        """Append a call; without `flops` it gets its share of its group's operations.
 
         A call that writes a `copy` for products gets their format.
         """
@@ -168,13 +168,13 @@ class Builder:
         return call
 
     def replicate(self, *buffers: Buffer) -> None:
-        """In decoding replicate these buffers: each thread computes all of them, which is faster than a barrier."""
+        """In decoding, replicate these buffers: each thread computes all of them, which is faster than a barrier."""
         if self.decodes:
             for buffer in buffers:
                 buffer.kind = "own"
 
     def barrier(self) -> None:
-        """Append a barrier: after it, arrays that threads wrote in parts are complete."""
+        """Append a barrier, after which arrays written in parts by threads are complete."""
         self.calls.append(barrier())
 
     def prepare(self, name: str, first: int, kernel: str, **operands: Operand) -> None:
@@ -191,7 +191,7 @@ class Builder:
     def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
         """Return the operand of a product: the buffer, or its rounded copy, created on first use.
 
-        If the buffer's numbers change, `version` distinguishes the copies.
+        If the buffer's values change, `version` distinguishes the copies.
         """
         if self.products.copy is None:
             return buffer
@@ -200,7 +200,7 @@ class Builder:
         return self._copies[id(buffer), version]
 
     def copy(self, buffer: Buffer, version: int = 0) -> Buffer | int:
-        """Return the buffer of the rounded copy that the call which writes the buffer also writes; 0 for none."""
+        """Return the buffer's rounded copy, to be written by the same call; 0 for none."""
         if self.products.copy is None:
             return 0
         kind = self.products.copy.format.name
@@ -209,7 +209,7 @@ class Builder:
 
     @property
     def begins_inside(self) -> bool:
-        """Return whether a product can initialise its accumulators with a bias and a stream."""
+        """Return whether products can initialise their accumulators with a bias and a stream."""
         return self.tiles or self.products.kernel != ""
 
     @property
@@ -218,6 +218,6 @@ class Builder:
         return self.products.kernel or ("tiled_gemm" if self.tiles else "gemm")
 
     def shared_scratch(self, size: int) -> Buffer:
-        """Return the scratch that all calls of a thread share, of at least `size` float32."""
+        """Return a thread's scratch, shared by all its calls, of at least `size` float32."""
         self._scratch.shape = (max(size, self._scratch.size),)
         return self._scratch

@@ -1,4 +1,4 @@
-"""Calls: one kernel call of a plan and its operands: buffers, places in them, kinds of copies, numbers known late."""
+"""Calls: kernel calls of a plan and their operands: buffers, places in them, kinds of copies, late numbers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from byhand.runtimes.loops.program.products import Copy
 
 @dataclass(eq=False)
 class Buffer:
-    """An array of a plan: its name, its shape, and where it lives.
+    """An array of a plan: its name, shape, and place.
 
-    kind    value (a share's own, placed by lifetime), input (a share's own, filled before each step), constant,
-            parameter, gradient (a share's own, as large as the parameters), or own (a share's own where values
-            are shared, as in decoding)
+    kind    value (per share, placed by lifetime), input (per share, filled before each step), constant, parameter,
+            gradient (per share, as large as the parameters), or own (per share although values are shared, as in
+            decoding)
     offset  first element in its region; -1 before layout
     """
 
@@ -42,12 +42,12 @@ class Buffer:
 
     @property
     def rows(self) -> int:
-        """The number of rows if all other axes are one."""
+        """The product of all axes but the last."""
         return math.prod(self.shape[:-1])
 
     @property
     def words(self) -> int:
-        """The float32 elements of memory that it takes, by its format."""
+        """Its size in float32 elements of memory, by its format."""
         return FORMATS[self.dtype].words(self.size)
 
     def at(self, start: int) -> At:
@@ -68,15 +68,15 @@ class At:
         return FORMATS[self.buffer.dtype].word(self.start)
 
     def at(self, start: int) -> At:
-        """Return the place so many elements further."""
+        """Return the place `start` elements further."""
         return At(self.buffer, self.start + start)
 
 
-# Numbers that are known only when a table is made for one share and one micro-batch:
-ADDS = "adds"  # 0 where a step writes to a share's gradients first, 1 afterwards
+# Numbers known only when a table is made for one share and one micro-batch:
+ADDS = "adds"  # 0 if a step writes to a share's gradients first, 1 afterwards
 LOSS_SLOT = "loss slot"  # where this share adds its loss
-PART, PARTS = "part", "parts"  # which share this is, and how many there are
-OWN_SIGNAL = "own signal"  # where this share counts the barriers that it has passed
+PART, PARTS = "part", "parts"  # this share's index, and the number of shares
+OWN_SIGNAL = "own signal"  # where this share counts its barriers
 
 Place = Buffer | At
 Operand = Place | Copy | str | int
@@ -86,10 +86,10 @@ Operand = Place | Copy | str | int
 class PythonStep:
     """A step in Python: an equation's own forward, or its vjp, on arrays of the plan.
 
-    inputs   of the application: a buffer, or the array of a constant, and the shape
-    results  buffers of the results; in the backward pass of their cotangents
-    targets  in the backward pass where each input's gradient goes, and whether it is added; None for no gradient
-    keeps    the vjp follows, so what the forward saves is kept
+    inputs   the application's: a buffer, or a constant's array, and the shape
+    results  buffers of the results; backward, of their cotangents
+    targets  backward: where each input's gradient goes, and whether it accumulates; None for no gradient
+    keeps    the vjp follows, so the forward half's saved arrays are kept
     """
 
     inputs: tuple[tuple[Any, tuple[int, ...]], ...]
@@ -100,14 +100,14 @@ class PythonStep:
 
 @dataclass(eq=False)
 class Call:
-    """One kernel call: its operands by the names of the kernel's arguments, and its purpose.
+    """One kernel call: its operands by argument name, and its purpose.
 
     flops    operations
-    touched  bytes, if the call reads and writes less than its arrays hold
+    touched  bytes, if it touches only part of its arrays
     step     a step in Python instead of a kernel
-    apportioned  its operations are its part of what its group's equations compute (see `fusion`)
-    label    the equations that it computes, if they are more than the node's
-    place    what it computes for, where it has no node
+    apportioned  its operations are a share of its group's (see `fusion`)
+    label    the equations it computes, if more than the node's
+    place    what it computes for, if it has no node
     """
 
     kernel: str
@@ -123,15 +123,15 @@ class Call:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all arrays that the call reads or writes, each counted once."""
+        """Bytes of all arrays that the call touches, each counted once."""
         return self.touched if self.touched is not None else 4 * sum(b.words for b in self.buffers)
 
 
-Part = tuple[int, int] | Call  # of a table: rows from the first to before the last, or a step in Python
+Part = tuple[int, int] | Call  # a half-open range of table rows, or a step in Python
 
 
 def parts_of(calls: list[Call], first: int = 0) -> list[Part]:
-    """Return what to run in turn from call `first` on: segments of the calls' table, and the steps in Python."""
+    """Return the parts from call `first` on, in order: segments of the table, and the steps in Python."""
     stops = [i for i, call in enumerate(calls) if call.step and i >= first]
     parts: list[Part] = []
     for stop in (*stops, len(calls)):
@@ -143,15 +143,15 @@ def parts_of(calls: list[Call], first: int = 0) -> list[Part]:
 
 
 def buffers_of(operands: Mapping[str, Operand]) -> tuple[Buffer, ...]:
-    """Return the buffers that operands name, each once."""
+    """Return the distinct buffers among operands."""
     return tuple(dict.fromkeys(buffer_at(o) for o in operands.values() if isinstance(o, Place)))
 
 
 def barrier(shares: Operand = PARTS) -> Call:
-    """Return the barrier: after it, arrays that threads wrote in parts are complete."""
+    """Return a barrier, after which arrays written in parts by threads are complete."""
     return Call("barrier", None, 0, {"own": OWN_SIGNAL, "shares": shares})
 
 
 def buffer_at(place: Place) -> Buffer:
-    """Return the buffer that a place lies in."""
+    """Return the buffer of a place."""
     return place.buffer if isinstance(place, At) else place

@@ -1,4 +1,4 @@
-"""Ways to multiply: how the operands of products are rounded and stored, and which kernel multiplies them."""
+"""Ways to multiply: how operands of products are rounded and stored, and the kernel that multiplies them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from byhand.formats.registry import Format
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """How numbers are stored that products read rounded.
+    """How rounded operands of products are stored.
 
-    format   in which they lie
+    format   of an element
     matrix   a view of memory (`machine/views.py`) with such elements
-    rounded  a float32's bits -> those of the nearest number, as it lies there
+    rounded  a float32's bits -> those of the nearest number, as stored
     """
 
     format: Format
@@ -27,10 +27,10 @@ class Copy:
 class Products:
     """A way to multiply operands of a format; the sums are float32.
 
-    how     in words
-    copy    of the operands; None: float32 is read where it lies
-    kernel  of register tiles for such operands; "": what multiplies float32
-    here    () -> whether this is a fast way on this processor, in this process
+    how     description
+    copy    of the operands; None: float32 is read in place
+    kernel  of register tiles for such operands; "": the one for float32
+    here    () -> whether this is fast on this processor, in this process
     """
 
     how: str = ""

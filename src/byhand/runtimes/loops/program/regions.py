@@ -1,9 +1,9 @@
-"""Regions: where parameters, their updates' state, averages and gradients lie in the one flat memory of a run.
+"""Regions: offsets of parameters, optimizer state, averages and gradients in the one flat memory of a run.
 
     parameters, frozen ones last | state, by kind | averages | gradients of each share | workspace of the plans
 
 Parameters that are updated alike are contiguous, and so is their state of each kind: an update is a few ranges for
-each thread. Averages are there if the optimizer keeps some. Frozen parameters have no other region.
+each thread. Averages exist if the optimizer keeps them. Frozen parameters have no other region.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from byhand.optim import Optimizer
 from byhand.update_rules import UpdateRule
 
 ALIGN = 16  # float32 in a cache line: every array begins on one
-AVERAGE = "average"  # beside the kinds of state
+AVERAGE = "average"  # a kind, besides those of state
 
 
 def padded(n: int) -> int:
@@ -30,8 +30,8 @@ def padded(n: int) -> int:
 class Alike:
     """A contiguous range of parameters that are updated alike, from offset `first` to before `last`.
 
-    rules  of each parameter: they differ in shapes and packing alone
-    state  where their arrays of state begin, by kind
+    rules  by parameter; they differ only in shapes and packing
+    state  start of their state, by kind
     """
 
     first: int
@@ -41,21 +41,21 @@ class Alike:
 
     @property
     def rule(self) -> UpdateRule:
-        """The rule of the first."""
+        """The first parameter's rule."""
         return next(iter(self.rules.values()))
 
 
 class Regions:
     """Offsets, in float32.
 
-    Without `training` there are only the parameters and the workspace. The optimizer has the rule of each.
+    Without `training` there are only the parameters and the workspace. The optimizer has each parameter's rule.
 
     shapes     of the parameters, by name
-    place      where each parameter lies in a region that holds one number for each
-    size       of a region with a number for each that is trained
+    place      each parameter's offset in a region of parameters or gradients
+    size       of such a region without frozen parameters
     groups     parameters that are updated alike, in order; none without an optimizer
-    averages   where they begin; 0: there are none
-    workspace  where the plans' memory begins
+    averages   start of the averages; 0: none
+    workspace  start of the plans' memory
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Regions:
         trained = {name: p for name, p in parameters.items() if not p.frozen}
         rules = {name: optimizer.rule(name, p) for name, p in trained.items()} if optimizer else {}
         ordered = sorted(rules, key=lambda name: _kind(rules[name])) or list(trained)  # stable
-        end = self.size = 0 if training else ALIGN  # to kernels 0 is no array: no bias may lie there
+        end = self.size = 0 if training else ALIGN  # kernels take 0 for "no array": no bias may lie there
         for name in (*ordered, *(name for name, p in parameters.items() if p.frozen)):
             self.place[name] = end
             end += padded(math.prod(self.shapes[name]))
@@ -92,7 +92,7 @@ class Regions:
         return Alike(self.place[next(iter(rules))], self.place[last] + padded(math.prod(self.shapes[last])), rules)
 
     def kept(self, name: str) -> dict[str, int]:
-        """Return where a parameter's arrays of state and its average lie, by kind."""
+        """Return the offsets of a parameter's state and average, by kind."""
         if (place := self.place[name]) >= self.size:
             return {}
         group = next((group for group in self.groups if name in group.rules), None)
@@ -101,6 +101,6 @@ class Regions:
 
 
 def _kind(rule: UpdateRule) -> tuple[bool, str, bool, float]:
-    """Return the key by which parameters are ordered; those that are updated alike share it."""
+    """Return the sort key of parameters; those that are updated alike share it."""
     of_all = rule.equation.inputs[0].shape == "(...)"  # updates of matrices come first
     return of_all, rule.equation.name, not rule.parameter.decays, 0.0 if rule.scale == 1 else rule.scale

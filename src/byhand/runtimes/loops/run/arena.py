@@ -1,7 +1,6 @@
-"""Arena: the one flat float32 memory of a run, laid out as `Regions` says.
+"""Arena: the one flat float32 memory of a run, laid out by `Regions`.
 
-A model's arrays become views of the arena: what a step changes is at once what evaluation, sampling and checkpoints
-see.
+A model's arrays become views of the arena, so evaluation, sampling and checkpoints see a step's changes at once.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from byhand.runtimes.loops.program.regions import ALIGN, AVERAGE, Regions
 
 
 class Arena:
-    """The memory, and the views that hand out parameters, state and averages by name; see `Regions`."""
+    """The memory, with views of parameters, state and averages by name; see `Regions`."""
 
     def __init__(
         self, parameters: Mapping[str, Tensor], shares: int, training: bool = True, optimizer: Optimizer | None = None
@@ -37,7 +36,7 @@ class Arena:
 
     @property
     def memory(self) -> np.ndarray:
-        """All of it, made when it is first asked for: the plans made until then say how large it has to be."""
+        """The whole memory, allocated on first use with the size that the plans made so far need."""
         if self._memory is None:
             self._make()
         assert self._memory is not None
@@ -49,13 +48,13 @@ class Arena:
         return self.memory.view(np.int32)
 
     def reserve(self, workspace: int) -> None:
-        """Make the workspace at least this large; what is there moves, and the views with it."""
+        """Make the workspace at least this large; may move the memory, and the views with it."""
         self._size = max(self._size, self.regions.workspace + workspace)
         if self._memory is not None and self._memory.size < self._size:
             self._make()
 
     def _make(self) -> None:
-        """Make the memory, or a larger one; an interrupt leaves the old one, or one that `adopt` completes."""
+        """Allocate the memory, or a larger one; an interrupt leaves the old one, or one that `adopt` completes."""
         memory = _aligned(self._size, self._training)
         if self._memory is not None:
             memory[: self._memory.size] = self._memory
@@ -65,12 +64,12 @@ class Arena:
         give_back()
 
     def adopt(self) -> None:
-        """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena."""
+        """Copy in arrays that were replaced from outside; afterwards model and optimizer hold views of the arena."""
         if self._memory is None:
             return self._make()
         for name, tensor in self.parameters.items():
             if tensor.data is not (theta := self._views[name]):
-                if not isinstance(tensor.data, Outline):  # which has no numbers yet
+                if not isinstance(tensor.data, Outline):  # an outline has no data
                     theta[...] = tensor.data
                 tensor.data = theta
         if self._optimizer:
@@ -82,11 +81,11 @@ class Arena:
                         held[kind][name] = view
 
     def view(self, start: int, shape: tuple[int, ...], words: bool = False) -> np.ndarray:
-        """Return the array of this shape at an offset, float32, or int32 for words."""
+        """Return the array of this shape at an offset: float32, or int32 for words."""
         return (self.words if words else self.memory)[start : start + math.prod(shape)].reshape(shape)
 
     def array(self, start: int, shape: tuple[int, ...], words: bool) -> np.ndarray:
-        """Return the view, made once, as every step asks for it."""
+        """Return the view, cached since every step needs it."""
         key = start, shape, words
         if key not in self._arrays:
             self._arrays[key] = self.view(*key)
@@ -97,7 +96,7 @@ class Arena:
         return self.view(self.regions.gradients + self.regions.place[name], self.regions.shapes[name])
 
     def _views_in(self, memory: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, dict[str, np.ndarray]]]:
-        """Return the view of each parameter, and by kind those of its state and its average."""
+        """Return each parameter's view, and the views of its state and average by kind."""
         views, kept = dict[str, np.ndarray](), dict[str, dict[str, np.ndarray]]()
         for name, place in self.regions.place.items():
             shape = self.regions.shapes[name]
@@ -109,13 +108,13 @@ class Arena:
 
 
 def give_back() -> None:
-    """Let glibc return the pages of arrays that were freed: it keeps those between arrays that live on."""
+    """Make glibc return the pages of freed arrays; it would keep those between live arrays."""
     with suppress(OSError, AttributeError, TypeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _aligned(size: int, training: bool) -> np.ndarray:
-    """Return zeros that begin on a cache line; to generate soon, pages should be quick to get rather than large."""
+    """Return cache-aligned zeros; for generation, prefer pages that are quick to map over large ones."""
     words = size + ALIGN
     numpys = training or 4 * words < OWN_PAGES
     spare = np.zeros(words, np.float32) if numpys else own_pages(4 * words).view(np.float32)

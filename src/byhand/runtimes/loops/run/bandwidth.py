@@ -12,11 +12,11 @@ from byhand.runtimes.loops.run.thread_team import ThreadTeam
 
 READ = 1 << 26  # words, 256 MiB: more than the caches of most processors
 LINE = 16  # words
-ROUNDS = 20  # other programs may have a core in some of them
+ROUNDS = 20  # other programs may disturb some of them
 
 
 def read_bandwidth(*teams: int) -> list[float]:
-    """Return the GB/s that teams of so many threads read at best, all of a team's together; about half a second."""
+    """Return the best total GB/s that teams of these sizes read; takes about half a second."""
     memory = own_pages(4 * (READ + LINE * max(teams))).view(np.float32)
     memory[:] = 1
     found = []

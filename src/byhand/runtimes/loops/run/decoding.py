@@ -1,9 +1,8 @@
-"""Generation by plan: the prompt fills the KV cache in one plan, then each token replays another.
+"""Generation by plan: one plan fills the KV cache with the prompt, then each token replays another.
 
-Sampling is inside, so a run of tokens is one call; runs grow until a call takes about thirty milliseconds, which
-keeps streaming smooth and makes what Python does between them small. All threads share a token's work; where that
-does not pay, because the model is tiny or other programs use the cores, one thread does it alone; short trials
-decide.
+The plan includes sampling, so a run of tokens is one call; runs grow until a call takes about thirty milliseconds,
+which keeps streaming smooth and Python's overhead small. All threads share a token's work, unless that is slower,
+because the model is tiny or other programs use the cores: then one thread does it alone. Short trials decide.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Slots, Stream
 
 LONGEST_RUN = 256  # tokens in a call
-CALL_SECONDS = 0.03  # a call costs 0.1 to 0.3 ms; the tokens that it draws behind a text's end are lost
+CALL_SECONDS = 0.03  # a call costs 0.1 to 0.3 ms; tokens drawn past a text's end are wasted
 TOGETHER, ALONE = 0, 1
 FIRST_RUN = 4
 IDLE = -1  # position of a slot without a stream
@@ -46,11 +45,11 @@ class LoopsDecoder(Slots):
     """Continues streams of tokens with one model; see `Decoder`.
 
     model    causal, float32
-    slots    streams that are continued side by side
+    slots    number of streams side by side
     threads  all cores if not given
-    weights  the format to which every matrix and table is rounded, so that less is read
-    fills    positions of a prompt whose kernels are compiled together with those of a token
-    moves    the model's arrays are this decoder's: it takes them away as it packs them
+    weights  the format to which every matrix and table is rounded, to read less memory
+    fills    length of a prompt whose prefill kernels are compiled along with decoding's
+    moves    the decoder owns the model's arrays and frees them as it packs them
     """
 
     ahead = 1  # the last position of a prompt is the first that decoding reads
@@ -95,7 +94,7 @@ class LoopsDecoder(Slots):
         self.arena = Arena(nothing, self.threads, training=False)
         settings = controls.SETTINGS * slots
         self._runner = Runner(self.arena, self.threads, self.blas, settings + 3 * LONGEST_RUN * slots)
-        # in the controls: settings by stream; uniform numbers, logits and sums by step and stream
+        # controls: settings by stream; uniform numbers, logits and sums by step and stream
         self._settings = self._runner.controls[:settings].reshape(slots, controls.SETTINGS)
         self._numbers = self._runner.controls[settings:].reshape(3, LONGEST_RUN, slots)
         self.decoding = placed(decodes, self.arena)
@@ -105,7 +104,7 @@ class LoopsDecoder(Slots):
         self._load(self.decoding, *self._filling.values())
         self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
         self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
-        self._positions = np.full(slots, IDLE, np.int64)  # of the token that each stream reads next
+        self._positions = np.full(slots, IDLE, np.int64)  # of each stream's next token
         self._run_length = FIRST_RUN
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
@@ -142,8 +141,8 @@ class LoopsDecoder(Slots):
     def step(self, most: int) -> None:
         """Draw a run of tokens in one call for each thread; of one token if some stream draws by hand.
 
-        With learned positions the context stays the last seq_len tokens: past the window each token fills the cache
-        anew. Else it slides.
+        With learned positions the context is always the last seq_len tokens: past the window each token refills the
+        cache. Without, the window slides.
         """
         running = self.running()
         by_hand = [slot for slot, stream in running.items() if stream.by_hand]
@@ -161,7 +160,7 @@ class LoopsDecoder(Slots):
         begun = perf_counter()
         drawn = self._run(way, n)
         n, seconds = len(drawn), perf_counter() - begun
-        with np.errstate(all="ignore"):  # nobody reads those of a stream that failed
+        with np.errstate(all="ignore"):  # scores of a failed stream are ignored
             scores = self._numbers[1, :n] - np.log(self._numbers[2, :n])
         for slot, stream in drawn_by_plan.items():
             stream.take(drawn[:, slot].tolist(), scores[:, slot].tolist() if stream.scored else ())
@@ -190,14 +189,14 @@ class LoopsDecoder(Slots):
         return filling(self.model, inputs, length, decoder, self.threads, scores)
 
     def _load(self, *plans: GenerationPlan) -> None:
-        """Load the kernels of plans; all that are not compiled yet compile together."""
+        """Load the plans' kernels; compile missing ones together."""
         prepared = [table for plan in plans for each in plan.preparations.values() for *_, table in each]
         ready_for([*prepared, *(table for plan in plans for table in plan.tables)])
 
     def time_calls(self, fills: int, rounds: int) -> np.ndarray:
-        """Return the least ms of each call of the first thread, over some fills of the cache with so many positions.
+        """Return the least ms, over `rounds` fills of `fills` positions, of each of the first thread's calls.
 
-        For 0 it is the calls of one token in the middle of the window. The other threads run as always.
+        For 0, of one token's calls in the middle of the window. The other threads run as usual.
         """
         self._admit_everywhere()
 
@@ -209,7 +208,7 @@ class LoopsDecoder(Slots):
         return self._runner.time_calls(run, rounds)
 
     def time_in_a_row(self, rounds: int) -> float:
-        """Return the median ms of a token in the middle of the window, several of them a call as in generating."""
+        """Return the median ms of a token in the middle of the window, several per call as in generation."""
         self._admit_everywhere()
         most, ms = min(FIRST_RUN, self.model.config.seq_len - self._half), []
         for _ in range(rounds):
@@ -224,14 +223,14 @@ class LoopsDecoder(Slots):
         return self.model.config.seq_len // 2
 
     def _admit_everywhere(self) -> None:
-        """Give every slot a stream that has filled half of the window."""
+        """Give every slot a stream that has filled half the window."""
         for slot in range(self.slots):
             self.admit(slot, Stream([0] * (self._half + 1), 1, Sampling(temperature=0)))
         while self.reading:
             self.read()
 
     def _replay(self, plan: GenerationPlan, alone: bool, times: int = 1) -> None:
-        """Run a plan, that many times over or until the threads agree to stop; with steps in Python always alone."""
+        """Run a plan, repeatedly or until the threads agree to stop; with steps in Python always on one thread."""
         runner = self._runner
 
         def replay(share: Share, times: int = times) -> None:
@@ -240,7 +239,7 @@ class LoopsDecoder(Slots):
         runner.begin()
         if plan.has_python and runner.times is None:
             for _ in range(times):
-                with np.errstate(all="ignore"):  # what is not finite is found where a token is drawn
+                with np.errstate(all="ignore"):  # drawing a token detects values that are not finite
                     replay(plan.alone, 1)
                 if runner.signals[controls.STOPPED]:
                     break
@@ -256,7 +255,7 @@ class LoopsDecoder(Slots):
             share.array(self._inputs["steps"])[0] = 0
 
     def _run(self, way: int, n: int) -> np.ndarray:
-        """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""
+        """Draw n tokens for each stream, or fewer after long waits at barriers, in one call for each thread."""
         share = self.decoding.shares[0]
         self._place()
         self._replay(self.decoding, self._ways[way] == ALONE, n)
@@ -290,15 +289,15 @@ class LoopsDecoder(Slots):
     def _given(self, slot: int, context: list[int], kept: int = 0, scores: bool = False) -> GenerationPlan:
         """Return the plan that puts all positions but the last into the cache, with what it reads in its place.
 
-        kept  so many are there already
+        kept  number already there
         """
         length = len(context) - 1
         more = length - kept
         places = rounded_up(more, self.model.config.cached)
         plan = self.filling(places, kept > 0, scores)
         share = plan.shares[0]
-        padded_tokens = context[kept:-1] + context[:1] * (places - more)  # of the text's own: another may be NaN
-        positions = np.minimum(np.arange(places) + kept, length) if kept else 0  # a table has no more rows
+        padded_tokens = context[kept:-1] + context[:1] * (places - more)  # a token of the text: another may be NaN
+        positions = np.minimum(np.arange(places) + kept, length) if kept else 0  # within a table's rows
         given = ("tokens", padded_tokens), ("position", positions), ("slot", slot), ("count", more)
         for name, values in given:
             if name in share.inputs:
@@ -308,9 +307,9 @@ class LoopsDecoder(Slots):
 
 
 def rounded_up(length: int, places: int) -> int:
-    """Return the positions of the plan that fills so many: one of few, by at most a quarter more.
+    """Round the length of a fill up to one of a few plans' lengths, by at most a quarter.
 
-    The others come behind, where no position sees them. A ring that is filled to its end has no room for them.
+    The padding comes last, where no position sees it. A ring that is filled to its end has no room for padding.
     """
     step = max(8, 1 << max(0, length.bit_length() - 3))
     more = -(-length // step) * step

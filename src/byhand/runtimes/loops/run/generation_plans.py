@@ -1,10 +1,9 @@
-"""Generation plans: the calls of one token, and of prefill, divided among threads with barriers between them.
+"""Generation plans: the calls of one token, and of prefill, divided among threads with barriers in between.
 
 In decoding every thread runs the same calls, each on its columns, heads or streams: a kernel divides its work by
-`part` and `parts`. In filling each call's rows are divided (a kernel's registration says which are independent), so
-that one prompt keeps every core busy. A number does not depend on the thread that computes
-it, so one thread that does all parts in turn gets the same bits. A plan with steps in Python (equations without a
-kernel) runs only in that way.
+`part` and `parts`. Prefill divides each call's independent rows (declared by the kernel), so that one prompt keeps
+every core busy. A result does not depend on the thread that computes it, so one thread that does all parts in turn
+gets the same bits. Plans with steps in Python (equations without a kernel) always run that way.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ class Emitted:
 
     @property
     def parameters(self) -> list[str]:
-        """The names of the parameters that are read as they are, not packed."""
+        """The names of the parameters that are read unpacked."""
         return [buffer.name for buffer in _touched(self.builder.calls, "parameter")]
 
 
 @dataclass(kw_only=True)
 class GenerationPlan(Plan):
-    """A share for each thread, and `alone`, by which a single thread does the work of all of them.
+    """A share for each thread, and `alone`, with which one thread does all the work.
 
     preparations  what packs pieces of a parameter, by its name, each with its thread and that one's table
     result        the logits, in decoding or if it scores
@@ -124,7 +123,7 @@ def cache_names(model: Any) -> list[tuple[str, str]]:
 
 
 def _recorded(model: Any, shape: tuple[int, int], places: int) -> Graph:
-    """Record the model with a cache of so many places. Filling from position 0 needs only its own."""
+    """Record the model with a cache of `places` places. A fill from position 0 needs only its own length."""
     names = cache_names(model)
     outlines = {
         name: Outline((shape[0], heads, places, width), np.float32)
@@ -155,7 +154,7 @@ def _groups(builder: Builder, stage: Stage) -> list[Group]:
 
 
 def _between(node: Node, graph: Graph, stage: Stage) -> str:
-    """Return which application behind `node` keeps attention's kernels from covering it, else `node`."""
+    """Return the application after `node` that prevents attention's kernels from matching, else `node`."""
     rules = [rule for rule in rules_of(stage) if node.equation.name in rule.names]
     names, ends = {name for rule in rules for name in rule.names}, {rule.ends for rule in rules}
     before, after = node, graph.only_reader(node)
@@ -169,7 +168,7 @@ def _between(node: Node, graph: Graph, stage: Stage) -> str:
 
 
 def _decoding_calls(call: Call, part: int, parts: int) -> list[Call]:
-    """Return one thread's calls: a step in Python is the first thread's, and all meet before it as after it."""
+    """Return one thread's calls: the first thread runs steps in Python, between two barriers."""
     if call.step is None:
         return [divided(call, parts)]
     return [barrier(), call] if part == 0 else [barrier()]
@@ -187,14 +186,14 @@ def part_of(call: Call, part: int, parts: int) -> Call | None:
     operands, touched = dict(call.operands) | {kernel.rows: high - low}, call.bytes
     for name, stride in kernel.moves.items():
         array = call.operands[name]
-        if isinstance(array, Place):  # a product may have no start
+        if isinstance(array, Place):  # an optional array may be absent
             operands[name] = array.at(low * (stride if isinstance(stride, int) else _integer(operands[stride])))
             touched -= 4 * array.words * (count - high + low) // count if isinstance(array, Buffer) else 0
     return replace(call, operands=operands, flops=call.flops * (high - low) // count, touched=touched)
 
 
 def divided(call: Call, parts: int) -> Call:
-    """Return the call with a thread's part of its cost, if its kernel divides the work itself."""
+    """Return the call with one thread's part of its cost, if its kernel divides the work itself."""
     if "parts" not in call.operands:
         return call
     return replace(call, flops=call.flops // parts, touched=call.bytes // parts)
@@ -206,7 +205,7 @@ def _integer(operand: Operand) -> int:
 
 
 def in_turn(shares: list[Share]) -> Share:
-    """Return a share with the calls of all threads, without barriers: each thread's up to one, then the next's."""
+    """Return a share with all threads' calls: segment by segment between barriers, thread by thread."""
     turns: list[tuple[int, Call, np.ndarray]] = []
     for share in shares:
         met = 0
@@ -220,14 +219,14 @@ def in_turn(shares: list[Share]) -> Share:
 
 
 def placed(emitted: Emitted, arena: Arena, start: int = 0) -> GenerationPlan:
-    """Allocate every buffer from `start` on; for each thread "own" ones, and staging where the next plan begins."""
+    """Allocate every buffer from `start` on; "own" buffers per thread, and staging where the next plan begins."""
     builder, result = emitted.builder, emitted.result
     staged = [each.call for each in builder.preparations]
     inputs = (b for b in _touched([*builder.calls, *staged], "input") if b.offset < 0)
     end = place_in_order([*inputs, *(buffer for buffer, _ in builder.constants.values())], start)
     if result is None:
         end = place_by_lifetime(builder.calls, end)
-    else:  # some calls are not followed by a barrier: the next must not write where another thread still reads
+    else:  # without a barrier after some calls, the next must not write where another thread still reads
         end = place_in_order(_touched(builder.calls, "value"), end)
     own = place_in_order(_touched(builder.calls, "own"))
     regions = arena.regions
@@ -252,5 +251,5 @@ def placed(emitted: Emitted, arena: Arena, start: int = 0) -> GenerationPlan:
 
 
 def _touched(calls: list[Call], kind: str) -> list[Buffer]:
-    """Return the buffers of this kind in the order in which calls touch them."""
+    """Return the buffers of this kind in the order of first use."""
     return list(dict.fromkeys(b for call in calls for b in call.buffers if b.kind == kind))

@@ -1,7 +1,7 @@
 """Plan: a step's tables of integers, one for each share of the batch, and its constants.
 
-A share's table is its program with every place filled in; where the program has steps in Python (equations without a
-kernel) the table is cut into segments around them.
+A share's table is its program with every place filled in; steps in Python (equations without a kernel) cut it into
+segments.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Plan:
         return [table for share in self.shares for table in share.tables]
 
     def write_constants(self) -> None:
-        """Put the constants into the arena; needed whenever another plan has used the workspace."""
+        """Write the constants into the arena; needed after another plan has used the workspace."""
         for buffer, value in self.constants:
             self.shares[0].array(buffer)[...] = value
 
     def parts(self, share: Share, computes: bool = True, updates: bool = True) -> list[Part]:
-        """Return a share's parts: before its first barrier it computes loss and gradients, from there on updates."""
+        """Return a share's parts: loss and gradients before its first barrier, the update after it."""
         key = id(share), computes, updates
         if key not in self._parts:
             barrier = next((i for i, c in enumerate(share.calls) if c.kernel == "barrier"), len(share.calls))
@@ -65,7 +65,7 @@ def make_plan(
     """Lower compute(**inputs) for each share, place, and encode; with `how.backward` the plan ends with the update.
 
     inputs      the whole batch's shapes, batch first
-    parameters  where in the arena the weights lie that it computes with
+    parameters  offset in the arena of the weights to use
     """
     regions = arena.regions
     sizes = split(_rows(inputs), regions.shares)
@@ -92,7 +92,7 @@ def arena_size(
     loss: Callable[..., Variable], shape: tuple[int, int], regions: Regions, parameters: Mapping[str, Variable],
     how: Lowering,
 ) -> int:  # fmt: skip
-    """Return the float32 of the arena in which a training step on tokens (B, T) runs, without making it."""
+    """Return the size, in float32, of the arena of a training step on tokens (B, T), without allocating it."""
     inputs = {"tokens": shape, "targets": shape}
     made = programs(loss, inputs, split(shape[0], regions.shares), parameters, how)
     return regions.workspace + place_shares(made, scratch_of_matrices(regions, how.tiles)).size

@@ -1,6 +1,6 @@
-"""Profile: the calls of a training step, of one token, or of filling the cache, as lines to read, timed if wanted.
+"""Profile: list the calls of a training step, of one token, or of prefill, and time them on request.
 
-The first share runs call by call while the others run as always, so that caches and memory are as busy as usual.
+The first share runs call by call while the others run as usual, so that caches and memory are as busy as in practice.
 Times are the least of several steps: the cost of a call without interference.
 """
 
@@ -39,7 +39,7 @@ def training_step(session: LoopsSession, shape: Shape, steps: int) -> Listing:
 
 
 def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
-    """List the first thread's calls of one token ("decode"), or of filling the cache up to the window's last."""
+    """List the first thread's calls of one token ("decode"), or of filling the cache up to the window's end."""
     window, streams = request.model.seq_len, request.streams
     fills = 0 if of == "decode" else window - 1
     decoder = LoopsDecoder(model, streams, request.threads or None, request.weights, fills)
@@ -62,9 +62,9 @@ def _listing(
 
 
 def measured_peak(blas: Blas, tiles: str = "", sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
-    """Return the GFLOP/s that one core reaches on the best of some square products.
+    """Return one core's GFLOP/s on the best of some square products.
 
-    tiles  the kernel, if not what multiplies float32
+    tiles  the kernel, if not the one for float32
     """
     blas.set_threads(1)
     best, kernel = 0.0, tiles or ("tiled_gemm" if blas.tiles else "gemm")
@@ -97,7 +97,7 @@ def lines(
 
 
 def summed(parts: list[Line], peak: float | None = None, read: float | None = None) -> list[Line]:
-    """Return one line for each kernel and shapes, the slowest first (in order of appearance without times)."""
+    """Return one line for each kernel and shapes, slowest first (without times, in order of appearance)."""
     groups: dict[tuple[str, str, str], list[Line]] = {}
     for line in parts:
         groups.setdefault((line.kernel, line.equation, line.shapes), []).append(line)

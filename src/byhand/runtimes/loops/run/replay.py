@@ -1,4 +1,4 @@
-"""Replay: load the kernels of a plan, and run stretches of its table in one call (see `encode/walk.py`)."""
+"""Replay: load a plan's kernels, and run ranges of its table in one call (see `encode/walk.py`)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from byhand.runtimes.loops.machine import building
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.machine.machine_code import callable_at
 
-_addresses = np.zeros(len(NAMES), np.int64)  # of the kernels that are loaded
+_addresses = np.zeros(len(NAMES), np.int64)  # of loaded kernels
 _ADDRESSES = _addresses.ctypes.data
 _ROWS = c_int64 * 6
 _walk: Callable[[int, int], int] | None = None  # the entry point of `walk`
 
 
 def ready(names: Iterable[str]) -> None:
-    """Load kernels; what this processor has no machine code for is compiled first, which takes a while."""
+    """Load kernels; those without machine code for this processor are compiled first, which takes a while."""
     global _walk
     lacking = [name for name in dict.fromkeys(names) if not _addresses[OPCODES[name]]]
     if lacking or _walk is None:
@@ -37,7 +37,7 @@ def ready_for(tables: Iterable[np.ndarray]) -> None:
 
 
 class Resources:
-    """The arrays that kernels work on, and where they lie; finding that out once saves ten microseconds a call."""
+    """The arrays that kernels work on, and their addresses; caching these saves ten microseconds per call."""
 
     def __init__(
         self, memory: np.ndarray, words: np.ndarray, controls: np.ndarray, signals: np.ndarray, blas: np.ndarray
@@ -49,7 +49,7 @@ class Resources:
 
 
 def replay(table: np.ndarray, first: int, last: int, times: int, resources: Resources) -> None:
-    """Run rows first .. last of the table, that many times over; other threads of Python go on meanwhile."""
+    """Run rows first .. last of the table `times` times, without the GIL."""
     assert _walk, "no kernel is loaded: `ready` loads them"
     rows = _ROWS(table.ctypes.data, first, last, times, _ADDRESSES, 0)
     _walk(addressof(rows), resources.address)
@@ -62,7 +62,7 @@ def run_kernel(
     kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0, 0), controls: np.ndarray | None = None, /,
     **operands: int,
 ) -> None:  # fmt: skip
-    """Run one kernel by itself, with scratch for signals, and for controls if none are given: to measure, to test."""
+    """Run one kernel by itself, for measurements and tests, with scratch signals, and controls if none are given."""
     ready([kernel])
     table = np.zeros((1, WIDTH), np.int64)
     fields = KERNELS[kernel].operands

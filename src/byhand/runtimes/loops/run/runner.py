@@ -1,4 +1,4 @@
-"""Runner: the threads that replay plans, and the numbers that they share with the process."""
+"""Runner: the threads that replay plans, and the controls and signals they share with the process."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from byhand.runtimes.loops.run.thread_team import ThreadTeam
 
 
 class Runner:
-    """The threads, and the numbers that they share with the process.
+    """The threads, and the controls and signals they share with the process.
 
     controls  see `program/controls.py`
-    times     a list: the first share runs call by call and adds each one's ns. For looking at plans: an interrupt
-              then may leave an update applied in part
+    times     if a list, the first share runs call by call and appends each one's ns. For profiling only: an interrupt
+              may then leave an update partly applied
     """
 
     def __init__(self, arena: Arena, threads: int, blas: Blas, controls: int) -> None:
@@ -39,22 +39,22 @@ class Runner:
         weakref.finalize(self, self._team.close)
 
     def settle(self) -> None:
-        """Wait until no thread works any more."""
+        """Wait until no thread works."""
         self._team.settle()
 
     def begin(self) -> None:
-        """Reset the signals, and find the arena if a plan needed a larger one."""
+        """Reset the signals, and look up the arena, which may have grown."""
         self.signals[:] = 0
         memory = self.arena.memory
         if self._found is None or self._found.memory is not memory:
             self._found = Resources(memory, self.arena.words, self.controls, self.signals, self._native)
 
     def run(self, work: Callable[[int], None], give_up: Callable[[int], None] | None = None) -> None:
-        """Run work(i) in each thread; give_up(i) keeps the others from waiting for one that failed."""
+        """Run work(i) in each thread; give_up(i) releases the others if one fails."""
         self._team.run(work, give_up or self._give_up)
 
     def replay(self, table: np.ndarray, parts: Iterable[Part], share: Share, times: int = 1) -> None:
-        """Replay the parts of a table, each that many times over, and run the steps in Python between them."""
+        """Replay the parts of a table, each `times` times, and run the steps in Python between them."""
         resources = self._resources
         timed = self.times if share.number == 0 else None
         for part in parts if timed is None else one_by_one(parts):
@@ -67,7 +67,7 @@ class Runner:
                 timed.append(perf_counter_ns() - begun)
 
     def time_calls(self, run: Callable[[], Any], rounds: int) -> np.ndarray:
-        """Return the least ms of each call of the first share over some runs; the others run as always."""
+        """Return the least ms of each call of the first share over some runs; the others run as usual."""
         run()
         rows: list[list[int]] = []
         for _ in range(rounds):
@@ -78,7 +78,7 @@ class Runner:
         return np.maximum(np.min(rows, axis=0) - self._least_ns(), 0) / 1e6
 
     def _least_ns(self) -> int:
-        """Return the least time that replaying no row takes."""
+        """Return the least time for replaying no row."""
         table = np.zeros((0, WIDTH), np.int64)
         begun = [perf_counter_ns()]
         for _ in range(200):
@@ -92,7 +92,7 @@ class Runner:
         return self._found
 
     def _give_up(self, i: int) -> None:
-        """Let no thread wait at a barrier any more; what they compute from now on is thrown away."""
+        """Release all barriers; results from now on are discarded."""
         self.signals[RELEASED] = 1
 
 

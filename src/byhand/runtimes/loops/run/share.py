@@ -17,10 +17,10 @@ from byhand.runtimes.loops.run.arena import Arena
 
 @dataclass
 class Share:
-    """How many rows of the batch it takes, what it runs, and what its forward steps in Python have saved.
+    """Its number of rows, its calls, and the arrays saved by its forward steps in Python.
 
-    tables  one that writes gradients, and one that adds to them
-    adds    this step has written to the share's gradients already
+    tables  one that overwrites gradients, and one that accumulates
+    adds    this step has already written the share's gradients
     """
 
     batch: int
@@ -34,11 +34,11 @@ class Share:
 
     @property
     def number(self) -> int:
-        """The number of the thread."""
+        """The thread's number."""
         return self.encoder.number
 
     def array(self, buffer: Buffer) -> np.ndarray:
-        """Return the buffer's numbers, in place."""
+        """Return a view of the buffer."""
         return self.arena.array(self.encoder.offset(buffer), buffer.shape, buffer.dtype == "int32")
 
     def run(self, call: Call) -> None:

@@ -1,6 +1,6 @@
-"""Taking over a model's weights: each thread reads or copies its pieces, and packs them as loops read them.
+"""Taking over a model's weights: each thread reads or copies its pieces and packs them for the loops.
 
-A piece stays in a thread's caches between the two, and memory never holds an array twice, unless the model keeps it.
+A piece stays in the thread's caches in between, and memory never holds an array twice, unless the model keeps it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from byhand.runtimes.loops.run.runner import Runner
 
 
 def take_over(model: Any, plan: GenerationPlan, runner: Runner, weights: Format, moves: bool) -> None:
-    """Take over the weights that a plan reads as they are, or packed; nobody says whether they have changed.
+    """Take over the weights that a plan reads, unpacked or packed, whether or not they have changed.
 
     weights  the format to which matrices and tables are rounded
     moves    the model loses each array that was taken over
     """
     runner.begin()
-    runner.arena.adopt()  # an interrupt may have kept its making from it
+    runner.arena.adopt()  # completes an allocation that was interrupted
     for name, p in model.parameters().items():
         if isinstance(p.data, Outline):
-            continue  # it was taken before
+            continue  # already taken
         take = partial(_take, name, p.data, plan, runner, weights)
         if p.data.size > packed_weights.STAGED:
             runner.run(partial(take, len(plan.shares)))
@@ -40,7 +40,7 @@ def take_over(model: Any, plan: GenerationPlan, runner: Runner, weights: Format,
 
 
 def _take(name: str, data: Any, plan: GenerationPlan, runner: Runner, weights: Format, threads: int, i: int) -> None:
-    """Take over one thread's pieces of a parameter, of so many threads."""
+    """Take over thread i's pieces of a parameter."""
     if name in runner.arena.parameters:
         place = runner.arena.parameters[name].data
         for first, last in islice(packed_weights.pieces(len(place), place[:1].size), i, None, threads):
@@ -53,7 +53,7 @@ def _take(name: str, data: Any, plan: GenerationPlan, runner: Runner, weights: F
 
 
 def _copy(place: np.ndarray, data: Any, first: int) -> None:
-    """Copy rows of a parameter, from `first` on; they may still be in a file."""
+    """Copy rows of a parameter, from `first` on; they may have to be read from a file."""
     if isinstance(data, Unread):
         data.into(place, first)
     else:

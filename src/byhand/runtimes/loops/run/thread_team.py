@@ -1,8 +1,8 @@
 """ThreadTeam: one thread for each share of the batch; the calling thread takes the first share itself.
 
-The calling thread can be interrupted at any point. Then no thread may go on writing behind its back, and nothing of
-an interrupted job may be taken for the next one's outcome. So every job keeps its own outcomes, a thread may
-get a job twice, and `run` waits for all threads however it ends.
+The calling thread can be interrupted at any point. Afterwards no thread may keep writing, and the next job must not
+see results of the interrupted one. So every job keeps its own outcomes, a thread may get a job twice, and `run`
+waits for all threads however it ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Work = Callable[[int], None]
 
 
 def team_size(threads: int | None) -> int:
-    """Return the number of threads to use, all cores for None. ConfigError if it is out of range."""
+    """Return the number of threads to use; None means all cores. ConfigError if it is out of range."""
     size = cores() if threads is None else threads
     if not 1 <= size <= MOST_THREADS:
         raise ConfigError(f"threads is {size}, but must be between 1 and {MOST_THREADS}. Use {cores()}.")
@@ -27,7 +27,7 @@ def team_size(threads: int | None) -> int:
 
 
 class Job:
-    """Work for every thread, and how far each of them is."""
+    """Work for every thread, and each thread's progress."""
 
     __slots__ = ("cancelled", "errors", "finished", "give_up", "started", "tick", "work")
 
@@ -35,7 +35,7 @@ class Job:
         self.work = work
         self.give_up = give_up
         self.started = False  # every thread has it
-        self.cancelled = False  # a thread that has not begun must not begin
+        self.cancelled = False  # threads that have not begun must not begin
         self.errors: list[BaseException] = []
         self.finished = [False] * size
         self.tick: queue.SimpleQueue[None] = queue.SimpleQueue()  # one entry for each finished thread
@@ -45,7 +45,7 @@ class Job:
         try:
             if not self.cancelled:
                 self.work(i)
-        except BaseException as error:  # raised again in the calling thread
+        except BaseException as error:  # re-raised in the calling thread
             self.errors.append(error)
             self.give_up(i)
         self.finished[i] = True
@@ -75,7 +75,7 @@ class ThreadTeam:
         except BaseException as error:
             started = len(self._inboxes) - 1
             self.close()
-            if isinstance(error, (RuntimeError, MemoryError)):  # what Python raises where the system refuses
+            if isinstance(error, (RuntimeError, MemoryError)):  # the system refused a thread
                 less = max(1, started // 2)
                 raise ConfigError(
                     f"the system started only {started} of {self.size - 1} threads. End other programs or use {less}."
@@ -83,11 +83,11 @@ class ThreadTeam:
             raise
 
     def run(self, work: Work, give_up: Work = lambda i: None) -> None:
-        """Run work(i) for each thread i; raise an error of one of them once all have stopped.
+        """Run work(i) for each thread i; raise the first error once all have stopped.
 
         give_up(i) is called if work(i) failed, was interrupted, or never began: the others must not wait for it.
         """
-        if self._process != os.getpid():  # a fork has only the thread that forked
+        if self._process != os.getpid():  # a fork keeps only the forking thread
             self._last = None
             self._start()
         self.settle()
@@ -105,22 +105,22 @@ class ThreadTeam:
             finally:
                 self._finish(job)
         finally:
-            self.settle()  # an interrupt may have ended the wait above
+            self.settle()  # the wait above may have been interrupted
         if job.errors:
             raise job.errors[0]
 
     def settle(self) -> None:
-        """Wait until no thread works any more: after `run` one still does only if its wait was interrupted twice."""
+        """Wait until no thread works; needed after `run` only if its wait was interrupted twice."""
         if self._last is not None:
             self._finish(self._last)
 
     def _finish(self, job: Job) -> None:
-        """Wait until no thread works on the job; it may have been started in part, or waited for already."""
+        """Wait until no thread works on the job; it may be partly started, or finished already."""
         if not job.finished[0]:
             job.cancelled = True
             job.give_up(0)
             job.finished[0] = True
-        if not job.started:  # an unknown number of threads has it
+        if not job.started:  # an unknown number of threads have it
             for inbox in self._inboxes:
                 inbox.put(job)
         while False in job.finished:
@@ -128,7 +128,7 @@ class ThreadTeam:
         self._last = None
 
     def close(self) -> None:
-        """Let the threads end."""
+        """End the threads."""
         for inbox in self._inboxes:
             inbox.put(None)
         self._inboxes = []
@@ -137,4 +137,4 @@ class ThreadTeam:
 def _serve(i: int, inbox: Inbox) -> None:
     while (job := inbox.get()) is not None:
         job.do(i)
-        del job  # it holds the arena, which may be dropped while this thread waits
+        del job  # releases the arena while this thread waits

@@ -1,7 +1,7 @@
-"""Training by plan: a model and an optimizer whose steps and losses are replayed.
+"""Training by plan: replay steps and losses of a model and an optimizer.
 
-The plans are made when a shape is met first. Model and optimizer stay ordinary objects: their arrays are views of
-the arena, under the same names.
+A plan is made on first use of a shape. Model and optimizer stay ordinary objects: their arrays are views of the
+arena, under the same names.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class LoopsSession(LocalSession):
     """Steps and losses of one model, replayed; see `TrainingSession`.
 
     model      float32; its arrays move into the arena
-    optimizer  without one the session has only `loss`
+    optimizer  without one the session cannot `step`
     threads    shares of the batch, all cores if not given
     blas       matrix products: "auto", "tiles" or "scipy" (see `blas.py`)
-    dtype      of the inputs of the linear layers' products; storage and sums are float32
-    rules      of fusion; those of training if not given
+    dtype      of the linear layers' matmul inputs; storage and sums are float32
+    rules      fusion rules; training's if not given
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class LoopsSession(LocalSession):
         self.threads = team_size(threads)
         self.blas = find_blas(blas)
         self._dtype = dtype
-        self.products = products_in(FORMATS[dtype])  # may ask the system, for all threads that start from now on
+        self.products = products_in(FORMATS[dtype])  # may request AMX for all threads started later
         self.rules = rules
         self.arena = Arena(model.parameters(), self.threads, optimizer is not None, optimizer)
         self._settings, self._by_kernels = UpdateSettings(self.arena.regions), by_kernels(self.arena.regions)
@@ -71,8 +71,8 @@ class LoopsSession(LocalSession):
         """Make one update from micro-batches (tokens, targets), each (B, T); return mean loss and gradient norm.
 
         The mean is over all targets, whatever the shapes of the micro-batches. The update is the optimizer's with its
-        current lr, after clipping to `max_norm` (0: never). If loss or norm is not finite nothing is updated. However
-        the step ends, also by an interrupt, optimizer.t counts it exactly if all parameters were updated.
+        current lr, after clipping to `max_norm` (0: never). If loss or norm is not finite, nothing is updated. Even
+        after an interrupt, optimizer.t has counted the step if and only if all parameters were updated.
         """
         optimizer, micro_batches = self.optimizer, checked_step(self.model, self.optimizer, batches)
         plans = [self.plan("train", tokens.shape) for tokens, _ in micro_batches]
@@ -83,7 +83,7 @@ class LoopsSession(LocalSession):
         c[controls.MAX_NORM], c[controls.AVERAGING] = max_norm, 1 - decay_at(t, optimizer.settings.ema)
         self._settings.write(c, optimizer.lr, t)
         c[controls.WEIGHT] = 1 / count_targets(micro_batches)
-        optimizer.count_with(c[controls.APPLIED : controls.APPLIED + 1])  # the kernels count with the update itself
+        optimizer.count_with(c[controls.APPLIED : controls.APPLIED + 1])  # counted by the kernel that updates
         self._compute_and_update(list(zip(plans, micro_batches, strict=True)), widest)
         loss = self._loss()
         if self._by_kernels:
@@ -91,7 +91,7 @@ class LoopsSession(LocalSession):
         return KnownOutcome(loss, self._by_numpy(max_norm) if math.isfinite(loss) else math.nan)
 
     def _by_numpy(self, max_norm: float) -> float:
-        """Update the parameters by the halves of the equations, from the summed gradients; return their norm."""
+        """Update the parameters by the equations' forward halves, from the summed gradients; return their norm."""
         parameters = self.model.parameters()
         for name, parameter in parameters.items():
             parameter.grad = None if parameter.frozen else self.arena.gradient(name)
@@ -101,14 +101,14 @@ class LoopsSession(LocalSession):
         return norm
 
     def _cleared(self) -> np.ndarray:
-        """Return the controls, all 0; what they counted stays counted."""
+        """Return the controls, zeroed; counted steps stay counted."""
         if self.optimizer:
             self.optimizer.t = self.optimizer.t
         self.runner.controls[:] = 0
         return self.runner.controls
 
     def _compute_and_update(self, work: list[tuple[Plan, tuple[np.ndarray, np.ndarray]]], widest: Plan) -> None:
-        """Replay the micro-batches, and the update over as many shares as the widest plan has written."""
+        """Replay the micro-batches, and the update over the shares of the widest plan."""
         written, updates = 0, False
         for i, (plan, batch) in enumerate(work):
             for share in plan.shares:
@@ -121,7 +121,7 @@ class LoopsSession(LocalSession):
             self._replay(widest, computes=False)
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
-        """Return the mean loss of a batch, or of the last `counted` targets of its rows; no gradient is kept."""
+        """Return the mean loss of a batch, or of the last `counted` targets of its rows, without gradients."""
         tokens, targets = checked_loss(self.model, tokens, targets, counted)
         plan = self.plan("average" if average and self.arena.regions.averages else "loss", tokens.shape)
         self.runner.settle()
@@ -132,7 +132,7 @@ class LoopsSession(LocalSession):
         return self._loss()
 
     def row_losses(self, tokens: Any, targets: Any, counted: np.ndarray) -> np.ndarray:
-        """Return the sum of the losses of each row's marked targets; each thread computes a row of its own."""
+        """Return the summed loss of each row's marked targets; each thread computes one row at a time."""
         tokens, targets = checked(self.model, tokens, targets)
         targets, sums = np.where(counted, targets, -1), list[float]()
         plan, beside = self._rows_plan(tokens.shape[1])
@@ -140,7 +140,7 @@ class LoopsSession(LocalSession):
         self.arena.adopt()
         for first in range(0, len(tokens), beside):
             rows = np.arange(first, first + beside)
-            wanted = (rows < len(tokens))[:, None]  # the last rows may be fewer than the threads
+            wanted = (rows < len(tokens))[:, None]  # fewer rows than threads may be left
             rows = np.minimum(rows, len(tokens) - 1)
             self._cleared()[controls.WEIGHT] = 1
             self._put(plan, tokens[rows], np.where(wanted, targets[rows], -1))
@@ -149,14 +149,14 @@ class LoopsSession(LocalSession):
         return np.array(sums[: len(tokens)])
 
     def _rows_plan(self, length: int) -> tuple[Plan, int]:
-        """Return a plan of which each share has one row, and how many."""
+        """Return a plan with one row per share, and the number of shares."""
         plan = self.plan("loss", (self.threads, length))
         if any(share.batch != 1 for share in plan.shares):
             plan = self.plan("loss", (1, length))
         return plan, len(plan.shares)
 
     def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
-        """Return the plan of a "train" step, a "loss" or one of the "average" for tokens (B, T); made once."""
+        """Return the plan of a "train" step, a "loss" or the "average"'s loss for tokens (B, T); made once."""
         if (kind, shape) not in self._plans:
             ready_for(self._planned(kind, shape).tables)
         return self._plans[kind, shape]
@@ -171,7 +171,7 @@ class LoopsSession(LocalSession):
         return self._plans[kind, shape]
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
-        """Make the plans of steps and losses for micro-batches of these shapes, and compile what they call."""
+        """Make the plans of steps and losses for micro-batches of these shapes, and compile their kernels."""
         kinds = ("loss", *(["average"] if self.arena.regions.averages else []))
         wanted = [*(("train", shape) for shape in steps), *((kind, shape) for kind in kinds for shape in losses)]
         ready_for([table for kind, shape in wanted for table in self._planned(kind, shape).tables])
@@ -183,19 +183,19 @@ class LoopsSession(LocalSession):
         return f"the graph compiled, {counted(self.threads, 'thread')}{how}"
 
     def provenance(self) -> dict[str, Any]:
-        """Return the runtime's name, its threads and what multiplies."""
+        """Return the runtime's name, its threads and its matrix multiplication."""
         return {"runtime": "loops", "threads": self.threads, "blas": self.multiplies}
 
     @property
     def multiplies(self) -> str:
-        """What multiplies."""
+        """The implementation of matrix products."""
         return f"{self.products.how}; {self.blas.name}" if self.products.kernel else self.blas.name
 
     def _loss(self) -> float:
         return sum(self.runner.controls[controls.CONTROLS : controls.end(self.threads) : 2].tolist())
 
     def _put(self, plan: Plan, tokens: np.ndarray, targets: np.ndarray) -> None:
-        """Give every share its rows of the batch, and the plan its constants if another one ran before."""
+        """Write every share's rows of the batch, and the plan's constants if another plan ran before."""
         if plan is not self._active:
             plan.write_constants()
             self._active = plan
@@ -212,13 +212,13 @@ class LoopsSession(LocalSession):
                 share = plan.shares[i]
                 self.runner.replay(share.tables[share.adds], plan.parts(share, computes, updates), share)
 
-        # Always: micro-batches may have other plans than the update, and other sessions set the same library.
+        # Each time: micro-batches and update may have different plans, and other sessions use the same library.
         self.blas.set_threads(min(self.threads, cores()) if len(plan.shares) == 1 else 1)
         self.runner.begin()
         self.runner.run(work, self._give_up)
 
     def _give_up(self, i: int) -> None:
-        """Let no share wait for this one any more, and let none update; too late once it has passed the barriers."""
+        """Release the shares that wait for this one, and stop the update, unless it has passed the barriers."""
         if self.runner.signals[controls.own_signal(i)] < controls.BARRIERS:
             self.runner.controls[controls.GIVEN_UP] = 1
             self.runner.signals[controls.RELEASED] = 1

@@ -1,4 +1,4 @@
-"""Angles of the rotation: a table of all positions from 0, or the kernel that computes those of given positions."""
+"""Angles of the rotation: a table for positions from 0, or a kernel for given positions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from byhand.runtimes.loops.program.calls import Buffer
 
 F, U = np.float32, np.uint64
 TWO_PI = Fraction("6.28318530717958647692528676655900576839")
-RADIANS = float(TWO_PI / 2**64)  # in a unit of a phase
+RADIANS = float(TWO_PI / 2**64)  # per unit of a phase
 
 
 @kernel
 def angles_at(memory, words, position, turns, scale, angles, rows, pairs):
-    """angles = cosines (rows, pairs), then sines, at each row's position; exact to float32 however large that is.
+    """angles = cosines (rows, pairs), then sines, at each row's position; accurate to float32 for any position.
 
     scale  m, by which both are multiplied
-    turns  each pair's turn a position in units of 2^-64 turns, as two words: their product with the position wraps
-           around as angles do, and loses nothing
+    turns  each pair's rotation per position in units of 2^-64 turns, as two words: the product with the position
+           wraps around exactly, as angles do
     """
     m = np.float64(memory[scale])
     for i in range(rows * pairs):
@@ -33,7 +33,7 @@ def angles_at(memory, words, position, turns, scale, angles, rows, pairs):
         turn = U(words[position + i // pairs]) * (U(high) << U(32) | U(low))
         quarter = (turn + (U(1) << U(61))) >> U(62)
         r = np.float64(np.int64(turn - (quarter << U(62)))) * RADIANS  # within an eighth of a turn
-        z = r * r  # Taylor series: the terms left out are below 1e-11
+        z = r * r  # Taylor series with a remainder below 1e-11
         sin = r * (1 + z * (-1 / 6 + z * (1 / 120 + z * (-1 / 5040 + z * (1 / 362880 + z * (-1 / 39916800))))))
         cos = 1 + z * (-1 / 2 + z * (1 / 24 + z * (-1 / 720 + z * (1 / 40320 + z * (-1 / 3628800)))))
         if quarter & U(1):
@@ -44,7 +44,7 @@ def angles_at(memory, words, position, turns, scale, angles, rows, pairs):
 
 
 def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
-    """Return the table of the angles at the plan's positions, cosines, then sines; 0 without a rotation."""
+    """Return the table of angles at the plan's positions: cosines, then sines; 0 without a rotation."""
     if not chain.rotations:
         return 0
     rotation = chain.rotations[0]
@@ -53,7 +53,7 @@ def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
 
 
 def _from_0(builder: Builder, rotation: Any, steps: int) -> Buffer:
-    """Return the table of positions 0 to steps - 1 (2, steps, pairs), a constant of the plan."""
+    """Return the table for positions 0 to steps - 1 (2, steps, pairs), a constant of the plan."""
     turns = _turns(rotation)
     each = "angles", *turns, steps
     if each not in builder.constants:
@@ -64,7 +64,7 @@ def _from_0(builder: Builder, rotation: Any, steps: int) -> Buffer:
 
 
 def _at_positions(builder: Builder, rotation: Any) -> Buffer:
-    """Return the table of the positions that rows are at (2, rows, pairs); the first attention computes it."""
+    """Return the table for the rows' positions (2, rows, pairs), computed by the first attention."""
     turns = _turns(rotation)
     name = f"angles {turns}"
     if name not in builder.inputs:
@@ -82,11 +82,11 @@ def _at_positions(builder: Builder, rotation: Any) -> Buffer:
 
 
 def _turns(rotation: Any) -> tuple[float, int, Scaling | None]:
-    """Return what the turns of an application's pairs follow from."""
+    """Return the settings that determine an application's turns."""
     return rotation.static["base"], rotation.static["width"], rotation.static.get("scaling")
 
 
 def phases_of(base: float, width: int, scaling: Scaling | None = None) -> np.ndarray:
-    """Return each pair's angle at position 1 in units of 2^-64 turns: its upper and its lower half (width / 2, 2)."""
+    """Return each pair's angle at position 1 in units of 2^-64 turns: upper and lower word (width / 2, 2)."""
     turns = [round(Fraction(f) * 2**64 / TWO_PI) % 2**64 for f in frequencies(base, width, scaling)]
     return np.array([[turn >> 32, turn & 0xFFFFFFFF] for turn in turns], np.uint32).view(np.int32)

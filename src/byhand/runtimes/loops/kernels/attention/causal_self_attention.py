@@ -1,9 +1,9 @@
-"""Kernels of the middle of `causal_self_attention`: split_qkv, scores, softmax, mix and merge_heads in one.
+"""Kernels of the middle of `causal_self_attention`: split_qkv, scores, softmax, mix and merge_heads fused.
 
-Queries, keys and values are read where the projection left them: head h of row t begins at column h D, and query
+Queries, keys and values are read in place from the projection: head h of row t begins at column h D, and query
 head h reads head h // G of keys and values. A head of keys and values is packed for register tiles, once for its
 group; then ROWS queries at a time get their scores, softmax and mix while everything is in the L1 cache. Of masked
-scores, of later keys or of keys that have left the window, only a corner of each tile is computed.
+scores (later keys, or keys outside the window) only the corners of edge tiles are computed.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 F = np.float32
-QUERIES = 256  # in a block of the backward pass, which keeps their cotangents of scores
+QUERIES = 256  # per block of the backward pass, which stores the cotangents of their scores
 
 
 @compiled
 def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out, steps, width, padded, causal,
                 window, scale, scratch):  # fmt: skip
-    """One head of one sequence: out = softmax(scale q k^T) v. The weights of ROWS queries lie `kept` after the last.
+    """One head of one sequence: out = softmax(scale q k^T) v. Weights of ROWS queries lie `kept` after the previous.
 
-    scratch  the head's keys and values, as `pack_head` packs them
+    scratch  the head's keys and values, packed by `pack_head`
     """
     values = scratch + (steps + EVEN) * width
     tail = values + steps * (width + PAIR)
@@ -72,12 +72,12 @@ def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, b
               causal, window, scale, slot, places, kept, stride, part, parts, scratch):  # fmt: skip
     """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h // group_size D:], this thread's heads.
 
-    qk       rows of queries and keys: key heads begin behind the query heads
-    window   keys that a query sees at most
-    scale    where the factor of scores lies; 0: it is 1 / sqrt(width)
+    qk       rows of queries and keys: key heads follow the query heads
+    window   the most keys a query sees
+    scale    offset of the factor of scores; 0: 1 / sqrt(width)
     weights  rows `stride` apart; unless `kept`, scratch for those of ROWS queries
-    keys     where a cache (streams, K, places, D) has the keys that it is filled with, or 0; `values` likewise
-    slot     where the number of the stream lies that they belong to
+    keys     offset of the cache to fill (streams, K, places, D), or 0; `values` likewise
+    slot     offset of the stream's number in the cache
     """
     c, base = heads * width, address_of(memory)
     factor = memory[scale] if scale else F(1.0 / math.sqrt(width))
@@ -103,9 +103,9 @@ def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, b
 @kernel(costly=True)
 def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qkv, batch, heads, group_size, steps,
                    width, causal, window, scale, stride, scratch):  # fmt: skip
-    """Cotangents of q, k and v into their columns of d_qkv; `d_weights` holds those of QUERIES rows of weights.
+    """Write the cotangents of q, k and v to d_qkv; `d_weights` holds those of QUERIES rows of weights.
 
-    Those of a head of keys and values are sums over its query heads, in their order.
+    Those of a key-value head are sums over its query heads, in order.
     """
     c, base = heads * width, address_of(memory)
     row = c + 2 * (heads // group_size) * width
@@ -145,7 +145,7 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
                     )  # fmt: skip
                 for s in range(max(0, first + 1 - window) // ROWS * ROWS, end if causal else steps, ROWS):
                     reached = min(s + ROWS + window - 1, steps)  # the first query that sees none of these keys
-                    # the last block that sees a key of the group's first head writes, all others add
+                    # the last block that sees a key writes, for the group's first head; all others add
                     adds = ONE if h % group_size or first != (reached - 1) // QUERIES * QUERIES else ZERO
                     t = max(first, s) if causal else first
                     rows, inner = min(ROWS, steps - s), min(end, reached) - t
@@ -162,7 +162,7 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
 def sequences_of(chain: Chain, batch: int) -> list[tuple[int, int]]:
     """Return the first sequence and the number of sequences for each pair of calls.
 
-    Norm and rotation alternate with attention, sequence by sequence, so that both find its rows in the L2 cache.
+    Norm and rotation alternate with attention, sequence by sequence, so that its rows stay in the L2 cache.
     """
     return [(sequence, 1) for sequence in range(batch)] if chain.prepared else [(0, batch)]
 
@@ -183,7 +183,7 @@ def emit_attention(
 ) -> None:  # fmt: skip
     """Append the call for `count` sequences; with keys and values it fills a cache and keeps no weights.
 
-    touched  numbers of all sequences that the call reads or writes besides
+    touched  further elements that the call reads or writes, for all sequences
     """
     sizes, batch = chain.sizes, chain.sizes["batch"]
     packed, out = builder.value(chain.split.inputs[0]), builder.result(chain.merge)
@@ -203,7 +203,7 @@ def emit_attention(
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """The calls forward in reverse; together they write the whole cotangent of the projection."""
+    """The forward calls in reverse; together they write the projection's whole cotangent."""
     chain = chain_in(builder, group)
     sizes, packed = chain.sizes, chain.split.inputs[0]
     batch, rows = sizes["batch"], sizes["steps"]
@@ -235,6 +235,6 @@ register(Rule(
             repeat_heads?(rotary?(rms_norm/heads_rms_norm?(split_qkv(qkv).1), <position>)))),
         repeat_heads?(split_qkv(qkv).2)))""",
     kernel="attention", stages=("train",), where=alike, forward=forward, backward=backward,
-    reason="some queries' scores stay in the L1 cache from product to softmax to product; of what is masked "
-    "only a corner of a tile is computed; splitting, repeating and merging heads moves nothing",
+    reason="some queries' scores stay in the L1 cache from product to softmax to product; fully masked "
+    "tiles are skipped; splitting, repeating and merging heads copies nothing",
 ))  # fmt: skip

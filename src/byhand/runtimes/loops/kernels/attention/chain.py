@@ -1,7 +1,6 @@
 """Chain: the applications from the packed projection to the merged heads, which attention's kernels compute together.
 
-The rules' patterns say which these are. Norm and rotation are of queries and keys alike, cache and repetition of keys
-and values.
+The rules' patterns name them. Norm and rotation apply to queries and keys, cache and repetition to keys and values.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from byhand.runtimes.loops.program.calls import Buffer
 
 NORMS = ("rms_norm", "heads_rms_norm")
 PAIRS = (*NORMS, "rotary", "extend_cache", "repeat_heads")  # of queries and keys, or of keys and values
-EVERY = 1 << 30  # a window that cuts nothing off
+EVERY = 1 << 30  # no window
 
 Pair = tuple[Any, ...]
 
@@ -38,7 +37,7 @@ class Chain:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Return the sizes by which kernels know them; `group_size` query heads share a head of keys and values."""
+        """Return the sizes by the kernels' names; `group_size` query heads share a key-value head."""
         batch, heads, steps, width = self.mix.results[0][0]
         return {
             "batch": batch, "heads": heads, "group_size": heads // self.kv_heads, "steps": steps, "width": width,
@@ -48,7 +47,7 @@ class Chain:
 
     @property
     def kv_heads(self) -> int:
-        """K, the heads of keys and values."""
+        """K, the number of key-value heads."""
         return self.split.results[1][0][1]
 
     @property
@@ -67,13 +66,13 @@ def chain_in(builder: Builder, group: Group) -> Chain:
 
 
 def scale_in(builder: Builder, chain: Chain) -> Buffer | int:
-    """Return the buffer of the factor of scores, 0 if it is that of the heads' width."""
+    """Return the buffer of the factor of scores; 0 for the default, 1 / sqrt(width)."""
     divisor = chain.scores.static.get("divisor")
     return 0 if divisor is None else builder.constant(1.0 / math.sqrt(divisor))
 
 
 def alike(group: Group, graph: Graph) -> bool:
-    """Return whether both of each pair are there, with the same settings, or neither."""
+    """Return whether each pair is complete, with equal settings, or absent."""
     return all(_same(group.of(name)) for name in PAIRS)
 
 

@@ -1,9 +1,9 @@
-"""Kernels of attention with a KV cache: the newest position of each stream against all before, and filling the cache.
+"""Kernels of attention with a KV cache: each stream's newest position against the earlier ones, and prefill.
 
-Keys, normalised and rotated, and values lie as (B, K, S, D), a position in a row: scores are S dot products, the mix
-is a sum of S rows, both read in order, and a new position is written in one piece. Where the window slides the cache
-is a ring: position t lies in place t % places, and every filled place is visible unless other layers see more than
-this one. Each stream has its own position; below 0 it is idle.
+Keys, normalised and rotated, and values are stored as (B, K, S, D), one position per row: scores are S dot products,
+the mix is a sum of S rows, both read sequentially, and a new position is one contiguous write. If the window slides,
+the cache is a ring: position t is in place t % places, and every filled place is visible unless other layers see
+more than this one. Each stream has its own position; a negative one is idle.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 F = np.float32
-HIDDEN = F(-1e30)  # a score whose weight vanishes
+HIDDEN = F(-1e30)  # effectively -inf: its weight underflows to 0
 
 
 @kernel
 def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, group_size, width,
            places, window, scale, part, parts):  # fmt: skip
-    """Attention of each stream's newest position to those before it that it sees, this thread's heads.
+    """Attention of each stream's newest position to visible ones, for this thread's heads.
 
-    It stores its key and value first; where threads share a head of them, each stores the same numbers.
+    Stores the new key and value first; threads that share a key-value head all store the same values.
     """
     c = heads * width
     factor = memory[scale] if scale else F(1.0 / math.sqrt(width))
@@ -46,7 +46,7 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
             stream = b
             t = words[position + b]
             end = min(t + 1, places)
-            around = t >= places and window < places  # what is visible lies at both ends of the ring
+            around = t >= places and window < places  # visible places may wrap around the ring's end
             place, low = t % places, 0 if around else max(0, end - window)
             n = end - low
         if t < 0:
@@ -65,9 +65,9 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
 @kernel(costly=True)
 def attend_many(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, count, slot, steps, heads,
                 group_size, width, places, window, scale, part, parts):  # fmt: skip
-    """Attention of `count` new positions of one stream to those before them, this thread's heads of keys.
+    """Attention of `count` new positions of one stream to earlier ones, for this thread's key-value heads.
 
-    Each stores its key and value first, so those behind it see them. All positions are places of the cache.
+    Each stores its key and value first, for later ones to see. All positions are places of the cache.
     """
     c, kv_heads = heads * width, heads // group_size
     factor = memory[scale] if scale else F(1.0 / math.sqrt(width))
@@ -92,7 +92,7 @@ def attend_many(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, 
 def mixed_values(memory, words, q, keys, values, scores, out, width, n, factor, place, places, window):
     """out = softmax(factor q keys) values, n places of a head's cache (S, D).
 
-    places  of a ring, of which only the last `window` up to `place` are visible; 0: all n are
+    places  size of a ring in which only the last `window` places up to `place` are visible; 0: all n are
     """
     p, o = vector(memory, scores, n), vector(memory, out, width)
     dots(memory, q, keys, scores, n, width)
@@ -114,7 +114,7 @@ def mixed_values(memory, words, q, keys, values, scores, out, width, n, factor, 
 
 @compiled
 def dots(memory, x, rows, out, count, width):
-    """out[i] = sum over d of x[d] rows[i,d]; four rows in a pass over x."""
+    """out[i] = sum over d of x[d] rows[i,d]; four rows per pass over x."""
     a, o = vector(memory, x, width), vector(memory, out, count)
     fours = count // 4 * 4
     for i in range(0, fours, 4):
@@ -136,7 +136,7 @@ def dots(memory, x, rows, out, count, width):
 
 @compiled
 def add_rows(memory, x, rows, out, count, width):
-    """out = sum over i of x[i] rows[i,:]; four rows in a pass over out."""
+    """out = sum over i of x[i] rows[i,:]; four rows per pass over out."""
     a, o = vector(memory, x, count), vector(memory, out, width)
     o[:] = F(0)
     fours = count // 4 * 4
@@ -160,7 +160,7 @@ def decode(builder: Builder, group: Group) -> None:
     packed, made = builder.value(chain.split.inputs[0]), queries_and_keys.prepared(builder, chain)
     queries_and_keys.emit(builder, chain)
     keys, values = kept(builder, chain)
-    seen = min(builder.cached // 2, sizes["window"])  # the cost is that of the middle of the window
+    seen = min(builder.cached // 2, sizes["window"])  # cost in the middle of the window
     scores = builder.scratch(chain.scores, "scores", (builder.cached,), "own")
     builder.emit(
         "attend", chain.mix, 4 * rows * heads * width * seen, touched=8 * rows * chain.kv_heads * width * seen,
@@ -173,7 +173,7 @@ def decode(builder: Builder, group: Group) -> None:
 
 
 def fill(builder: Builder, group: Group) -> None:
-    """Prefill: attention over the whole prompt as in training, and its keys and values into the cache."""
+    """Prefill: attention over the whole prompt as in training; stores keys and values in the cache."""
     chain = chain_in(builder, group)
     keys, values = kept(builder, chain)
     if builder.continues:
@@ -185,7 +185,7 @@ def fill(builder: Builder, group: Group) -> None:
 
 
 def emit_many(builder: Builder, chain: Chain, keys: Buffer, values: Buffer) -> None:
-    """Append the call for positions behind those that the cache has."""
+    """Append the call for positions behind the cached ones."""
     sizes = chain.sizes
     steps, width = sizes["steps"], sizes["width"]
     seen = min(builder.cached // 2, sizes["window"])
@@ -203,7 +203,7 @@ def emit_many(builder: Builder, chain: Chain, keys: Buffer, values: Buffer) -> N
 
 
 def kept(builder: Builder, chain: Chain) -> tuple[Buffer, Buffer]:
-    """Return the buffers of a layer's keys and values, extended in place: the old ones have no reader left."""
+    """Return the buffers of a layer's keys and values, extended in place since nothing else reads them."""
     assert chain.caches
     keys, values = (builder.value(node.inputs[0]) for node in chain.caches)
     return keys, values
@@ -218,7 +218,7 @@ PATTERN = """merge_heads(mix(
     repeat_heads?(extend_cache({kept}, split_qkv(qkv).2, <position>))))"""
 register(Rule(
     name="attention", pattern=PATTERN, kernel="attend", stages=("decode",), where=alike, forward=decode,
-    reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",
+    reason="the newest key and value are stored and used in the same pass; only filled positions are visited",
 ))  # fmt: skip
 register(Rule(
     name="attention", pattern=PATTERN, kernel="attention", stages=("fill",), where=alike, forward=fill,

@@ -1,7 +1,7 @@
 """Kernels of the norms and `rotary` between `split_qkv` and the scores: queries and keys in packed rows.
 
-Head h of a row begins at column h D; the H heads of queries stand before the K heads of keys. Without a norm each
-pair is rotated in place, since nothing else reads it. With one the result is another array: going back needs x.
+Head h of a row begins at column h D; the H query heads precede the K key heads. Without a norm each pair is rotated
+in place, since nothing else reads it. With one the result is another array: the backward pass needs x.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def rstd_of(memory, x, eps, width):
 
 @compiled
 def span_of(s, heads, kv_heads, width, whole):
-    """Return whether the numbers that are normalised together are a query's, the first column, and their number."""
+    """Return, for span s of a row that is normalised together: whether it is of queries, first column, width."""
     if whole:
         return s == 0, s * heads * width, (kv_heads if s else heads) * width
     return s < heads, s * width, width
@@ -61,10 +61,10 @@ def span_of(s, heads, kv_heads, width, whole):
 @kernel(computes="rotary heads_rms_norm")
 def query_key(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row_y, heads, kv_heads, width,
               pairs, neighbours, gained, whole, part, parts):  # fmt: skip
-    """y = the queries and keys of x, normalised with an eps and rotated with pairs, this thread's rows.
+    """y = queries and keys of x, normalised if there is an eps, rotated if there are pairs, this thread's rows.
 
     angles  cosines (steps, pairs), then sines
-    whole   all heads of queries, and all of keys, are normalised together
+    whole   normalise across all query heads, and across all key heads
     """
     for i in range(part * rows // parts, (part + 1) * rows // parts):
         cos = angles + i % steps * pairs
@@ -94,7 +94,7 @@ def query_key(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row
 @kernel
 def query_key_back(memory, d, x, angles, eps, q_gain, k_gain, d_q_gain, d_k_gain, rows, steps, row, heads,
                    kv_heads, width, pairs, neighbours, gained, whole, adds_q, adds_k):  # fmt: skip
-    """d, the cotangent of what `query_key` made, becomes that of x; d_gain are sums over rows and, each, heads."""
+    """d, the cotangent of `query_key`'s y, becomes that of x; d_gain are sums over rows and heads."""
     if gained and not adds_q:
         vector(memory, d_q_gain, heads * width if whole else width)[:] = F(0)
     if gained and not adds_k:
@@ -127,7 +127,7 @@ def query_key_back(memory, d, x, angles, eps, q_gain, k_gain, d_q_gain, d_k_gain
 
 
 def operands_of(builder: Builder, chain: Chain) -> dict[str, Operand]:
-    """Return the operands of norm, rotation and sizes, common to both kernels."""
+    """Return the operands for norm, rotation and sizes, common to both kernels."""
     sizes, rotation = chain.sizes, chain.rotations[0].static if chain.rotations else {}
     gains = [builder.value(node.inputs[1]) if len(node.inputs) > 1 else 0 for node in chain.norms or ()] or [0, 0]
     return {
@@ -141,7 +141,7 @@ def operands_of(builder: Builder, chain: Chain) -> dict[str, Operand]:
 
 
 def prepared(builder: Builder, chain: Chain) -> Buffer:
-    """Return the buffer whose rows begin with queries and keys as scores read them: the projection's, or another."""
+    """Return the buffer with the final queries and keys at the start of each row: the projection's, or another."""
     packed = chain.split.inputs[0]
     in_place = builder.graph.only(packed, "linear") and not chain.norms and not builder.decodes
     if not chain.prepared or in_place:
@@ -174,7 +174,7 @@ def emit(builder: Builder, chain: Chain, sequence: int | None = None) -> None:
 def emit_back(
     builder: Builder, chain: Chain, d_packed: Buffer, sequence: int, targets: list[tuple[Any, Any]]
 ) -> None:
-    """Append the call for one sequence, which follows attention's; `targets` are of the gains' gradients, if any."""
+    """Append the call for one sequence, after attention's; `targets` are those of the gains' gradients."""
     if not chain.prepared:
         return
     packed = builder.value(chain.split.inputs[0])
@@ -192,7 +192,7 @@ def emit_back(
 
 
 def gain_targets(builder: Builder, chain: Chain) -> list[tuple[Any, Any]]:
-    """Return where the gradients of the gains go, and whether they are added to what is there."""
+    """Return where the gains' gradients go, and whether they accumulate."""
     return [builder.gradient(node.inputs[1]) for node in chain.norms or () if len(node.inputs) > 1]
 
 
@@ -201,5 +201,5 @@ def _label(chain: Chain) -> str:
 
 
 def _operations(chain: Chain, way: int) -> int:
-    """Return the operations of norm and rotation, forward (0) or back (1)."""
+    """Return the operations of norm and rotation, forward (0) or backward (1)."""
     return sum(arithmetic_of(node)[way] for node in chain.prepared)

@@ -1,7 +1,7 @@
-"""Score tiles: ROWS queries of a head at a time, forward and back.
+"""Score tiles: ROWS queries of a head at a time, forward and backward.
 
 A head's keys, transposed, and its values are packed once for register tiles. Rows of scores lie `stride` apart. The
-sizes of that memory, and the products' operations, are at the end.
+memory sizes and the products' operations are at the end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
 from byhand.runtimes.loops.machine.views import vector
 
 F = np.float32
-PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
+PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more masked scores
 EVEN = max(LANES, ROWS)  # keys are padded to a multiple: tiles read and write whole vectors and rows
 
 
@@ -24,8 +24,8 @@ EVEN = max(LANES, ROWS)  # keys are padded to a multiple: tiles read and write w
 def softmax_rows(memory, words, scores, first, keys, stride, begin, covered, scale, causal, window):
     """Softmax of scale times ROWS rows of scores, in place; row i sees `window` keys up to first + i.
 
-    What it does not see gets 0. Tiles covered the keys from `begin` on. The loop with exp runs up to the last of
-    them: whole vectors cost less than a shorter row's loose end.
+    Masked weights are 0. Tiles cover the keys from `begin` to `covered`. The loop with exp runs to that end: whole
+    vectors cost less than a shorter row's remainder.
     """
     for i in range(ROWS):
         low = max(begin, first + i + 1 - window)
@@ -46,7 +46,7 @@ def softmax_rows(memory, words, scores, first, keys, stride, begin, covered, sca
 
 @compiled
 def softmax_rows_back(memory, d_weights, weights, stride, begin, covered, scale):
-    """d = scale p (d - sum of d p) for ROWS rows, in place; 0 where masked, since p is."""
+    """d = scale p (d - sum of d p) for ROWS rows, in place; 0 where masked, since p is 0."""
     covered -= begin
     for i in range(ROWS):
         at = i * stride + begin
@@ -70,7 +70,7 @@ def pack_pairs(base, keys, row, steps, width, out):
 
 @compiled
 def row_tiles(base, a, row, first, steps, width, scratch):
-    """Return where ROWS rows of A from `first` on lie, and their strides: packed, if fewer are left."""
+    """Return the offset and strides of ROWS rows of A from `first` on; packs them if fewer are left."""
     if first + ROWS <= steps:
         return a + first * row, row, ONE
     pack_left(base, a + first * row, row, ZERO, ZERO, width, steps - first, scratch)
@@ -79,7 +79,7 @@ def row_tiles(base, a, row, first, steps, width, scratch):
 
 @compiled
 def scores_of(base, scores, stride, a, row_a, next_a, packed, begin, seen, padded, width):
-    """Fill ROWS rows of scores with A times packed keys, at least from `begin` to `seen`; return to which."""
+    """Fill ROWS rows of scores with A times packed keys, at least from `begin` to `seen`; return the end."""
     s = begin
     while s < seen:
         vectors = min(PAIR, padded - s) // LANES
@@ -94,7 +94,7 @@ def scores_of(base, scores, stride, a, row_a, next_a, packed, begin, seen, padde
 
 @compiled
 def first_key(first, window):
-    """Return the first key of the tiles that the query `first` and those after it need."""
+    """Return the first key of the tiles needed by the query `first` and later ones."""
     return max(0, first + 1 - window) // PAIR * PAIR
 
 
@@ -107,14 +107,14 @@ def pack_head(base, k, row_k, v, row_v, steps, width, scratch):
 
 @compiled
 def store_head(memory, k, row_k, v, row_v, keys, values, steps, width, places):
-    """Put the last keys and values of a head into its cache (places, D), position t into place t % places."""
+    """Store the last keys and values of a head in its cache (places, D), position t in place t % places."""
     for t in range(max(0, steps - places), steps):
         store(memory, k + t * row_k, v + t * row_v, keys, values, t % places, width)
 
 
 @compiled
 def store(memory, k, v, keys, values, place, width):
-    """Put a key and a value into their place of a head's cache (places, D)."""
+    """Store a key and a value at a place of a head's cache (places, D)."""
     new_k, new_v = vector(memory, k, width), vector(memory, v, width)
     kept_k, kept_v = vector(memory, keys + place * width, width), vector(memory, values + place * width, width)
     for d in range(width):
@@ -123,7 +123,7 @@ def store(memory, k, v, keys, values, place, width):
 
 
 def product_flops(sizes: dict[str, int]) -> int:
-    """Return the FLOPs of one (T, S, D) product over all heads, without the tiles that the mask skips."""
+    """Return the FLOPs of one (T, S, D) product over all heads, excluding tiles that the mask skips."""
     steps, window = sizes["steps"], sizes["window"]
     ends = ((f, min(f + ROWS, steps) if sizes["causal"] else steps) for f in range(0, steps, ROWS))
     visible = sum(min(ROWS, steps - f) * (end - max(0, f + 1 - window) // PAIR * PAIR) for f, end in ends)
@@ -131,15 +131,15 @@ def product_flops(sizes: dict[str, int]) -> int:
 
 
 def stride_of(steps: int) -> int:
-    """Return how far apart rows of weights lie: whole vectors, and not all in the same places of the caches."""
+    """Return the stride of rows of weights: whole vectors, avoiding the same cache sets."""
     return -(-steps // EVEN) * EVEN + LANES * (steps % 128 == 0)
 
 
 def scratch_of_attention(steps: int, width: int) -> int:
-    """Return the float32 of scratch that a head needs, there or back."""
+    """Return the float32 of scratch that a head needs, forward or backward."""
     return (steps + EVEN) * width + 3 * steps * (width + PAIR) + ROWS * width + ROWS * VECTORS * LANES
 
 
 def weights_of(sizes: dict[str, int]) -> tuple[int, ...]:
-    """Return the shape of the weights as they are kept."""
+    """Return the shape of the stored weights."""
     return sizes["batch"], sizes["heads"], -(-sizes["steps"] // ROWS) * ROWS, stride_of(sizes["steps"])

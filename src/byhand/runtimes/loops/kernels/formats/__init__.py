@@ -1,7 +1,7 @@
-"""Number formats as loops compute with them, a file for each; `contract.py` has the tables that they fill."""
+"""Number formats as used by the loops, a file for each; `contract.py` has the tables that they fill."""
 
 import pkgutil
 from importlib import import_module
 
 for module in pkgutil.iter_modules(__path__, f"{__name__}."):
-    import_module(module.name)  # whatever is imported from here first, the order of the tables is the same
+    import_module(module.name)  # all at once, so that the tables' order is always the same

@@ -1,7 +1,7 @@
-"""bfloat16 as the loops read it and multiply it: the upper half of a float32.
+"""bfloat16 as the loops read and multiply it: the upper half of a float32.
 
-Of two numbers of a column that share a word, the first is its lower half. A shift or a mask makes each a float32
-again, so every processor can do it, and only the reading is halved. The range is float32's: no loss needs scaling.
+Two numbers of a column share a word; the first is the lower half. A shift or a mask makes each a float32 again, so
+any processor can do it, and reads are halved. The range is float32's, so the loss needs no scaling.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ def rounded(bits):
 
 @compiled
 def rounded_in_place(bits):
-    """Return the bits of the float32 that is the nearest bfloat16."""
+    """Return the bits of the nearest bfloat16, as a float32."""
     return U(rounded(bits)) << U(16)
 
 
@@ -49,7 +49,7 @@ def number_at(words, at, i, lane):
 
 @compiled
 def put(words, source, down, count, at, lane):
-    """Join two numbers of a column, rounded."""
+    """Pack two numbers of a column, rounded."""
     first = np.int32(rounded(U(words[source]))) if count else NONE
     second = np.int32(rounded(U(words[source + down]))) if count > 1 else NONE
     words[at + lane] = first | second << HALF

@@ -1,9 +1,9 @@
-"""Q8_0 and Q4_0 as the loops read them: 32 numbers of a column are small integers times one scale.
+"""Q8_0 and Q4_0 as the loops read them: 32 numbers of a column are small integers times a scale.
 
 Equation    sum over k of x[k] w[k],  w = d (q - zero),  x = e p + rounding:
             d e (sum of p q - zero sum of p),   a block of 32 at a time, p and q integers
-A block's words come first, four bytes or eight nibbles of a column in each, then its scales. Rows of x are rounded to
-blocks too, p = round(x / e) with e = max |x| / 127, as llama.cpp rounds them: then all products are of integers.
+A block's words come first, each with four bytes or eight nibbles of a column, then its scales. Rows of x are rounded
+to blocks too, p = round(x / e) with e = max |x| / 127, as in llama.cpp, so all products are of integers.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ F, N = np.float32, np.int32
 bytes_of = matrix_of("int8")
 BLOCK = 32
 LEFT = BLOCK // 4 + 2  # words of a block of x: the integers, e, -sum of p
-SIZE = N(0x7FFFFFFF)  # of a float32: its bits without the sign
+SIZE = N(0x7FFFFFFF)  # mask of a float32's bits without the sign
 ONE, MANY, EIGHT, INFINITY = F(1), F(127), F(-8), F(np.inf)
 ZERO = N(0)
 
 
 @compiled
 def inverse(d):
-    """Return 1 / d; 0 where that is infinite, or d is 0."""
+    """Return 1 / d; 0 if that is infinite, or d is 0."""
     found = quotient(ONE, d)
     return found if abs(found) < INFINITY else F(0)
 
 
 @compiled
 def round_block(memory, words, x, count, out):
-    """Round `count` numbers to a block of a row; zeros stand behind them."""
+    """Round `count` numbers to a block of a row, padded with zeros."""
     bits, p = vector(words, x, count), bytes_of(words, out, 1, BLOCK)
     most, total = ZERO, ZERO
     for i in range(count):
@@ -91,7 +91,7 @@ def quantised(memory, words, x, rows, inner, scratch):
 
 
 def products_of(bytes_in: Callable[..., list[Any]], zero: int) -> Callable[..., None]:
-    """Make `multiply` of a function (builder, words) -> the vectors of four unsigned bytes that lie in it.
+    """Make `multiply` from a function (builder, words) -> the vectors of four unsigned bytes in them.
 
     zero  log2 of the byte that stands for 0
     """
@@ -131,7 +131,7 @@ def nibbles(builder: Any, word: Any) -> list[Any]:
 
 @compiled
 def byte_at(words, at, i, lane):
-    """Return number i of a column: d (q - 128)."""
+    """Return element i of a column: d (q - 128)."""
     word = words[at + i // 4 * LANES + lane]
     q = ((word >> N(i % 4 * 8)) & N(255)) - N(128)
     return F(q) * get_scale(address_of(words) + 4 * (at + 8 * LANES), lane)
@@ -139,7 +139,7 @@ def byte_at(words, at, i, lane):
 
 @compiled
 def nibble_at(words, at, i, lane):
-    """Return number i of a column: d (q - 8)."""
+    """Return element i of a column: d (q - 8)."""
     word = words[at + i // 8 * LANES + lane]
     q = ((word >> N(i % 4 * 8 + i % 8 // 4 * 4)) & N(15)) - N(8)
     return F(q) * get_scale(address_of(words) + 4 * (at + 4 * LANES), lane)
@@ -152,7 +152,7 @@ def put_bytes(words, source, down, count, at, lane):
     for i in range(count):
         most = max(most, words[source + i * down] & SIZE)
     d = quotient(float_of_bits(most), MANY)
-    twice = F(2) * inverse(d)  # the size of 2 x / d, cut off, tells halves: one more, halved, is rounded
+    twice = F(2) * inverse(d)  # round(|x| / d) = (trunc(2 |x| / d) + 1) // 2
     for j in range(BLOCK // 4):
         word = ZERO
         for i in range(4):
@@ -160,7 +160,7 @@ def put_bytes(words, source, down, count, at, lane):
             if 4 * j + i < count:
                 bits = words[source + (4 * j + i) * down]
                 q = (N(float_of_bits(bits & SIZE) * twice) + N(1)) >> N(1)
-                q = (q ^ bits >> N(31)) - (bits >> N(31))  # with the sign; a branch would be taken at random
+                q = (q ^ bits >> N(31)) - (bits >> N(31))  # apply the sign; a branch would be unpredictable
             word |= ((q + N(128)) & N(255)) << N(8 * i)
         words[at + j * LANES + lane] = word
     put_scale(address_of(words) + 4 * (at + 8 * LANES), lane, as_scale(d))
@@ -168,7 +168,7 @@ def put_bytes(words, source, down, count, at, lane):
 
 @compiled
 def put_nibbles(words, source, down, count, at, lane):
-    """Round a block of a column to Q4_0: d = the number of largest size / -8, q = x / d + 8 rounded, at most 15."""
+    """Round a block of a column to Q4_0: d = (x of largest |x|) / -8, q = x / d + 8 rounded, at most 15."""
     most, extreme = N(-1), F(0)
     for i in range(count):
         bits = words[source + i * down]

@@ -1,4 +1,4 @@
-"""What loops need of a number format: to multiply with weights that are kept in it, or operands that are.
+"""The interface of a number format for loops that multiply weights or operands stored in it.
 
 Kernels are templates over these records: `linear/row_product.py` over PANELS, `products/rounding.py` over COPIES.
 """
@@ -18,7 +18,7 @@ from byhand.runtimes.loops.program.products import UNROUNDED, Copy, Products
 
 
 def padded_to(block: int) -> Any:
-    """Make `Panels.left` of rows that are read as they are: zeros complete the last block of each."""
+    """Make `Panels.left` for unquantised rows: pads the last block of each with zeros."""
 
     @compiled
     def padded(memory, words, x, rows, inner, scratch):
@@ -35,19 +35,19 @@ def padded_to(block: int) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Panels:
-    """Weights in panels of LANES columns. A panel is blocks, one behind the other: so many numbers of each column.
+    """Weights in panels of LANES columns. A panel is a sequence of blocks, each with `block` numbers of every column.
 
     block      numbers of a column in a block
     words      32-bit words of a block
-    number_at  (words, at, i, lane) -> number i of a column in the block at `at`, as float32
-    put        (words, source, down, count, at, lane): write a column's numbers into the block at `at`, rounded as
-               `Format.rounded` does; `count` of them lie at `source` as float32, `down` apart, the others are 0
-    multiply   (builder, sums, lefts, rights): write what adds the products of a block to `sums`, slots of vectors by
-               row and panel; the rows' and the panels' numbers lie at these addresses
+    number_at  (words, at, i, lane) -> element i of a column in the block at `at`, as float32
+    put        (words, source, down, count, at, lane): write a column into the block at `at`, rounded by
+               `Format.rounded`: `count` float32 from `source`, `down` apart, then zeros
+    multiply   (builder, sums, lefts, rights): generate the code that adds a block's products to `sums`, slots of
+               vectors by row and panel; `lefts` and `rights` are the addresses of rows and panels
     sums       registers that `multiply` needs for each slot
-    left       (memory, words, x, rows, inner, scratch) -> where rows of x lie as `multiply` reads them, and how many
-               words apart; None: as they are
-    left_words  32-bit words of a row that meet a block, where that is not None
+    left       (memory, words, x, rows, inner, scratch) -> offset and stride in words of rows of x in the form that
+               `multiply` reads; None: as they are
+    left_words  if `left` is given, 32-bit words of a row for each block
     """
 
     block: int
@@ -65,12 +65,12 @@ class Panels:
             object.__setattr__(self, "left_words", self.block)
 
     def size(self, inner: int) -> int:
-        """Return the words of a panel whose columns have so many numbers."""
+        """Return the words of a panel with `inner` numbers in each column."""
         return -(-inner // self.block) * self.words
 
 
 def of_vectors(vectors: Callable[..., list[Any]]) -> Callable[..., None]:
-    """Make `multiply` of a function (builder, address) -> a block's numbers, a vector of all columns for each."""
+    """Make `multiply` from a function (builder, address) -> a block as vectors over the columns."""
 
     def multiply(builder: Any, sums: list[list[Any]], lefts: list[Any], rights: list[Any]) -> None:
         panels = [vectors(builder, right) for right in rights]
@@ -84,12 +84,12 @@ def of_vectors(vectors: Callable[..., list[Any]]) -> Callable[..., None]:
 
 
 PANELS: dict[Format, Panels] = {}
-PRODUCTS: dict[Format, list[Products]] = {FLOAT32: [UNROUNDED]}  # the fastest first, the last one everywhere
+PRODUCTS: dict[Format, list[Products]] = {FLOAT32: [UNROUNDED]}  # fastest first; the last one works everywhere
 COPIES: list[Copy] = []
 
 
 def number_of(copy: Copy) -> int:
-    """Return the number by which kernels know a kind of copy; 0 stands for none."""
+    """Return the kernels' number for a kind of copy; 0 for none."""
     return 1 + COPIES.index(copy)
 
 
@@ -99,5 +99,5 @@ def kernel_of(template: str, format: Format) -> str:
 
 
 def products_in(format: Format) -> Products:
-    """Return the fastest way of this process to multiply operands of a format."""
+    """Return the fastest way to multiply operands of a format in this process."""
     return next(way for way in PRODUCTS[format] if way.here())

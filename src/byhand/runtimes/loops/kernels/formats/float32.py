@@ -17,7 +17,7 @@ def number_at(words, at, i, lane):
 
 @compiled
 def put(words, source, down, count, at, lane):
-    """Move the number."""
+    """Copy the number."""
     words[at + lane] = words[source] if count else 0
 
 

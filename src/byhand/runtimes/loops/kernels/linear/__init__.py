@@ -1,1 +1,1 @@
-"""Kernels of linear layers with what follows them in the same pass."""
+"""Kernels of linear layers, fused with what follows them."""

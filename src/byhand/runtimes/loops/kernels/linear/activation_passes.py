@@ -1,6 +1,6 @@
-"""Kernels of an activation, made of its functions of one number, or of a gate, made of those of two.
+"""Kernels of activations and gates, made from scalar functions.
 
-Each decorator makes the pass behind the linear layers, the kernel of the equation alone, and its derivative, and
+Each decorator makes the pass after the linear layers, the kernel of the equation alone, and its derivative, and
 registers the rules that call them (`activation_rules.py`). `saves_derivative`: it costs an exponential, so bias,
 value and derivative are one pass. `derivative_of_output`: a function of the output. `gates`: of two inputs.
 """
@@ -20,19 +20,19 @@ from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import matrix, vector
 
 F = np.float32
-VALUES: dict[str, Any] = {}  # the value's function of each activation of one number, by equation
+VALUES: dict[str, Any] = {}  # each activation's value function, by equation; no gates
 GATES: list[str] = []
 
 
 def saves_derivative(computes: str, value: Any) -> Callable[[Any], Any]:
-    """Decorate a function that returns value and derivative at a number; `value` returns the value alone."""
+    """Decorate a function that returns an activation's value and derivative; `value` returns the value alone."""
 
     def decorate(value_and_derivative: Any) -> Any:
         formula = value_and_derivative.__name__
 
         @kernel(name=f"bias_{computes}", formula=formula, rows="rows", moves={"x": "width", "y": "width"})
         def bias_activation(memory, x, bias, y, copy, format, rows, width, kept):
-            """y = f(x + bias), copied for products; x becomes the derivative. Unless `kept`, y has one row."""
+            """y = f(x + bias), copied for products; x becomes the derivative. Unless `kept`, y is a single row."""
             a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
             for i in range(rows):
                 at = i if kept else 0
@@ -80,7 +80,7 @@ def _alone(computes: str, value: Any, vjp: Any, calls: Calls) -> None:
 
     @kernel(name=f"{computes}_back")
     def back(memory, d, x, n):
-        """d *= derivative, from x, the input or the output. Masked loads of d would keep the loop scalar."""
+        """d *= derivative at x, the input or the output. Masked loads of d would keep the loop scalar."""
         a, b = vector(memory, d, n), vector(memory, x, n)
         for i in range(n):
             a[i] = vjp(a[i], b[i])
@@ -90,7 +90,7 @@ def _alone(computes: str, value: Any, vjp: Any, calls: Calls) -> None:
 
 
 def gates(computes: str, value: Any) -> Callable[[Any], Any]:
-    """Decorate a function that returns value and derivatives at two numbers (g, u); `value`, the value alone."""
+    """Decorate a function that returns a gate's value and derivatives at (g, u); `value` returns the value alone."""
 
     def decorate(value_and_derivatives: Any) -> Any:
         formula = value_and_derivatives.__name__
@@ -102,9 +102,9 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
             moves={"gate": "width", "up": "width", "y": "width"},
         )
         def bias_gate(memory, gate, up, bias, bias_up, y, copy, format, rows, width, biased, kept):
-            """y = f(gate + bias, up + bias_up), and a copy for products; gate and up become the derivatives there.
+            """y = f(gate + bias, up + bias_up), and a copy for products; gate and up become the derivatives.
 
-            Without `biased` there are no biases; unless `kept`, y has but one row.
+            Without `biased` there are no biases; unless `kept`, y is a single row.
             """
             a, u, o = (
                 matrix(memory, gate, rows, width),
@@ -136,7 +136,7 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
 
         @kernel(name=f"{computes}_back")
         def back(memory, d, gate, up, d_gate, n):
-            """d_gate = d times the derivative by gate; d *= that by up."""
+            """d_gate = d times the derivative in gate; d *= the derivative in up."""
             a, o = vector(memory, d, n), vector(memory, d_gate, n)
             g, u = vector(memory, gate, n), vector(memory, up, n)
             for i in range(n):
@@ -152,7 +152,7 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
 
 @kernel
 def activation_back(memory, d, derivative, out, copy, format, rows, width, adds):
-    """d *= derivative; out = sum over rows of d, the bias's gradient; a copy of d for products."""
+    """d *= derivative, with a copy for products; out = sum over rows of d, the bias's gradient."""
     a, b, o = matrix(memory, d, rows, width), matrix(memory, derivative, rows, width), vector(memory, out, width)
     if not adds:
         o[:] = F(0)

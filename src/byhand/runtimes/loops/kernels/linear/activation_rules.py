@@ -1,8 +1,8 @@
-"""Rules of activations, of one input or, as a gate, of two: after their linear layers, or alone.
+"""Rules of activations and gates: after their linear layers, or alone.
 
-After the layers one pass adds the biases, and overwrites the product, which has no other reader, with the derivative
-of each input. The backward pass multiplies: it needs neither another exp nor another array. Where the derivative is a
-function of the output, the output overwrites the product instead.
+After the layers one pass adds the biases, and overwrites the product, which nothing else reads, with the derivative
+in each input. The backward pass only multiplies: it needs no further exp or array. If the derivative is a function
+of the output, the output overwrites the product instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 @dataclass(frozen=True)
 class Calls:
-    """What emits an activation's calls after its layers and alone, and why they are faster."""
+    """An activation's emitters, after its layers and alone, and why the fused calls are faster."""
 
     forward: Emit
     backward: Emit
@@ -29,7 +29,7 @@ class Calls:
 
 
 def register_rules(computes: str, inputs: int, calls: Calls) -> None:
-    """Register the rules of an activation after its layers and alone; those of generation are `row_product`'s."""
+    """Register an activation's rules, after its layers and alone; `row_product` has those of generation."""
     layers = ", ".join([linear.LINEAR] * inputs)
     name = f"{', '.join(['linear'] * inputs)} + {computes}"
     register(Rule(
@@ -43,7 +43,7 @@ def register_rules(computes: str, inputs: int, calls: Calls) -> None:
 
 
 def alike(group: Group, graph: Graph) -> bool:
-    """Return whether all layers have a bias, or none."""
+    """Return whether all layers have a bias, or none has."""
     return len({len(layer.inputs) for layer in group.of("linear")}) == 1
 
 
@@ -64,7 +64,7 @@ def _products(builder: Builder, layers: list[Group], shape: tuple[int, ...]) -> 
 
 
 def forward_with_derivatives(builder: Builder, group: Group) -> None:
-    """The products, then everything element-wise in one pass."""
+    """The products, then one element-wise pass."""
     layers, last = layers_of(group), group.nodes[-1]
     made, nodes = _products(builder, layers, last.results[0][0]), [linear.linear_node(layer) for layer in layers]
     for layer, product in zip(layers, made, strict=True):
@@ -79,7 +79,7 @@ def forward_with_derivatives(builder: Builder, group: Group) -> None:
 
 
 def backward_with_derivative(builder: Builder, group: Group) -> None:
-    """The cotangent times the derivative and the bias's gradient in a pass, then the products."""
+    """Cotangent times derivative and the bias's gradient in one pass, then the products."""
     inner, last = linear.linear_node(group), group.nodes[-1]
     d = builder.cotangent(last)
     biased = len(inner.inputs) > 2
@@ -92,7 +92,7 @@ def backward_with_derivative(builder: Builder, group: Group) -> None:
 
 
 def backward_with_derivatives(builder: Builder, group: Group) -> None:
-    """Both cotangents, in place of the derivatives, and the biases' gradients in one pass, then the products."""
+    """Both cotangents, overwriting the derivatives, and the biases' gradients in one pass, then the products."""
     layers, last = layers_of(group), group.nodes[-1]
     nodes, d = [linear.linear_node(layer) for layer in layers], builder.cotangent(last)
     gate, up = _products(builder, layers, d.shape)
@@ -116,7 +116,7 @@ def forward_in_place(builder: Builder, group: Group) -> None:
 
 
 def backward_in_place(builder: Builder, group: Group) -> None:
-    """The cotangent times the derivative, then the linear layer's own."""
+    """The cotangent times the derivative, then the linear layer's backward calls."""
     last = group.nodes[-1]
     d = _times_derivative(builder, last, builder.result(last))
     linear.bias_back(builder, group, d)
@@ -177,7 +177,7 @@ def gate_back_alone(builder: Builder, group: Group) -> None:
 
 BY_INPUT = Calls(
     forward_with_derivatives, backward_with_derivative, forward_alone, backward_by_input,
-    "bias, value and derivative in one pass over the widest array; going back is one product, not another exp",
+    "bias, value and derivative in one pass over the widest array; the backward pass multiplies, without another exp",
 )  # fmt: skip
 BY_OUTPUT = Calls(
     forward_in_place, backward_in_place, forward_alone, backward_by_output, "bias and value in one pass, in place"

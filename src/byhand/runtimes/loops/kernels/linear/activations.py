@@ -1,7 +1,7 @@
-"""The activations as functions of one number, the gates as functions of two: the value, and the derivatives.
+"""Activations and gates as scalar functions: values, and derivatives or the vjp from the output.
 
-Instead of a derivative it may be the vjp from the output. These functions are all that is written for an
-activation: `activation_passes.py` makes its kernels of them, and decoding applies the value (`row_product.py`).
+An activation needs only these: `activation_passes.py` makes its kernels from them, and decoding applies the value
+(`row_product.py`).
 """
 
 import math

@@ -1,8 +1,8 @@
 """Kernels of `linear`: a matrix product whose accumulators begin with the bias (and the residual stream).
 
-Register tiles load both (`tiled_gemm.py`). BLAS (`gemm.py`) computes C = A B + beta C: with beta = 1
-whatever stands in C is added at no cost, the bias, or the residual stream plus the bias, written there by a loop that
-would otherwise come after and read everything again.
+Register tiles load both (`tiled_gemm.py`). BLAS (`gemm.py`) computes C = A B + beta C: with beta = 1 it adds the
+initial C at no cost. A loop before it writes the bias, or stream plus bias, there; a loop after it would have to read
+everything again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Buffer
 
 F = np.float32
-LINEAR = "linear(x, transpose({w}) | w)"  # where a weight is another array's transpose, products read that array
+LINEAR = "linear(x, transpose({w}) | w)"  # of a transposed weight, products read the original array
 
 
 @kernel(rows="rows", moves={"y": "width"})
@@ -43,7 +43,7 @@ def fill_residual(memory, y, x, bias, rows, width):
 
 @kernel
 def column_sum(memory, d, out, copy, format, rows, width, adds):
-    """out = sum over rows of d, four rows at a time; a copy of them for products while they are near."""
+    """out = sum over rows of d, four rows at a time; also copies them for products while they are in cache."""
     a, o = matrix(memory, d, rows, width), vector(memory, out, width)
     if not adds:
         o[:] = F(0)
@@ -65,7 +65,7 @@ def linear_node(group: Group) -> Any:
 
 
 def weight_of(group: Group) -> tuple[Any, bool]:
-    """Return the tensor that holds the weight's numbers, and whether they are stored as [out, in]."""
+    """Return the tensor that stores the weight, and whether as [out, in]."""
     if transposed := group.of("transpose"):
         return transposed[0].inputs[0], True
     return linear_node(group).inputs[1], False
@@ -77,7 +77,7 @@ def bias_of(builder: Builder, node: Any) -> Buffer | int:
 
 
 def bias_or_zeros(builder: Builder, node: Any) -> Buffer:
-    """Return the bias of an application of `linear`, or as many zeros."""
+    """Return the bias of an application of `linear`, or zeros."""
     bias = bias_of(builder, node)
     return bias if isinstance(bias, Buffer) else builder.constant(0.0, node.results[0][0][-1])
 
@@ -85,7 +85,7 @@ def bias_or_zeros(builder: Builder, node: Any) -> Buffer:
 def read_by_products(builder: Builder, node: Any) -> dict[str, Any]:
     """Return the operands of a kernel that writes a node's result y, and its copy if products read one.
 
-    Where only a product reads y, by the copy, no row of y is `kept`: y has only one.
+    If only a product reads y, through the copy, y is not `kept`: it is a single row.
     """
     y, reader = builder.result(node), builder.graph.only_reader(node)
     copy = builder.copy(y)
@@ -97,7 +97,7 @@ def read_by_products(builder: Builder, node: Any) -> dict[str, Any]:
 def product(
     builder: Builder, group: Group, y: Buffer, adds: Any, first: int = 0, start: Any = 0, bias: Any = 0
 ) -> None:
-    """y = start + bias + x W (+ y), for as many rows of x, from `first` on, as y has."""
+    """y = start + bias + x W (+ y), for y's number of rows of x from `first` on."""
     node = linear_node(group)
     x = builder.operand(node, builder.value(node.inputs[0]))
     weight, transposed = weight_of(group)
@@ -108,8 +108,8 @@ def product(
 def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
     """d_W = x^T d_y (or its transpose, as the weight is stored), d_x = d_y W^T.
 
-    first  the row of x that belongs to the first of d_y
-    into   what `builder.gradient(x)` has given, where several calls write rows of the same d_x
+    first  the row of x for the first row of d_y
+    into   the result of `builder.gradient(x)`, if several calls write rows of one d_x
     """
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
@@ -139,7 +139,7 @@ def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
 
 
 def biased_product(builder: Builder, group: Group, y: Buffer, first: int = 0, stream: Any = 0) -> None:
-    """y = stream + x W + b, for as many rows of x, from `first` on, as y has: a BLAS adds the product to the rest."""
+    """y = stream + x W + b, for y's number of rows of x from `first` on; a BLAS adds the product to the rest."""
     node, last, bias = linear_node(group), group.nodes[-1], bias_of(builder, linear_node(group))
     if builder.begins_inside or not (bias or stream):
         product(builder, group, y, 0, first, start=stream, bias=bias)
@@ -161,7 +161,7 @@ def forward(builder: Builder, group: Group) -> None:
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """Bias, weight, input. A residual's cotangent is read in place; then it is the stream's."""
+    """Bias, weight, input. A residual's cotangent is read in place, then becomes the stream's."""
     passed_back(builder, group, builder.cotangent(group.nodes[-1]))
 
 
@@ -177,7 +177,7 @@ def passed_back(builder: Builder, group: Group, d_y: Buffer) -> None:
 register(Rule(
     name="linear + residual", pattern="residual(stream, linear(x, transpose({w}) | w))", kernel="tiled_gemm",
     stages=("train",), forward=forward, backward=backward,
-    reason="the product begins its sums with the stream, and the stream's cotangent is shared, not copied",
+    reason="the product's accumulators begin with the stream, and the stream's cotangent is shared, not copied",
 ))  # fmt: skip
 register(Rule(
     name="linear", pattern="linear(x, transpose({w}) | w)", kernel="tiled_gemm", stages=("train",),

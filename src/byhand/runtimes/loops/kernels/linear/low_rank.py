@@ -1,4 +1,4 @@
-"""Kernels of `low_rank`: beside a frozen matrix's product two thin ones, added into the same array."""
+"""Kernels of `low_rank`: two thin products, accumulated into a frozen matrix's product."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def scaled(memory, x, y, factor, n):
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """The frozen product with its bias and the stream, then s h B on top."""
+    """The frozen product with its bias and the stream, plus s h B."""
     linear.forward(builder, group)
     (node,) = group.of("low_rank")
     _, h, up = node.inputs
@@ -31,7 +31,7 @@ def forward(builder: Builder, group: Group) -> None:
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """d_h = s d_y B^T and d_B = (s h)^T d_y; then what the frozen layer passes on."""
+    """d_h = s d_y B^T and d_B = (s h)^T d_y; then the frozen layer's backward calls."""
     (node,) = group.of("low_rank")
     _, h, up = node.inputs
     d_y, d_h = builder.cotangent(group.nodes[-1]), builder.fresh_gradient(h)
@@ -49,5 +49,5 @@ for before, after in (("", ""), ("residual(stream, ", ")")):
         name=f"linear + low_rank{' + residual' * bool(before)}",
         pattern=f"{before}low_rank({linear.LINEAR}, h, b){after}", kernel="tiled_gemm", stages=("train",),
         forward=forward, backward=backward,
-        reason="both products add into one array, and no gradient of the frozen matrix is made",
+        reason="both products accumulate into one array; the frozen matrix gets no gradient",
     ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Weights packed in panels, as the loops of generation read them, in any format that says how a panel is read."""
+"""Weights packed in panels for generation, in any format with `Panels`."""
 
 from collections.abc import Iterator
 from math import lcm
@@ -12,7 +12,7 @@ from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Buffer
 
 LINE = 16  # columns: a cache line, so whole panels
-STAGED = 1 << 19  # float32 of a weight that a thread packs at once: they stay in its caches
+STAGED = 1 << 19  # float32 of a weight that a thread packs at once: few enough for its caches
 
 
 def pack_of(format: Format, kind: Panels) -> None:
@@ -21,7 +21,7 @@ def pack_of(format: Format, kind: Panels) -> None:
 
     @kernel(name=kernel_of("pack", format))
     def pack(words, weight, packed, inner, width, transposed, begin, end):
-        """packed[c,i] = weight[i - begin,c], i from begin to end; a cache line of columns in a pass."""
+        """packed[c,i] = weight[i - begin,c], i from begin to end; one cache line of columns per pass."""
         across, down = (inner, 1) if transposed else (1, width)
         panel = (inner + block - 1) // block * size
         for first in range(0, width, LANES):
@@ -37,7 +37,7 @@ for format, kind in PANELS.items():
 
 
 def pieces(rows: int, row: int, whole: int = 1) -> Iterator[tuple[int, int]]:
-    """Yield the first row of each piece of a weight, and the one behind its last: multiples of `whole`."""
+    """Yield (first row, end) of each piece of a weight, multiples of `whole`."""
     step = -(-rows // max(1, -(-rows * row // STAGED)))
     step = -(-step // whole) * whole
     for first in range(0, rows, step):
@@ -45,7 +45,7 @@ def pieces(rows: int, row: int, whole: int = 1) -> Iterator[tuple[int, int]]:
 
 
 def packed_weight(builder: Builder, tensor: Any, transposed: bool, inner: int, width: int) -> Buffer:
-    """Return a weight as the loops of generation read it: the plan's preparations pack it.
+    """Return a packed weight for generation; the plan's preparations pack it.
 
     transposed  it is stored as [out, in]
     """

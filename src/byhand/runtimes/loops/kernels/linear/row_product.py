@@ -1,10 +1,10 @@
-"""Kernels of `linear` in generation, for the one row of a token or the many of a prompt.
+"""Kernels of `linear` in generation, for a token's single row or a prompt's many.
 
-With one row, reading each weight once takes the time. So weights are packed in panels, which a thread reads in one
-stream, and bias, activation and residual stream are applied in the same call, to what has just been written. With
-many rows a block of panels stays in the L2 cache while all rows pass.
+With one row, reading the weights once dominates. So weights are packed in panels, which a thread reads sequentially,
+and the same call applies bias, activation and residual stream to the fresh result. With many rows a block of panels
+stays in the L2 cache while all rows pass.
 
-Weights may be kept in any format that says how a panel is read (`kernels/formats/`): each has its kernel.
+Weights may have any format with `Panels` (`kernels/formats/`): each has its kernel.
 """
 
 from byhand.formats.registry import Format
@@ -24,9 +24,9 @@ from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS
 
-NUMBERS = {name: number for number, name in enumerate(VALUES, 1)}  # of the activations; 0: none
+NUMBERS = {name: number for number, name in enumerate(VALUES, 1)}  # of activations; 0: none
 IN_ONE_PASS = "bias, activation and stream are applied while the row is in the L1 cache"
-EDGE = ROWS * MOST * LANES  # float32 of a tile that is wider than what is left of C
+EDGE = ROWS * MOST * LANES  # float32 of a tile that extends beyond C
 
 
 @compiled
@@ -35,7 +35,7 @@ def nothing(o, n, activation):
 
 
 def then(before, number, value):
-    """Make the function that does what `before` does, and applies one more activation if that number is given."""
+    """Extend `before` by the activation of this number."""
 
     @compiled
     def activated(o, n, activation):
@@ -71,7 +71,7 @@ def finish(memory, out, bias, stream, rows, width, n, activation):
 
 @compiled
 def rows_of_tile(left):
-    """Return how many of the rows that are left the next tile has."""
+    """Return the height of the next tile, given the rows left."""
     rows = ROWS
     while rows > left:
         rows >>= 1
@@ -125,7 +125,7 @@ for format, kind in PANELS.items():
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """Product, bias, activation and residual stream in one call, after which each thread has its columns."""
+    """Product, bias, activation and residual stream in one call, each thread its columns."""
     node, last = linear.linear_node(group), group.nodes[-1]
     x, out = builder.value(node.inputs[0]), builder.result(last)
     rows, inner, width = out.rows, x.width, out.width
@@ -142,7 +142,7 @@ def forward(builder: Builder, group: Group) -> None:
 
 
 def gate(builder: Builder, group: Group) -> None:
-    """Each thread gates the columns that it has just made, so they need not meet between."""
+    """Each thread gates the columns that it has just computed, without a barrier."""
     layers = layers_of(group)
     for layer in layers:
         forward(builder, layer)
@@ -159,5 +159,5 @@ for name in GATES:
     register(Rule(
         f"linear, linear + {name}", f"{name}({linear.LINEAR}, {linear.LINEAR})", name, ("decode", "fill"),
         forward=gate, where=alike,
-        reason="a thread gates the columns that it has just made, while they are in the L1 cache",
+        reason="each thread gates the columns it has just computed, while they are in the L1 cache",
     ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Kernel of `softcap` for decoding, after the linear layer that it caps. In training the loss caps its own logits."""
+"""Kernel of `softcap` for decoding, after the linear layer. In training the loss caps its own logits."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def softcap(memory, x, cap, rows, width, part, parts):
 
 
 def decode(builder: Builder, group: Group) -> None:
-    """Each thread caps the columns that it has just made, so they need not meet between."""
+    """Each thread caps the columns that it has just computed, without a barrier."""
     row_product.forward(builder, group)
     last = group.nodes[-1]
     x = builder.result(last)
@@ -37,5 +37,5 @@ def decode(builder: Builder, group: Group) -> None:
 register(Rule(
     name="linear + softcap", pattern="softcap(linear(x, transpose({w}) | w))", kernel="softcap", stages=("decode",),
     forward=decode,
-    reason="a thread caps the logits that it has just made, while they are in the L1 cache",
+    reason="each thread caps the logits it has just computed, while they are in the L1 cache",
 ))  # fmt: skip

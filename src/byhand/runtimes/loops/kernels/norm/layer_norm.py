@@ -13,7 +13,7 @@ F = np.float32
 
 @kernel(rows="rows", moves={"x": "width", "xhat": "width", "rstd": 1})
 def normalise(memory, x, xhat, rstd, eps, copy, format, rows, width):
-    """xhat = (x - mean) * rstd, and a copy for products: passes over a row that stays in the L1 cache."""
+    """xhat = (x - mean) * rstd, and a copy for products; each row stays in the L1 cache for all passes."""
     a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
@@ -44,7 +44,7 @@ def scale_shift(memory, xhat, gain, bias, y, copy, format, rows, width):
 
 @kernel
 def scale_shift_back(memory, d_y, xhat, gain, d_gain, d_bias, rows, width, adds):
-    """d_gain and d_bias are sums over rows; d_y becomes h = gain * d_y in its place."""
+    """d_gain and d_bias are sums over rows; d_y becomes h = gain * d_y in place."""
     d, a, g = matrix(memory, d_y, rows, width), matrix(memory, xhat, rows, width), vector(memory, gain, width)
     sum_gain, sum_bias = vector(memory, d_gain, width), vector(memory, d_bias, width)
     if not adds:
@@ -61,7 +61,7 @@ def scale_shift_back(memory, d_y, xhat, gain, d_gain, d_bias, rows, width, adds)
 
 @kernel
 def normalise_back(memory, h, xhat, rstd, d_x, rows, width, adds):
-    """d_x = rstd * (h - avg(h) - xhat * avg(h * xhat)), added to what the residual stream brought."""
+    """d_x = rstd * (h - avg(h) - xhat * avg(h * xhat)), added to the residual stream's cotangent if `adds`."""
     d, a, o = matrix(memory, h, rows, width), matrix(memory, xhat, rows, width), matrix(memory, d_x, rows, width)
     r = vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)

@@ -1,7 +1,7 @@
 """Kernels of `rms_norm`, with and without a gain, for rows of x of any shape.
 
-Without a gain the result is xhat, which the linear layer behind keeps anyway. With one, backward reads x and makes
-xhat = x rstd anew: a product costs less than another array.
+Without a gain the result is xhat, which the next linear layer keeps anyway. With one, the backward pass recomputes
+xhat = x rstd: a multiplication costs less than another array.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def rms_norm(memory, x, gain, y, rstd, eps, copy, format, rows, width, scaled):
 def rms_norm_back(memory, d_y, x, rstd, gain, d_gain, d_x, rows, width, scaled, gain_adds, adds):
     """d_x = rstd * (h - xhat * avg(h * xhat)), d_gain = sum over rows of d_y * xhat; d_y becomes h = gain * d_y.
 
-    x  what was normalised if `scaled`; else xhat, and there is no gain
+    x  the input if `scaled`; else xhat, without a gain
     """
     d, a, o = matrix(memory, d_y, rows, width), matrix(memory, x, rows, width), matrix(memory, d_x, rows, width)
     r, g, collected = vector(memory, rstd, rows), vector(memory, gain, width), vector(memory, d_gain, width)
@@ -67,7 +67,7 @@ def rms_norm_back(memory, d_y, x, rstd, gain, d_gain, d_x, rows, width, scaled, 
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """All in one pass over a row."""
+    """One call for norm and gain."""
     (node,) = group.nodes
     x, *gain = map(builder.value, node.inputs)
     y, rstd = builder.result(node), builder.saved(node, "rstd", (x.rows,))
@@ -80,7 +80,7 @@ def forward(builder: Builder, group: Group) -> None:
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """The gain and the root mean square in one pass over a row."""
+    """One call for the derivatives of gain and root mean square."""
     (node,) = group.nodes
     x, *gain = node.inputs
     d_y = builder.cotangent(node)

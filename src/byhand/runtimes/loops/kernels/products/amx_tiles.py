@@ -2,8 +2,8 @@
 
 Equation    C[i,j] = start[i,j] + bias[j] + sum over k of A[i,k] B[k,j],   i, j < 16 or 32
 A register of C has 16 by 16 sums, one of A 16 rows of 32 numbers, one of B 16 pairs of rows of 16 numbers. Two of A
-and two of B are loaded for four products, since a load takes half as long as a product. A thread configures the
-registers when a kernel begins, and gives them back when it ends: nothing else need know of them.
+and two of B are loaded for four products, since a load takes half as long as a product. A kernel configures the
+registers at its start and releases them at its end, so nothing else depends on them.
 Source      Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter 20
 """
 
@@ -34,7 +34,7 @@ def _call(builder: Any, name: str, *arguments: Any) -> None:
 
 
 def _move(builder: Any, name: str, register: int, address: Any, row: Any) -> None:
-    """Move a register whose rows lie so many float32 apart."""
+    """Move a register whose rows are `row` float32 apart."""
     _call(builder, name, number(register, 8), builder.inttoptr(address, _ADDRESS), builder.mul(row, number(4)))
 
 
@@ -50,12 +50,12 @@ def configure(builder: Any) -> None:
 
 @instruction("void")
 def release(builder: Any) -> None:
-    """Give the registers back: threads are switched faster without them."""
+    """Release the registers: threads switch faster without them."""
     _call(builder, "tilerelease")
 
 
 def _micro_kernel(module: Any, high: int, wide: int) -> Any:
-    """Return the function of so many registers of C, one or two high and wide."""
+    """Return the function for `high` by `wide` registers of C, each one or two."""
     name = f"byhand_amx_tile_{high}_{wide}"
     if name in module.globals:
         return module.globals[name]
@@ -75,7 +75,7 @@ def _micro_kernel(module: Any, high: int, wide: int) -> Any:
                     there = place(builder, start, builder.mul(number(SIDE * i), row_start), number(SIDE * j))
                     _move(builder, "tileloadd64", 2 * i + j, there, row_start)
         with does_not, builder.if_else(builder.icmp_signed("!=", bias, none)) as (biased, empty):
-            with biased:  # the same row sixteen times
+            with biased:  # broadcast one row to sixteen
                 for register, _, column in sums:
                     _move(builder, "tileloadd64", register, place(builder, bias, column), none)
             with empty:
@@ -99,7 +99,7 @@ def _micro_kernel(module: Any, high: int, wide: int) -> Any:
 
 @instruction("void", *["int64"] * 13)
 def amx_tile(builder, high, wide, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner):
-    """C = start, or bias, + A B, so many registers high and wide; `start` and `bias` may be 0: nothing.
+    """C = start, or bias, + A B, for `high` by `wide` registers; `start` and `bias` may be 0: nothing.
 
     All but the strides (words from row to row, and from step to step) and `inner`, the steps, are addresses.
     """
@@ -120,7 +120,7 @@ def put_sum(builder: Any, first: Any, second: Any, target: Any) -> None:
 @compiled
 def put_tile(base, vectors, rows, width, c, row_c, start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead,
              pack_a, pack_b, edge):  # fmt: skip
-    """A tile at offsets from `base`, as `register_tile.put_tile`; nothing is packed or prefetched."""
+    """Like `register_tile.put_tile`, without packing or prefetching."""
     wide, high = vectors * LANES, (rows + SIDE - 1) // SIDE
     at, row = base + 4 * edge, wide
     from_, row_from, plus = ZERO, ZERO, ZERO
@@ -142,7 +142,7 @@ def put_tile(base, vectors, rows, width, c, row_c, start, bias, a, row_a, next_a
 
 @compiled
 def left_rows(base, a, row, transposed, first, count, i, rows, new, packed, apart):
-    """Return where rows of A from i on lie, and so on (`tiled_gemm.left_rows`)."""
+    """Locate rows of A from i on; see `tiled_gemm.left_rows`."""
     if not apart and rows == BOTH:
         return a + (i * row + first) // 2, row // 2, SIDE, ZERO, ZERO, ZERO
     steps = (count + BOTH - 1) // BOTH

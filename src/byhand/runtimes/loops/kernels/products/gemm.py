@@ -22,7 +22,7 @@ _BYTES = ir.IntType(8).as_pointer()
 )  # fmt: skip
 def _sgemm(builder: Any, address: Any, ta: Any, tb: Any, m: Any, n: Any, k: Any, alpha: Any, a: Any, lda: Any,
            b: Any, ldb: Any, beta: Any, c: Any, ldc: Any) -> None:  # fmt: skip
-    """Call the Fortran SGEMM at `address`; every number goes by its address, so each gets a place on the stack."""
+    """Call the Fortran SGEMM at `address`; it takes all numbers by address, so they go onto the stack."""
     values = (ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
     pointers = [
         builder.inttoptr(value, _BYTES)
@@ -38,7 +38,7 @@ def _sgemm(builder: Any, address: Any, ta: Any, tb: Any, m: Any, n: Any, k: Any,
 def sgemm(address, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
     """C (m, n) = op(A) op(B), added to C if `adds`, all row-major at offsets of `memory`; ta and tb transpose.
 
-    BLAS is column-major: it sees every matrix transposed, so it is asked for C^T = op(B)^T op(A)^T.
+    BLAS is column-major and sees every matrix transposed, so it computes C^T = op(B)^T op(A)^T.
     """
     base = address_of(memory)
     _sgemm(

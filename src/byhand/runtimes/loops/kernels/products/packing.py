@@ -1,8 +1,7 @@
 """Packing the operands of a product for register tiles.
 
-B becomes panels, (inner, vectors) each, so that a tile reads it in one stream. A is read in place, or packed by the
-tile that reads it first; only where fewer rows are left than a tile has, they become a panel of their own,
-(inner, ROWS).
+B becomes panels, (inner, vectors) each, which a tile reads sequentially. A is read in place, or packed by the first
+tile that reads it; only a remainder of fewer than ROWS rows becomes a separate panel, (inner, ROWS).
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
 from byhand.runtimes.loops.machine.native import compiled
 
 F = np.float32
-VECTORS = 3  # the most that a register tile is wide
+VECTORS = 3  # the most a register tile is wide
 LINE = 16  # float32 in a cache line
 DISTANCE = 24  # rows: how far ahead packing prefetches
 
 
 @compiled
 def vectors_of_panel(left, most):
-    """Return the vectors of the next panel, of those that are left: three at most, but of four not three and one."""
+    """Return the width of the next panel in vectors, given those left: at most three, but four are two and two."""
     return 2 if left == 4 else min(left, most)
 
 
@@ -71,7 +70,7 @@ def pack_left(base, a, row, transposed, first, inner, rows, out):
 
 @compiled
 def pack_columns(base, b, row, transposed, first, inner, width, out, whole):
-    """Pack `width` columns of op(B), k from `first` on, as panels of as many vectors as `vectors_of_panel` says.
+    """Pack `width` columns of op(B), k from `first` on, as panels of `vectors_of_panel` vectors.
 
     whole  all panels; else only those that cannot be read in place
     """

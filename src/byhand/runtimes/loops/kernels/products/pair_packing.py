@@ -1,8 +1,8 @@
-"""Packing of numbers of 16 bits, two that follow each other in a sum to a word.
+"""Packing of 16-bit numbers, two consecutive terms of a sum per word.
 
-B becomes panels, (pairs, columns), as `packing.py` makes them of float32: what a register tile reads in one stream is
-also what a tile of AMX loads. A becomes panels, (pairs, rows), or blocks of rows that lie as they did.
-All strides of matrices are in numbers, all offsets of packed ones in words; zeros complete both.
+B becomes panels, (pairs, columns), as in `packing.py` for float32: both register tiles and AMX tiles load this
+layout. A becomes panels, (pairs, rows), or blocks of rows in their original order.
+Strides of matrices are in numbers, offsets of packed ones in words; both are padded with zeros.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NONE, HALF = np.int32(0), np.int32(16)
 
 @compiled
 def put_pair(target, source, down, count):
-    """Join the numbers at an address and `down` behind it; of `count` numbers that there still are."""
+    """Pack the numbers at an address and `down` behind it, if `count` numbers are left, else with 0."""
     word = get_half(source) if count > 0 else NONE
     if count > 1:
         word |= get_half(source + 2 * down) << HALF
@@ -36,14 +36,14 @@ def put_pair(target, source, down, count):
 
 
 def pack_pairs_of(lanes: int) -> Any:
-    """Make the packing of a panel, so many columns at a time."""
+    """Make the packing of a panel, `lanes` columns at a time."""
     put_pairs, whole_vectors = put_pairs_of(lanes), lanes == LANES
 
     @compiled
     def pack_pairs(base, source, row, across, count, width, wide, pairs, out):
         """Pack `width` columns of a matrix (count, width) at an address as a panel (pairs, wide).
 
-        across  it is stored transposed: the numbers of a column follow each other
+        across  stored transposed: a column is contiguous
         """
         down, along = (1, row) if across else (row, 1)
         whole, fast = width // lanes * lanes, count // 2
@@ -69,7 +69,7 @@ pack_panel = pack_pairs_of(LANES)
 
 
 def pack_right_of(most: int, numbers: int, words: int) -> Any:
-    """Make `Tiles.right` of tiles that are `most` vectors wide, and of their steps."""
+    """Make `Tiles.right` for tiles up to `most` vectors wide, with these numbers and words per step."""
     limit = np.int64(most)
 
     @compiled
@@ -92,7 +92,7 @@ def pack_right_of(most: int, numbers: int, words: int) -> Any:
 def pack_rows(base, source, row, across, count, rows, all_rows, steps, out):
     """Pack rows of a matrix (rows, count) at an address as blocks (steps, all_rows, LANES), pairs of each row.
 
-    across  it is stored transposed: the numbers of a row are `row` apart
+    across  stored transposed: a row's numbers are `row` apart
     """
     down, along = (row, 1) if across else (1, row)
     for step in range(steps):

@@ -1,4 +1,4 @@
-"""Register tiles of pairs of bfloat16, two numbers of a sum to a lane: AVX512-BF16.
+"""Register tiles of pairs of bfloat16, two terms of a sum per lane: AVX512-BF16.
 
 Equation    each lane: sum + a[2 p] b[2 p] + a[2 p + 1] b[2 p + 1]
 """
@@ -20,7 +20,7 @@ from byhand.runtimes.loops.machine.processor import PAIR_FEATURES
 
 
 class _BFloat(ir.HalfType):
-    """LLVM's bfloat, which llvmlite lacks; no constants are made of it."""
+    """LLVM's bfloat, which llvmlite lacks; not for constants."""
 
     def __str__(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]  (of one literal there)
         return "bfloat"
@@ -31,7 +31,7 @@ PAIRS = ir.VectorType(_BFloat(), 2 * LANES)
 
 
 def add_products(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Return in each lane z plus the products of two pairs."""
+    """Return z plus the two products of each lane."""
     kind = ir.FunctionType(VECTOR, [VECTOR, PAIRS, PAIRS])
     name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * LANES}"
     function = cgutils.get_or_insert_function(builder.module, kind, name)
@@ -43,7 +43,7 @@ pack_panel = pack_pairs_of(ROWS)
 
 @compiled
 def left_rows(base, a, row, transposed, first, count, i, rows, new, packed, apart):
-    """Return where rows of A from i on lie, and so on (`tiled_gemm.left_rows`)."""
+    """Locate rows of A from i on; see `tiled_gemm.left_rows`."""
     if not apart and rows == ROWS:
         at = a + (i * row + first) // 2
         return at, row // 2, 1, ZERO, at + ROWS * row // 2, ROWS

@@ -2,11 +2,11 @@
 
 Equation    C[i,j] = sum over k of A[i,k] W[k,j],   a few rows i, one to four panels of LANES columns j
 
-A lane is a column, so nothing is summed across lanes, and a panel is read in one stream. Each sum adds its products
-in the order of k, whatever the number of rows and panels: a row does not depend on what is computed beside it.
+A lane is a column, so nothing is summed across lanes, and a panel is read sequentially. Each sum adds its products
+in the order of k for any number of rows and panels, so a row does not depend on the rows computed with it.
 
-Weights come from memory, and multiply-adds that wait for them fill the queue in which a processor looks ahead. So
-each panel is prefetched, and at its end the one that the next tile has in its place.
+Weights come from memory, and multiply-adds waiting for them fill the processor's reorder buffer. So each panel is
+prefetched, and at its end the next tile's panel.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from byhand.runtimes.loops.kernels.formats.contract import Panels
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS, VECTOR, number, place, prefetch, store
 from byhand.runtimes.loops.machine.native import cgutils, instruction
 
-REGISTERS = 3 * ROWS  # of vectors, for sums
+REGISTERS = 3 * ROWS  # vector registers for sums
 MOST = 4  # panels
-AHEAD = 512  # words: a panel is prefetched so far behind those that are multiplied
+AHEAD = 512  # words: prefetch distance within a panel
 LINE = 16  # words of a cache line
 
 
-HEIGHTS = [1 << i for i in range(ROWS.bit_length())]  # rows that a tile may have
+HEIGHTS = [1 << i for i in range(ROWS.bit_length())]  # possible heights of a tile
 
 
 def panels_of(rows: int, sums: int) -> int:
-    """Return how many panels a tile of so many rows reads side by side; each of its slots needs so many registers."""
+    """Return how many panels a tile of `rows` rows reads side by side, if each slot needs `sums` registers."""
     return max(1, min(MOST, REGISTERS // (rows * sums)))
 
 
 def _micro_kernel(module: Any, name: str, kind: Panels, rows: int, panels: int) -> Any:
-    """Return the function of a tile of so many rows and panels, written when a module first asks for it."""
+    """Return the function for a tile of these rows and panels, generated on a module's first use."""
     name = f"byhand_panel_tile_{name}_{rows}_{panels}"
     if name in module.globals:
         return module.globals[name]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 7), name)
-    function.linkage = "linkonce_odr"  # one for all modules that are linked
+    function.linkage = "linkonce_odr"  # linked modules share it
     function.attributes.add("noinline")
     builder = ir.IRBuilder(function.append_basic_block())
     c, row_c, a, row_a, w, panel, blocks = function.args
@@ -65,10 +65,10 @@ def _micro_kernel(module: Any, name: str, kind: Panels, rows: int, panels: int) 
 
 
 def panel_tile_of(name: str, kind: Panels) -> Any:
-    """Make the tile for weights of a format, as loops call it.
+    """Make the tile for weights of a format, callable from loops.
 
     (rows, panels, c, row_c, a, row_a, w, panel, blocks): the addresses of C, A and the weight, words from row to row
-    and from panel to panel, and how many blocks the sum runs over. C is written in whole vectors.
+    and from panel to panel, and the number of blocks in a sum. C is written in whole vectors.
     """
 
     @instruction("void", *["int64"] * 9)

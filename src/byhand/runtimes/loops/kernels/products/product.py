@@ -1,4 +1,4 @@
-"""The call of a matrix product: register tiles of the operands' kind, or a BLAS."""
+"""The call of a matrix product: register tiles for the operands' format, or a BLAS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Shape = tuple[int, int, int, bool, bool]  # m, n, k, A transposed, B transposed
 
 
 def product_operands(a: Operand, b: Operand, c: Operand, shape: Shape, adds: Operand = 0) -> dict[str, Operand]:
-    """Return the operands of C (m, n) = op(A) op(B) that all kernels of products have, of contiguous matrices."""
+    """Return the operands of C (m, n) = op(A) op(B) common to all product kernels, for contiguous matrices."""
     m, n, k, ta, tb = shape
     return {
         "a": a, "b": b, "c": c, "m": m, "n": n, "k": k, "lda": m if ta else k, "ldb": k if tb else n, "ldc": n,
@@ -23,7 +23,7 @@ def emit_product(
     builder: Builder, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, *, ta: bool = False,
     tb: bool = False, adds: Operand = 0, start: Place | int = 0, bias: Place | int = 0,
 ) -> None:  # fmt: skip
-    """Append the call for C = start + bias + op(A) op(B) (+ C, if `adds`): so many rows, sums over `inner`.
+    """Append the call for C = start + bias + op(A) op(B) (+ C, if `adds`) with `rows` rows, summed over `inner`.
 
     A and B come from `Builder.operand`; ta and tb: stored transposed. A start or a bias needs
     `Builder.begins_inside`.

@@ -1,14 +1,13 @@
-"""Register tile: the micro-kernel of products, a template over what a lane multiplies.
+"""Register tile: the micro-kernel of products, a template over a lane's multiplication.
 
 Its sums stay in registers over the whole inner length.
 
 Equation    C[i,j] = start[i,j] + bias[j] + sum over k of A[i,k] B[k,j],   i < ROWS, j < 1, 2 or 3 vectors
 
-For each k it reads ROWS words of A, which may lie anywhere, and one to three vectors of B, side by side, and makes
-ROWS times as many multiply-adds. A word is a float32, or a pair of narrower numbers of the sum. A processor reads two
-vectors a cycle and multiplies two, so registers, not memory, set the pace. Products and attention are loops
-over such tiles. It is written as vector code of LLVM, not as a loop: no compiler keeps the sums of a plain one in
-registers.
+For each k it reads ROWS words of A, at any stride, and one to three adjacent vectors of B, and makes ROWS times as
+many multiply-adds. A word is a float32, or a pair of narrower numbers of the sum. A processor reads two vectors per
+cycle and multiplies two, so registers, not memory, set the pace. Products and attention are loops over such tiles.
+It is generated as LLVM vector code: no compiler keeps the sums of a plain loop in registers.
 """
 
 from __future__ import annotations
@@ -36,19 +35,19 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
 from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled, instruction
 
 Multiply = Callable[[Any, Any, Any, Any], Any]
-AHEAD = 8  # rows of B: how far ahead a tile prefetches
+AHEAD = 8  # rows of B: prefetch distance
 
 
 def _micro_kernel(module: Any, of: str, add_product: Multiply, vectors: int) -> Any:
-    """Return the function of a tile of so many vectors, written into the module when it is first asked for.
+    """Return the function for a tile of `vectors` vectors, generated on a module's first use.
 
-    Never inlined: there the compiler would allocate its registers anew each time.
+    Never inlined: the compiler would allocate its registers differently each time.
     """
     name = f"byhand_register_tile{of}_{vectors}"
     if name in module.globals:
         return module.globals[name]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 15), name)
-    function.linkage = "linkonce_odr"  # one for all modules that are linked
+    function.linkage = "linkonce_odr"  # linked modules share it
     function.attributes.add("noinline")
     builder = ir.IRBuilder(function.append_basic_block())
     c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, *aside = function.args
@@ -91,17 +90,16 @@ def _micro_kernel(module: Any, of: str, add_product: Multiply, vectors: int) -> 
 
 
 def register_tile_of(of: str, add_product: Multiply) -> Any:
-    """Make the tile of words that add_product(builder, x, y, z) multiplies lane by lane and adds to z."""
+    """Make the tile for add_product(builder, x, y, z), which multiplies words lane by lane and adds z."""
 
     @instruction("void", *["int64"] * 16)
     def register_tile(builder, vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead,
                       next_ahead, pack_a, pack_b):  # fmt: skip
-        """C = start + bias + A B for ROWS rows and so many vectors; `start` and `bias` may be 0: nothing.
+        """C = start + bias + A B for ROWS rows and `vectors` vectors; `start` and `bias` may be 0: nothing.
 
         All but `vectors`, `inner` and the strides (words from row to row, and from one k to the next) are addresses.
         ahead           where to prefetch a cache line for each k, for the next tiles
-        pack_a, pack_b  where to pack the numbers read for the tiles that read them again, or 0; A's rows are then
-                        contiguous
+        pack_a, pack_b  where to pack the operands for later tiles, or 0; packing A needs contiguous rows
         """
         operands = (
             c,
@@ -129,7 +127,7 @@ def register_tile_of(of: str, add_product: Multiply) -> Any:
 
 @compiled
 def put_edge(base, edge, wide, rows, width, c, row_c, start, bias):
-    """C = start + bias + the part of a tile, `wide` numbers a row, that C has."""
+    """C = start + bias + the part of a tile, `wide` numbers per row, that lies in C."""
     for r in range(rows):
         for j in range(width):
             value = get(base + 4 * (edge + r * wide + j))
@@ -141,12 +139,12 @@ def put_edge(base, edge, wide, rows, width, c, row_c, start, bias):
 
 
 def put_tile_of(register_tile: Any) -> Any:
-    """Make what writes such a tile of C, or a part of one."""
+    """Make the function that writes a whole or partial tile of C."""
 
     @compiled
     def put_tile(base, vectors, rows, width, c, row_c, start, bias, a, row_a, next_a, b, next_b, inner, ahead,
                  next_ahead, pack_a, pack_b, edge):  # fmt: skip
-        """A register tile at offsets from `base`. Where C has fewer rows or columns, `edge` holds it first.
+        """A register tile at offsets from `base`. A partial tile goes to `edge` first.
 
         a, b and the strides as above; start (rows as far apart as C's) and bias may be 0.
         """
@@ -174,7 +172,7 @@ put_tile = put_tile_of(register_tile)
 
 @compiled
 def put_tiles(base, rows, width, c, row_c, adds, a, row_a, next_a, b, deep, skip, inner, edge):
-    """ROWS rows of C (+)= A B, all columns; B is packed, `deep` long, and its rows from `skip` on count."""
+    """ROWS rows of C (+)= A B, all columns; B is packed, `deep` long, and used from row `skip` on."""
     column = 0
     while column < width:
         vectors = vectors_of_panel((width - column + LANES - 1) // LANES, VECTORS)

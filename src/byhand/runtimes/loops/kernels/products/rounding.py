@@ -1,4 +1,4 @@
-"""Copies of what products read, rounded to a format of theirs: the one place where kernels round."""
+"""Rounded copies of operands of products: the only place where kernels round."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from byhand.runtimes.loops.machine.views import matrix_of_bits
 
 @compiled
 def no_copy(memory, x, copy, format, source, row, rows, width):
-    """Leave none."""
+    """Write no copy."""
 
 
 def then(before: Any, number: int, kind: Copy) -> Any:
-    """Make the function that does what `before` does, or leaves one more kind of copy."""
+    """Extend `before` by the kind of copy of this number."""
     matrix, rounded = kind.matrix, kind.rounded
 
     @compiled
@@ -29,8 +29,8 @@ def then(before: Any, number: int, kind: Copy) -> Any:
     return copied
 
 
-# Rounds row `source` of x (rows, width) into row `row` of its copy, if the format is that of one. Kernels call it for
-# a row that they have just written, while it is in the L1 cache.
+# Rounds row `source` of x (rows, width) into row `row` of its copy, unless the format is 0. Kernels call it for
+# a row they have just written, while it is in the L1 cache.
 copy_row = no_copy
 for kind in COPIES:
     copy_row = then(copy_row, number_of(kind), kind)

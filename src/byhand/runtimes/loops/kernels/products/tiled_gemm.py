@@ -1,9 +1,9 @@
-"""Kernels of matrix products by register tiles, a template over their kind (`tiles.py`), and that of float32.
+"""Kernels of matrix products by register tiles, a template over their kind (`tiles.py`), and the float32 kind.
 
 Equation    C = start + bias + op(A) op(B); start and bias initialise the accumulators
 B is blocked for the L2 cache: a block stays there while all rows of A pass. In float32 the first row of tiles reads a
-block in place and packs it for the others, the first tile of its rows does so with a transposed A, and tiles prefetch
-what comes next, rows of A or the next block of B, so that they rarely wait for memory.
+block in place and packs it for the others, likewise the first tile of each row with a transposed A. Tiles prefetch
+the next rows of A or the next block of B, so they rarely wait for memory.
 Source      the order of loops: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008
 """
 
@@ -24,10 +24,10 @@ columns_of_block, is_transposed = compiled(block_columns), compiled(computes_tra
 
 @compiled
 def left_rows(base, a, row, transposed, first, inner, i, rows, new, packed, apart):
-    """Return where rows of A from i on lie, their strides, where to pack them (0: nowhere), what to prefetch.
+    """Return offset and strides of rows of A from i on, where to pack them (0: nowhere), and what to prefetch.
 
-    first   number of the sum, of `inner`
-    new     this is the first block, so nothing has been packed
+    first   index of the first of `inner` terms of the sum
+    new     the first block: nothing is packed yet
     packed  the place for these rows
     apart   all rows are packed
     """
@@ -61,7 +61,7 @@ def put_transposed(base, tile, vectors, rows, width, c, start, row):
 
 @compiled
 def pack_where_needed(base, b, row, transposed, first, inner, column, width, out):
-    """Pack those columns of op(B), from `column` on, that the first tiles cannot read in place."""
+    """Pack the columns of op(B), from `column` on, that the first tiles cannot read in place."""
     pack_columns(base, b + column * (row if transposed else 1), row, transposed, first, inner, width, out, ZERO)
 
 
@@ -77,8 +77,8 @@ def tiled_gemm_of(name: str, kind: Tiles) -> None:
     def tiled_gemm(memory, c, start, bias, a, b, m, n, k, lda, ldb, ldc, ta, tb, adds, scratch):
         """C (m, n) = start + bias + op(A) op(B), added to C if `adds`, row-major at offsets of `memory`.
 
-        start (rows as far apart as C's) and bias may be 0: nothing; with a transposed A there is no bias. For
-        `scratch` see `Tiles.scratch`. Of numbers narrower than float32, A begins at a whole word.
+        start (with C's stride) and bias may be 0: nothing; with a transposed A there is no bias. For `scratch` see
+        `Tiles.scratch`. If A's numbers are narrower than float32, it begins at a whole word.
         """
         base = address_of(memory)
         begin_tiles()
@@ -101,7 +101,7 @@ def tiled_gemm_of(name: str, kind: Tiles) -> None:
                     tile, row_a, next_a, pack_a, ahead, next_ahead = left_of(
                         base, a, lda, ta, first, count, i, rows, block == 0, packed, apart
                     )
-                    # tiles to come in this block that may prefetch
+                    # remaining tiles of this block that may prefetch
                     later = (m - 1 - i) // rows_of_tile * (width // widest - 1)
                     column = 0
                     while column < width:

@@ -1,4 +1,4 @@
-"""What the loops of a product ask of a kind of tile: its size, what it reads at a time, how that is packed."""
+"""The interface of a kind of tile for the loops of a product: its size, its steps, its packing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import LANES
 from byhand.runtimes.loops.machine.native import compiled
 
 BLOCK = 160 * 1024  # words of B in a block: 640 KB of the L2 cache
-DEPTH = 2048  # words: the most that is summed over in one pass
+DEPTH = 2048  # words: the longest sum of one pass
 
 
 @compiled
@@ -19,18 +19,18 @@ def nothing():
 
 @dataclass(frozen=True, kw_only=True)
 class Tiles:
-    """Register tiles of one kind. A step is what a tile reads of the sum at a time, of each row and each column.
+    """Register tiles of one kind. In a step, a tile reads some terms of the sum from each row and each column.
 
     rows     of a tile
-    vectors  the most that it is wide
+    vectors  its greatest width
     numbers  of a step
     words    of a step: numbers narrower than float32 share one
     put      writes a tile of C (`register_tile.put_tile`; all strides in words)
     left     (base, a, row, transposed, first, count, i, rows, new, packed): `tiled_gemm.left_rows`
     right    (base, b, row, transposed, first, count, column, width, out): packs columns of op(B) as panels
-    in_place  the first tiles of a block read B in place and pack it, and A where it is transposed
-    needs    features of the processor (`Kernel.needs`)
-    begin, end  what a kernel does before its first tile and after its last
+    in_place  the first tiles of a block read B in place and pack it, and A if it is transposed
+    needs    processor features (`Kernel.needs`)
+    begin, end  called before a kernel's first tile and after its last
     """
 
     rows: int
@@ -52,15 +52,15 @@ class Tiles:
 
     @property
     def depth(self) -> int:
-        """The most numbers that are summed over in one pass."""
+        """The longest sum of one pass, in numbers."""
         return DEPTH // self.words * self.numbers
 
     def deep(self, count: int) -> int:
-        """Return the words of so many numbers of a sum: whole steps."""
+        """Return the words of `count` numbers of a sum, in whole steps."""
         return -(-count // self.numbers) * self.words
 
     def packs_left(self, k: int, ta: bool) -> bool:
-        """Return whether all of A is packed: it is transposed, or its rows are no whole steps."""
+        """Return whether all of A is packed: if it is transposed, or its rows are not whole steps."""
         return ta or k % self.numbers != 0
 
     def scratch(self, m: int, n: int, k: int, ta: bool, tb: bool) -> int:
@@ -75,12 +75,12 @@ class Tiles:
 
 
 def block_columns(deep: int, widest: int) -> int:
-    """Return how many columns of B, so many words each, a block has: whole tiles."""
+    """Return the number of columns of B in a block, `deep` words each, in whole tiles."""
     return max(1, BLOCK // (deep * widest)) * widest
 
 
 def computes_transposed(m: int, n: int, k: int, ta: int, tb: int) -> bool:
-    """Return whether C^T = B^T A is computed: a packed left side is read again for each block."""
+    """Return whether to compute C^T = B^T A instead: a packed left side is read again for each block."""
     return ta and not tb and m > n and m * min(k, DEPTH) > BLOCK  # pyright: ignore[reportReturnType]
 
 

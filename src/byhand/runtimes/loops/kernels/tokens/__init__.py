@@ -1,1 +1,1 @@
-"""The kernels of byte-pair encoding: a text's words counted, merges learnt, words encoded."""
+"""The kernels of byte-pair encoding: count a text's words, learn merges, encode words."""

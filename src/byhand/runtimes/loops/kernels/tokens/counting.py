@@ -1,4 +1,4 @@
-"""Kernel of counting: how often each distinct word occurs in a text that comes in blocks."""
+"""Kernel of counting: the occurrences of each distinct word in a text that comes in blocks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LOOKAHEAD = 4  # bytes of the longest character
 def count_words(tables):
     """Count words until the text ends or the table is full.
 
-    Tables: state, the block, kinds, letters, starts, slots, counts. The state is: how far it came, distinct words,
-    whether the text ends with the block, joins, digits (see `word_end`), bytes at the end of the block to leave.
+    Tables: state, the block, kinds, letters, starts, slots, counts. The state is: position reached, distinct words,
+    whether the text ends with the block, joins, digits (see `word_end`), bytes to leave at the block's end.
     """
     state = longs_in(tables, 0)
     text, kinds = bytes_in(tables, 1), bytes_in(tables, 2)

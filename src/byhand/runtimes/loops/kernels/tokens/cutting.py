@@ -1,6 +1,6 @@
-"""Where a word of a text ends: the pre-tokenizers of `byhand.tokenizers.splitting`, on UTF-8.
+"""Finding the end of a word: the pre-tokenizers of `byhand.tokenizers.splitting`, on UTF-8.
 
-A byte that belongs to no valid character is a sign by itself, neither letter nor number nor space.
+A byte outside any valid character is a symbol by itself, neither letter nor number nor space.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ OTHER, LETTER, NUMBER, SPACE, NEWLINE = 0, 1, 2, 3, 4  # as in `byhand.tokenizer
 
 @compiled
 def word_end(text, i, n, kinds, joins, digits):
-    """Return (end, seen): where the word that begins at i ends, and the last position that was looked at.
+    """Return (end, seen): the end of the word that begins at i, and the last position examined.
 
     kinds   of each code point
-    joins   1: a sign before letters joins them, newlines join the signs before them (GPT-4); 0: GPT-2
-    digits  numbers that make one word at most; 0: any number, which a space may precede
+    joins   1: a symbol joins the letters after it, newlines join the symbols before them (GPT-4); 0: GPT-2
+    digits  the most digits in a word; 0: no limit, and a space may precede them
     """
     first = text[i]
     if first == 39:  # '
@@ -42,7 +42,7 @@ def word_end(text, i, n, kinds, joins, digits):
 
 @compiled
 def _spaces(text, i, n, kinds, joins, digits):
-    """Return (end, seen) of a word of spaces: the last one belongs to the word behind it."""
+    """Return (end, seen) of a word of spaces: the last space belongs to the next word."""
     end, last, lines = i, i, i
     following = SPACE
     while end < n:
@@ -61,7 +61,7 @@ def _spaces(text, i, n, kinds, joins, digits):
 
 @compiled
 def _run(text, j, n, kinds, kind, most):
-    """Return (end, seen) of a run of one kind whose second character is at j: `most` at most, any number for 0."""
+    """Return (end, seen) of a run of one kind whose second character is at j: up to `most`, 0: no limit."""
     count = 1
     while j < n and count != most:
         found, after = _character(text, j, n, kinds)
@@ -74,7 +74,7 @@ def _run(text, j, n, kinds, kind, most):
 
 @compiled
 def _contraction(text, i, n, joins):
-    """Return the bytes of 's, 't, 're, 've, 'm, 'll, 'd at i, in GPT-4's also as capitals and with a long s; or 0."""
+    """Return the bytes of 's, 't, 're, 've, 'm, 'll, 'd at i, for GPT-4 also in capitals and with long s; or 0."""
     if i + 1 >= n:
         return 0
     a, b = text[i + 1], text[i + 2] if i + 2 < n else 0

@@ -1,4 +1,4 @@
-"""Kernel of encoding: the ids of a text's words, each of which is merged once and then cached."""
+"""Kernel of encoding: the ids of a text's words; each word is merged once and then cached."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import bytes_in, ints_in, longs_in
 
-ENDED, FULL, TOO_LONG, UNKNOWN = 0, 1, 2, 3  # why it returned: the text, the cache of words, a word, a byte
+ENDED, FULL, TOO_LONG, UNKNOWN = 0, 1, 2, 3  # why it returned: end of text, full cache, long word, byte without id
 
 
 @kernel
 def encode_words(tables):
     """Encode words until the text ends, an array is full, or a byte has no id.
 
-    Tables: state, the block, kinds; the cached words: letters, starts, slots, where each one's ids
-    begin, ids; ids of bytes (-1: none), keys of pairs, slots of pairs, ranks of pairs, ids of pairs; scratch (int32),
-    heap, and the ids (int32, one for each byte at most). The state is: how far it came, cached words,
-    whether the text ends with the block, joins, digits, bytes at the end to leave, ids written, why it returned.
+    Tables: state, the block, kinds; the cached words: letters, starts, slots, start of each one's ids, ids; ids of
+    bytes (-1: none), keys of pairs, slots of pairs, ranks of pairs, ids of pairs; scratch (int32), heap, and the ids
+    (int32, at most one per byte). The state is: position reached, cached words, whether the text ends with the block,
+    joins, digits, bytes to leave at the end, ids written, why it returned.
     """
     state = longs_in(tables, 0)
     text, kinds = bytes_in(tables, 1), bytes_in(tables, 2)
@@ -45,7 +45,7 @@ def encode_words(tables):
             if count < 0:
                 why = UNKNOWN
                 break
-            if end - i <= letters.shape[0] >> 8:  # a very long word is hardly met again
+            if end - i <= letters.shape[0] >> 8:  # very long words rarely recur
                 if (2 * entries >= slots.shape[0] or starts[entries] + end - i > letters.shape[0]
                         or begins[entries] + count > known.shape[0]):  # fmt: skip
                     why = FULL
@@ -69,8 +69,8 @@ def encode_words(tables):
 def _merged(text, i, end, bytes_ids, keys, pairs, ranks, joined, scratch, heap, ids, written):
     """Write the ids of one word and return their number, -1 if a byte has none.
 
-    The pair of the least rank is joined first, of equal ones the leftmost. Ids and the places before and behind lie
-    in `scratch`; the heap may hold pairs that are gone, which are passed over.
+    Joins the pair of least rank first, the leftmost of equals. `scratch` holds ids and links to the previous and next
+    place; the heap may hold stale pairs, which are skipped.
     """
     n, size = end - i, 0
     for k in range(n):
@@ -127,7 +127,7 @@ def _consider(k, n, keys, pairs, ranks, scratch, heap, size):
 
 @compiled
 def _sift_down(heap, size, value):
-    """Put a value in the place of the least one, in a heap of this size."""
+    """Replace the least value of a heap of this size."""
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1

@@ -1,8 +1,8 @@
-"""Kernel of training: the commonest pair becomes a token, again and again.
+"""Kernel of training: repeatedly makes the commonest pair a token.
 
-Of pairs that occur equally often the one with the smaller left id comes first, then the one with the smaller right
-id. Each pair has a list of the words in which it stood when it came up. Its count is exact; a heap keeps the order,
-and a count that has fallen since is corrected when its pair comes to the top.
+Among equally common pairs the smaller left id comes first, then the smaller right id. Each pair has a list of the
+words that contained it when it was first counted. Counts are exact; a heap orders the pairs, and an outdated count
+in it is corrected when its pair reaches the top.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ ENDED, PAUSED, PAIRS_FULL, LISTS_FULL = 0, 1, 2, 3  # why it returned
 
 @kernel
 def learn_merges(tables):
-    """Merge until all wanted merges are made, no pair is left, an array is full, or the symbols to read run out.
+    """Merge until all merges are made, no pair is left, an array is full, or the budget of symbols to read runs out.
 
     Tables: state; of words: symbols, starts, lengths, counts; of pairs: keys, slots, counts, first place in a list,
     heap; of lists: words, next place; the merges (left << 32 | right). The state is: merges made, merges to make, the
     first id, pairs, size of the heap, places used in lists, first free place (-1: none), 1 if the words are listed,
-    why it returned, capacity wanted, symbols that may be read before it returns.
+    why it returned, required capacity, budget of symbols to read.
     """
     state = longs_in(tables, 0)
     symbols, starts = ints_in(tables, 1), longs_in(tables, 2)
@@ -89,7 +89,7 @@ def learn_merges(tables):
 
 @compiled
 def _join(state, left, right, new, symbols, start, length, weight, w, keys, slots, counts, heads, listed, nexts):
-    """Join a pair in a word, from the left; return how many symbols it has now."""
+    """Join a pair in a word, from the left; return the word's new number of symbols."""
     kept, k = start, start
     end = start + length
     while k < end:
@@ -144,7 +144,7 @@ def _first(heap, a, keys, count, pair):
 
 @compiled
 def _push(heap, keys, counts, state, pair):
-    """Put a pair onto the heap: its number and its count."""
+    """Push a pair onto the heap: its number and its count."""
     at = state[4]
     state[4] += 1
     while at > 0 and not _first(heap, (at - 1) >> 1, keys, counts[pair], pair):
@@ -164,7 +164,7 @@ def _pop(heap, state, keys):
 
 @compiled
 def _sift_down(heap, size, keys):
-    """Move the first entry down to where it belongs."""
+    """Move the first entry down to its place."""
     pair, count, at = heap[0], heap[1], 0
     while 2 * at + 1 < size:
         child = 2 * at + 1

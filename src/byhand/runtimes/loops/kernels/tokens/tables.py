@@ -1,6 +1,6 @@
-"""Hash tables of words and of pairs, in arrays that the caller makes larger when they are full.
+"""Hash tables of words and of pairs, in arrays that the caller enlarges when they are full.
 
-A table of words keeps their bytes one after another: word e is `letters[starts[e] : starts[e + 1]]`. A slot holds
+A table of words stores their bytes contiguously: word e is `letters[starts[e] : starts[e + 1]]`. A slot holds
 e + 1, or 0; the number of slots is a power of two.
 """
 
@@ -10,12 +10,12 @@ from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import bytes_in, ints_in, longs_in
 
-SPREAD = -7046029254386353131  # 2^64 over the golden ratio: its products spread over all slots
+SPREAD = -7046029254386353131  # 2^64 over the golden ratio: Fibonacci hashing
 
 
 @compiled
 def word_slot(text, i, end, letters, starts, slots):
-    """Return the slot of the word text[i:end], or the empty one where it belongs."""
+    """Return the slot of the word text[i:end], or the empty slot for it."""
     spread = end - i
     for k in range(i, end):
         spread = (spread ^ int(text[k])) * SPREAD
@@ -36,7 +36,7 @@ def word_slot(text, i, end, letters, starts, slots):
 
 @compiled
 def add_word(text, i, end, letters, starts, slots, slot, entry):
-    """Put the word text[i:end] into its slot as the entry of this number, the next one."""
+    """Put the word text[i:end] into its slot as entry `entry`, the next one."""
     begin = starts[entry]
     for k in range(end - i):
         letters[begin + k] = text[i + k]
@@ -55,7 +55,7 @@ def spread_words(tables):
 
 @compiled
 def pair_slot(key, keys, slots):
-    """Return the slot of a pair of ids, left << 32 | right, or the empty one where it belongs."""
+    """Return the slot of a pair of ids, left << 32 | right, or the empty slot for it."""
     most = slots.shape[0] - 1
     spread = key * SPREAD
     slot = (spread >> 24) & most

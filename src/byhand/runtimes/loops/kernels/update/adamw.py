@@ -1,4 +1,4 @@
-"""Kernel of `adamw`: a range of parameters that one rule updates, all or none (see `gradient_norm.py`)."""
+"""Kernel of `adamw`: updates a range of parameters under one rule, all or none (see `gradient_norm.py`)."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ F = np.float32
 
 
 def settings(t, *, beta1, beta2, eps, **_):
-    """Return the numbers that the kernel reads behind rate and decay, for step t."""
+    """Return the controls that the kernel reads after rate and decay, for step t."""
     return beta1, beta2, eps, 1 / (1 - beta1**t), 1 / (1 - beta2**t)
 
 
 @kernel(computes="adamw", settings=settings)
 def adamw(memory, controls, theta, gradient, m, v, n, settings, slot, shares):
-    """Update theta, m and v in place; nothing at all if there is no update."""
+    """Update theta, m and v in place, unless there is no update."""
     clip = clip_of(controls, slot, shares)
     if clip < F(0):
         return

@@ -1,7 +1,7 @@
-"""Kernels of every update: gradients are summed over the shares and clipped, parameters averaged.
+"""Kernels of every update: sum gradients over the shares, clip them, average parameters.
 
-All threads decide by the same numbers whether there is an update, so either all apply it or none. A share gives
-up only before it reaches the barriers around `sum_shares`, which no other share passes without it.
+All threads decide from the same numbers whether to update, so either all do or none. A share gives up only before the
+barriers around `sum_shares`, which no other share passes without it.
 """
 
 import math
@@ -19,7 +19,7 @@ BLOCK = 1024
 
 @compiled
 def clip_of(controls, slot, shares):
-    """Return what gradients are multiplied with; -1 if loss or norm is not finite, or if a share has given up."""
+    """Return the factor of gradients; -1 if loss or norm is not finite, or if a share has given up."""
     loss, squares = 0.0, 0.0
     for k in range(shares):
         loss += controls[slot - 1 + 2 * k]
@@ -36,7 +36,7 @@ def clip_of(controls, slot, shares):
 def sum_shares(memory, controls, gradient, stride, shares, n, slot):
     """gradient += the other shares' gradients, in order; controls[slot] += sum of squares.
 
-    Squares are added in float64 over blocks of float32, so that the norm of millions of numbers stays exact enough.
+    Blocks of squares are summed in float32, their sums in float64: accurate enough for millions of numbers.
     """
     total = 0.0
     for start in range(0, n, BLOCK):

@@ -1,4 +1,4 @@
-"""Functions of float32 in plain arithmetic, so that loops over them become vector instructions."""
+"""Functions of float32 in plain arithmetic, so that loops over them vectorise."""
 
 import numpy as np
 
@@ -52,9 +52,8 @@ def tanh(x):
 def largest(words, start, n):
     """Return the largest of the n float32 at `start`, found through the bit patterns; `words` is the memory as int32.
 
-    A maximum of floats stays a scalar loop, because of what NaN would do to its order. As integers, with the other
-    bits of negative numbers flipped, floats have the same order; a positive NaN counts as larger than everything, so
-    that it stays visible.
+    A maximum of floats stays a scalar loop, because NaN has no order. Floats order like their bits as integers, with
+    the other bits of negative ones flipped; a positive NaN is larger than everything, so it stays visible.
     """
     bits = vector(words, start, n)
     most = np.int32(-0x80000000)

@@ -1,6 +1,6 @@
-"""Products of bytes, four to a lane, by the instructions that this processor has; float32 that rounds as written.
+"""Products of bytes, four per lane, with this processor's instructions; float32 that rounds as written.
 
-Loops are compiled with leave to reassociate, but not across a fence: a quantised number has the same bits as with any
+The compiler may reassociate in loops, but not across a fence, so quantised numbers have the same bits as in any
 other program.
 """
 
@@ -15,7 +15,7 @@ from byhand.runtimes.loops.machine.native import X86, cgutils, instruction
 from byhand.runtimes.loops.machine.processor import cpu_features
 
 _HAS = cpu_features()
-HALVES = bool({"f16c", "avx512f", "neon"} & {*_HAS})  # there are instructions for float16
+HALVES = bool({"f16c", "avx512f", "neon"} & {*_HAS})  # the processor has float16 instructions
 SCALE = ir.HalfType() if HALVES else ir.FloatType()  # of a block
 SCALE_WORDS = LANES // 2 if HALVES else LANES  # of the scales of all lanes
 _PAIRS = ir.VectorType(ir.IntType(16), 2 * LANES)
@@ -31,7 +31,7 @@ def _call(builder: Any, name: str, kind: Any, *arguments: Any) -> Any:
 
 
 def add_products(builder: Any, sums: Any, unsigned: Any, signed: Any) -> Any:
-    """Return in each lane the sum plus the products of its four unsigned bytes with the four signed ones."""
+    """Return sums plus, in each lane, the products of four unsigned bytes with four signed ones."""
     if X86 and _PRODUCT:
         return _call(builder, f"avx512.vpdpbusd.{_PRODUCT}", lambda a: a.type, sums, unsigned, signed)
     for odd in (0, 1):
@@ -51,7 +51,7 @@ def add_products(builder: Any, sums: Any, unsigned: Any, signed: Any) -> Any:
 
 
 def _fenced(builder: Any, x: Any) -> Any:
-    """Return x, across which nothing is reassociated or contracted."""
+    """Return x, behind a fence against reassociation and contraction."""
     kind = ir.FunctionType(x.type, [x.type])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.arithmetic.fence.f32"), [x])
 
@@ -65,8 +65,8 @@ def quotient(builder, x, y):
 @instruction("int32", "float32", "float32")
 def nearest_integer(builder, x, y):
     """Return the integer nearest to the rounded product x y, ties to even."""
-    if X86 and not {"avx2", "avx512f"} & {*_HAS}:  # no instruction rounds
-        shift = ir.Constant(ir.FloatType(), 12582912.0)  # 1.5 2^23: behind it float32 has no fractions
+    if X86 and not {"avx2", "avx512f"} & {*_HAS}:  # without a rounding instruction
+        shift = ir.Constant(ir.FloatType(), 12582912.0)  # 1.5 2^23: near it float32 has no fractions
         moved = _fenced(builder, builder.fadd(_fenced(builder, builder.fmul(x, y)), shift))
         return builder.sub(builder.bitcast(moved, ir.IntType(32)), number(0x4B400000, 32))
     kind = ir.FunctionType(x.type, [x.type])
@@ -76,14 +76,14 @@ def nearest_integer(builder, x, y):
 
 @instruction("int32", "float32", "float32")
 def halves_up(builder, x, y):
-    """Return the integer nearest to the rounded product x y plus 8, halves up, towards 0 below it."""
+    """Return trunc(x y + 8.5), the product rounded first."""
     moved = builder.fadd(_fenced(builder, builder.fmul(x, y)), ir.Constant(ir.FloatType(), 8.5))
     return builder.fptosi(moved, ir.IntType(32))
 
 
 @instruction("float32", "float32")
 def as_scale(builder, x):
-    """Return the float16 nearest to a number, as float32; without instructions for float16 by its bits."""
+    """Return the nearest float16 as float32; without float16 instructions, from the bits."""
     if HALVES:
         return builder.fpext(builder.fptrunc(x, SCALE), ir.FloatType())
     bits = builder.bitcast(x, ir.IntType(32))
@@ -102,7 +102,7 @@ def as_scale(builder, x):
 
 @instruction("void", "int64", "int64", "float32")
 def put_scale(builder, address, lane, x):
-    """Store a lane's scale, rounded to float16 already, in the scales at an address."""
+    """Store a lane's scale, already rounded to float16, in the scales at an address."""
     place = builder.gep(builder.inttoptr(address, SCALE.as_pointer()), [lane])
     builder.store(builder.fptrunc(x, SCALE) if HALVES else x, place)
 

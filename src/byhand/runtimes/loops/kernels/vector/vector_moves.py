@@ -1,8 +1,8 @@
-"""Moves by address: of a number, of whole vectors, and of a square that is transposed on the way.
+"""Moves by address: of a number, of whole vectors, and of a square, transposed.
 
-A loop over so few numbers first asks whether its arrays overlap, which takes longer than the copy; and a function
-that is handed an array counts a reference, for which the processor waits until everything before has been written:
-50 ns, a quarter of a register tile. Addresses have neither.
+A loop over so few numbers first checks whether its arrays overlap, which takes longer than the copy; and a function
+that takes an array counts a reference, which makes the processor wait for all earlier writes: 50 ns, a quarter of a
+register tile. Addresses avoid both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def number(value: int, bits: int = 64) -> Any:
 
 
 def constant(value: int) -> Any:
-    """Return the vector of integers that has this one in every lane."""
+    """Return a vector with this integer in every lane."""
     return ir.Constant(INTEGERS, [value] * LANES)
 
 
@@ -47,33 +47,33 @@ def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def place(builder: Any, base: Any, *offsets: Any, size: int = 4) -> Any:
-    """Return the address `base` moved by offsets in elements of so many bytes, float32's if not given."""
+    """Return the address `base` plus offsets in elements of `size` bytes."""
     for offset in offsets:
         base = builder.add(base, builder.mul(offset, number(size)))
     return base
 
 
 def load(builder: Any, address: Any, kind: Any = VECTOR, align: int = 4) -> Any:
-    """Return the vector at the address, which need not be aligned more than its elements are."""
+    """Return the vector at an address, which need only be aligned to an element."""
     value = builder.load(builder.inttoptr(address, kind.as_pointer()))
     value.align = align
     return value
 
 
 def pairs_of(builder: Any, first: Any, second: Any, lanes: int) -> Any:
-    """Return words of two numbers of 16 bits each: one of the row at the first address, one of the second row."""
+    """Return words of two 16-bit numbers: one from the row at the first address, one from the second row."""
     halves, words = (ir.VectorType(ir.IntType(bits), lanes) for bits in (16, 32))
     low, high = (builder.zext(load(builder, row, halves, 2), words) for row in (first, second))
     return builder.or_(low, builder.shl(high, ir.Constant(words, [16] * lanes)))
 
 
 def store(builder: Any, value: Any, address: Any) -> None:
-    """Put a vector there."""
+    """Store a vector at an address."""
     builder.store(value, builder.inttoptr(address, value.type.as_pointer())).align = 4
 
 
 def prefetch(builder: Any, address: Any, cache: int) -> None:
-    """Prefetch a line into the L1 or the L2 cache; any address will do."""
+    """Prefetch a line into the L1 or the L2 cache; any address is allowed."""
     pointer = ir.IntType(8).as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointer, *[ir.IntType(32)] * 3])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
@@ -119,7 +119,7 @@ def put_bits(builder: Any, address: Any, bits: Any) -> None:
 
 
 def put_pairs_of(lanes: int) -> Any:
-    """Make the move (first, second, target) of two rows of so many numbers of 16 bits to one row of pairs."""
+    """Make the move (first, second, target) of two rows of `lanes` 16-bit numbers to one row of pairs."""
 
     @instruction("void", "int64", "int64", "int64")
     def put_pairs(builder: Any, first: Any, second: Any, target: Any) -> None:
@@ -130,12 +130,12 @@ def put_pairs_of(lanes: int) -> Any:
 
 @instruction("void", "int64")
 def prefetch_line(builder: Any, address: Any) -> None:
-    """Prefetch a line into the L2 cache; any address will do."""
+    """Prefetch a line into the L2 cache; any address is allowed."""
     prefetch(builder, address, 2)
 
 
 def _transpose(count: int, row_of: Any) -> Any:
-    """Make the transposition of `count` rows of LANES words, of which row_of(builder, source, row, i) is number i.
+    """Make the transposition of `count` rows of LANES words; row_of(builder, source, row, i) loads row i.
 
     Each round interleaves the first half of the rows with the second; after log2(count) rounds the words of a
     column are contiguous.
@@ -177,6 +177,6 @@ def _row_of_pairs(builder: Any, source: Any, row: Any, i: int) -> Any:
 # (source, its row, target, its row): addresses, and elements from row to row
 transpose_square = _transpose(LANES, _row)  # LANES rows of LANES numbers
 transpose_tile = _transpose(ROWS, _row)  # ROWS rows of LANES numbers, which become LANES rows of ROWS
-# The same of numbers of 16 bits, to words of two that follow each other
+# The same for 16-bit numbers, to words of two that follow each other
 transpose_pairs = _transpose(LANES, _row_of_halves)  # in a row
 transpose_columns = _transpose(LANES, _row_of_pairs)  # in a column: 2 LANES rows of LANES numbers

@@ -1,0 +1,81 @@
+"""Answers about models: sizes of parameters, what adapters train and keep, what updates each group."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from byhand.architectures import GPT2
+from byhand.book.lessons.letters import PARAMETERS
+from byhand.config import Group, ModelConfig, OptimConfig, TrainConfig
+from byhand.engine.equation import registry
+from byhand.errors import ByhandError
+from byhand.files.run_folder import MODEL
+from byhand.model import declared, parameter_shapes
+from byhand.runs.contents import BASE, OPTIMIZER, due
+from byhand.update_rules import state_size
+
+gpt2 = replace(GPT2, vocab_size=50_257)
+"""GPT-2 with the vocabulary that it was published with: 124 million parameters."""
+SEED = {"wte": "wte_", "wpe": "wpe_", "lm_head.w": "w_lm_", "lm_head.b": "b_lm_"}
+LETTERS = {"vocab_size": "V", "seq_len": "T_max", "d_model": "C", "head_width": "C", "ff_width": "F"}
+MUON = OptimConfig(optimizer="muon")
+default = ModelConfig()
+
+
+def count(config: ModelConfig, names: Iterable[str] = ()) -> int:
+    """Return how many numbers the parameters of these names hold, or all parameters."""
+    shapes = parameter_shapes(config)
+    return sum(math.prod(shapes[name]) for name in [*names] or shapes)
+
+
+def sizes_of(kinds: Iterable[str], *configs: Any) -> list[list[int]]:
+    """Return a row for each kind of parameter and one of totals: how many numbers of this kind each model has.
+
+    kinds  patterns of parameters' names; ByhandError unless each parameter is of one kind
+    """
+    columns = []
+    for config in configs:
+        sizes = {name: math.prod(shape) for name, shape in parameter_shapes(config).items()}
+        found = [sum(n for name, n in sizes.items() if re.fullmatch(kind, name)) for kind in kinds]
+        if sum(found) != sum(sizes.values()):
+            raise ByhandError(f"some of these parameters are of no kind, or of two: {', '.join(sizes)}")
+        columns.append([*found, sum(found)])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def kept(model: ModelConfig) -> tuple[int, int, int, int]:
+    """Return how many numbers are trained, kept for it, in a checkpoint, and once for all checkpoints."""
+    config = TrainConfig(model=model)
+    stored = {name: sum(map(math.prod, arrays.values())) for name, arrays in due(config).items()}
+    trained = sum(math.prod(p.shape) for p in declared(model).values() if p.trained)
+    moments = state_size(OptimConfig(), declared(model))
+    return trained, trained + moments, stored[MODEL] + stored[OPTIMIZER], stored.get(BASE, 0)
+
+
+class Letter(str):
+    """A length by its letter, so that shapes can be asked for in letters: 3 * C is 3C."""
+
+    def __rmul__(self, factor: Any) -> "Letter":
+        """Return the letter with its factor in front, unless that is 1."""
+        return self if factor == 1 else Letter(f"{factor}{self}")
+
+
+def parameters_in_letters() -> Iterator[tuple[str, str, tuple[Any, ...], tuple[int, ...], str]]:
+    """Yield the default model's parameters: name, symbol, shape in letters and in numbers, the original's name."""
+    config, shapes = ModelConfig(), parameter_shapes(ModelConfig())
+    own = vars(config) | {name: getattr(config, name) for name in ("kv_heads", "gated", "layer_kinds")}
+    letters: Any = SimpleNamespace(**own | {name: Letter(letter) for name, letter in LETTERS.items()})
+    for name, shape in parameter_shapes(letters).items():
+        short = name.removeprefix("blocks.0.")
+        yield name, PARAMETERS[short], shape, shapes[name], SEED.get(short, short.rpartition(".")[2])
+
+
+def updated_by_muon(group: Group) -> tuple[list[str], int, str, float]:
+    """Return a group of the default model's parameters: short names, numbers, update rule, learning rate."""
+    members = {name: p for name, p in declared(ModelConfig()).items() if p.group == group}
+    short = dict.fromkeys(n.rpartition(".")[2] if "blocks" in n else n for n in members)
+    numbers = sum(math.prod(p.shape) for p in members.values())
+    return list(short), numbers, registry[MUON.rule_of(group)].title.removesuffix(" update"), MUON.rate_of(group)

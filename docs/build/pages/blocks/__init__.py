@@ -1,0 +1,1 @@
+"""The parts of pages that code writes: the steps of lessons."""
