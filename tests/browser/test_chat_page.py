@@ -49,6 +49,7 @@ class Page:
         self.finish()
 
     def finish(self):
+        self.settle()
         self.wait("!document.querySelector('.caret') && !document.querySelector('.send[type=button]')")
 
     def click(self, selector, i=0):
@@ -219,6 +220,10 @@ def test_regenerating_keeps_the_versions(page):
     page.click(".under button")
     assert page.shown() == first
     assert "1 / 2" in page.texts(".under")[0]
+    page.click("header .quiet")  # a new chat
+    assert page.texts("article") == []
+    page.ask("Hi")
+    assert page.shown() == first
 
 
 def test_the_keyboard_is_enough(page):

@@ -18,8 +18,8 @@ TYPES = {
 }
 
 
-class File(NamedTuple):
-    """A file of the page."""
+class PageFile(NamedTuple):
+    """A file of the page, as browsers get it."""
 
     content: bytes
     kind: str
@@ -34,15 +34,15 @@ class File(NamedTuple):
         return Response(self.content, headers=headers)
 
 
-def _read() -> dict[str, File]:
-    found = dict[str, File]()
+def _read() -> dict[str, PageFile]:
+    found = dict[str, PageFile]()
     root = files("byhand") / "web"
     for folder, path in ((root, "/web/"), (root / "vendor", "/web/vendor/")):
         for each in folder.iterdir():
             if kind := TYPES.get(each.name.rpartition(".")[2]):
                 content = each.read_bytes()
                 name = "/" if each.name == FRONT else path + each.name
-                found[name] = File(content, kind, f'"{sha256(content).hexdigest()[:32]}"')
+                found[name] = PageFile(content, kind, f'"{sha256(content).hexdigest()[:32]}"')
     return found
 
 

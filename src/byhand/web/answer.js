@@ -1,7 +1,7 @@
 /** An answer: its tokens, shaded by surprise; the one that is pointed at; its versions and what may be done with it. */
 import { html, nothing } from "./vendor/lit-html.js";
 import { notice } from "./notice.js";
-import { settings } from "./settings.js";
+import { copying, settings } from "./settings.js";
 import { bits, named, number, percent } from "./tokens.js";
 import { say } from "./words.js";
 
@@ -101,13 +101,12 @@ function under(turn, talk, changed) {
     version.tokens.length ? say("speed", (version.tokens.length / version.seconds).toFixed(0)) : "",
     version.tokens.length ? say("bits", number(all / version.tokens.length, 2)) : "",
   ];
-  if (!version.tokens.length && version.failure && count === 1) return nothing;
+  const isNone = version.failure && !version.tokens.length;
   return html`<div class="under">
     ${count > 1 ? html`${step(-1, "‹", say("earlier"), !turn.shown)}<span aria-label=${say("version")}>${turn.shown + 1} / ${count}</span>
       ${step(1, "›", say("later"), turn.shown + 1 === count)}` : nothing}
-    <button class="button quiet again" ?disabled=${talk.live} @click=${() => { leave(); talk.write(turn); }}>↻ ${say("again")}</button>
-    <button class="button quiet" @click=${() => navigator.clipboard?.writeText(version.text)}>${say("copy")}</button>
-    <span class="grow"></span><span>${said.filter(Boolean).join(" · ")}</span></div>`;
+    ${isNone ? nothing : html`<button class="button quiet again" ?disabled=${talk.live} @click=${() => { leave(); talk.write(turn); }}>↻ ${say("again")}</button>
+      ${copying(() => version.text)}<span class="grow"></span><span>${said.filter(Boolean).join(" · ")}</span>`}</div>`;
 }
 
 /** What else the model might have said. */

@@ -100,16 +100,16 @@ function spoken() {
 }
 
 const bar = () => html`<header>
-  <b>byhand</b><span class="grow name" title=${talk.model?.id ?? ""}>${talk.model?.id ?? ""}</span>
+  <h1>byhand</h1><span class="grow name" title=${talk.model?.id ?? ""}>${talk.model?.id ?? ""}</span>
   ${talk.turns.length ? html`<button class="button quiet" title=${say("fresh")} aria-label=${say("fresh")} @click=${() => { leave(); talk.clear(); edit(""); }}>+</button>` : nothing}
   <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} @click=${() => { switchLanguage(); changed(); }}>${say("other")}</button>
   <button class="button opens" aria-expanded=${isOpen} @click=${toggle}>${say("settings")}</button>
   <button class="button quiet" title=${say("theme")} aria-label=${say("theme")} @click=${switchTheme}>◐</button></header>`;
 
-const empty = () => html`<div class="empty"><h1>${say("title")}</h1><p class="dim">${say("below")}</p>
+const empty = () => html`<div class="empty"><h2>${say("title")}</h2><p class="dim">${say("below")}</p>
   <div class="tries">${say("tries").map((question) => html`<button @click=${() => ask(question)}>${question}</button>`)}</div></div>`;
 
-const field = () => html`<form class="field" @submit=${(e) => { e.preventDefault(); ask(draft); }}>
+const field = () => html`<form class="field" aria-label=${say("ask")} @submit=${(e) => { e.preventDefault(); ask(draft); }}>
   <textarea rows="1" placeholder=${say("ask")} aria-label=${say("ask")} @input=${(e) => { draft = e.target.value; changed(); }} @keydown=${typed}></textarea>
   ${talk.live
     ? html`<button type="button" class="send" title=${say("stop")} aria-label=${say("stop")} @click=${() => talk.live?.stop.abort()}>■</button>`
@@ -120,11 +120,11 @@ const turn = (/** @type {import("./talk.js").Turn} */ each) => html`<article>
 
 const page = () => html`<div class="chat">${bar()}
   <main class="log" aria-label=${say("conversation")} aria-busy=${talk.live !== null} @scroll=${(e) => { scrolled(e.currentTarget); changed(); }}>
-    <div>${talk.turns.length ? talk.turns.map(turn) : empty()}</div></main>
+    <div>${talk.turns.length ? talk.turns.map(turn) : empty()}</div>${popover()}</main>
   <div class="below"><div>${talk.failure ? notice(talk.failure, talk, null, edit) : nothing}${field()}</div></div>
   ${isOpen ? panel(talk.model?.id ?? "MODEL", changed, close) : nothing}</div>
   <div class="unseen spoken" role="log" aria-live="polite">${talk.live && !spoken().length ? say("writing") : spoken().map((sentence) => html`<span>${sentence}</span>`)}</div>
-  <div class="unseen" aria-live="polite">${heard()}</div>${popover()}`;
+  <div class="unseen" aria-live="polite">${heard()}</div>`;
 
 addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.isComposing) return;

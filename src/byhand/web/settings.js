@@ -1,5 +1,5 @@
 /** How answers are drawn: the settings, their panel, and the same as a command. */
-import { html } from "./vendor/lit-html.js";
+import { html, nothing } from "./vendor/lit-html.js";
 import { kept, say } from "./words.js";
 
 const USUAL = { temperature: 0.8, top_k: 0, top_p: 1, min_p: 0 }; // those of `byhand chat`
@@ -36,6 +36,10 @@ export function command(name) {
   return [`byhand chat ${quoted(name)}`, ...words].join(" \\\n  ");
 }
 
+/** A button that copies a text, where browsers let a page: on this machine, or by HTTPS. @param {() => string} text */
+export const copying = (text) =>
+  navigator.clipboard ? html`<button class="button quiet" @click=${() => navigator.clipboard.writeText(text())}>${say("copy")}</button>` : nothing;
+
 /**
  * @param {string} name  of the model
  * @param {() => void} changed
@@ -67,7 +71,7 @@ export function panel(name, changed, close) {
     <label class="row"><input type="checkbox" .checked=${settings.shaded}
       @change=${(e) => { settings.shaded = e.target.checked; kept.set("shaded", settings.shaded ? "yes" : "no"); changed(); }}>${say("shade")}</label>
     <div><div class="row"><span class="grow small">${say("same")}</span>
-      <button class="button quiet small" @click=${() => navigator.clipboard?.writeText(command(name))}>${say("copy")}</button></div>
+      ${copying(() => command(name))}</div>
       <pre tabindex="0">${command(name)}</pre></div>
   </aside>`;
 }

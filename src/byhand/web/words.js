@@ -3,7 +3,7 @@
 const WORDS = {
   en: {
     other: "中文", settings: "Settings", theme: "Dark or light", fresh: "New chat", close: "Close", conversation: "Conversation",
-    ask: "Ask something", stop: "Stop (Esc)", send: "Send (Enter)", again: "Regenerate", copy: "Copy", copied: "Copied",
+    ask: "Ask something", stop: "Stop (Esc)", send: "Send (Enter)", again: "Regenerate", copy: "Copy",
     earlier: "Earlier version", later: "Later version", version: "version",
     title: "Ask a model that you can take apart",
     below: "Point at any token to see what else the model might have said.",
@@ -23,7 +23,7 @@ const WORDS = {
   },
   zh: {
     other: "English", settings: "设置", theme: "深色或浅色", fresh: "新对话", close: "关闭", conversation: "对话",
-    ask: "问点什么", stop: "停止（Esc）", send: "发送（Enter）", again: "重新生成", copy: "复制", copied: "已复制",
+    ask: "问点什么", stop: "停止（Esc）", send: "发送（Enter）", again: "重新生成", copy: "复制",
     earlier: "上一个版本", later: "下一个版本", version: "版本",
     title: "向一个可以拆开来看的模型提问",
     below: "把指针放在任一词元上，看看模型还可能说什么。",
