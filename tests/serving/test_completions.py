@@ -141,6 +141,7 @@ def test_the_end_token_is_scored_and_counted_without_text():
         == choice["message"]["content"]
     )
     assert choice["logprobs"]["content"][-1]["bytes"] == []
+    assert choice.keys() == {"index", "message", "logprobs", "finish_reason"}
 
 
 def test_an_answer_streamed_or_whole():

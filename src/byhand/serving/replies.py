@@ -97,7 +97,8 @@ class ChatReply(CompletionReply):
 
     def _choice(self, i: int, pieces: Sequence[Growth]) -> dict[str, Any]:
         found = super()._choice(i, pieces)
-        return {**found, "message": {"role": "assistant", "content": found.pop("text"), "refusal": None}}
+        text = found.pop("text")
+        return {**found, "message": {"role": "assistant", "content": text, "refusal": None}}
 
     def _scores(self, tokens: Sequence[Token]) -> dict[str, Any]:
         content = list[dict[str, Any]]()
