@@ -50,8 +50,8 @@ def byte_by_byte(tokens: np.ndarray, stride: int) -> float:
     return sum(losses) / len(losses)
 
 
-@pytest.mark.parametrize("length", [2, 3, 6, 7, 8, 9, 12, 13, 20, 61])
-@pytest.mark.parametrize("stride", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("length", [2, 6, 7, 8, 13, 61])
+@pytest.mark.parametrize("stride", [1, 3, 6])
 def test_against_the_definition(length, stride):
     tokens = np.random.default_rng(length).integers(0, 32, length).astype(np.uint8)
     result = evaluate(GPT, ByteDataset(tokens), stride)

@@ -19,7 +19,7 @@ from byhand.runs.contents import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
 from byhand.tokenizers import vocab_files
 from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
 
-SEEDS = {"few": range(60), "many": range(60, 400)}
+SEEDS = {"few": range(20), "many": range(20, 400)}
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs and links")
 
 
