@@ -173,10 +173,7 @@ def test_the_steps_are_those_that_a_first_run_takes(checkout):
 @pytest.mark.parametrize(
     ("step", "number"),
     [
-        ("venv: begun", signal.SIGINT),
         ("venv: begun", signal.SIGHUP),
-        ("venv: made", signal.SIGINT),
-        ("half of run.txt", signal.SIGINT),
         ("half of run.txt", signal.SIGTERM),
         ("whole fast.txt", signal.SIGINT),
     ],

@@ -109,15 +109,12 @@ def works(folder: Path, place: str, *commands: list[str]) -> None:
     assert left <= {"new", "sheets", "run.png", "tokens.json", "exported", "imported"}, said
 
 
-@pytest.mark.slow
-def test_every_command_works_for_a_user_whom_the_system_does_not_know(tmp_path, trained):
-    works(shutil.copytree(trained, tmp_path / "here"), "unknown user", *COMMANDS.values())
+OWN_FOLDERS = ("where", "tokenizer", "plot", "sample", "train")  # commands that ask for those of the user
 
 
-def test_commands_work_for_a_user_whom_the_system_does_not_know(tmp_path, trained):
-    """Those that ask for the user's own folders."""
-    kept = ("where", "tokenizer", "plot", "sample", "train")
-    works(shutil.copytree(trained, tmp_path / "here"), "unknown user", *(COMMANDS[name] for name in kept))
+@pytest.mark.parametrize("names", [OWN_FOLDERS, pytest.param(COMMANDS, marks=pytest.mark.slow)], ids=len)
+def test_commands_work_for_a_user_whom_the_system_does_not_know(tmp_path, trained, names):
+    works(shutil.copytree(trained, tmp_path / "here"), "unknown user", *(COMMANDS[name] for name in names))
 
 
 @pytest.mark.parametrize(

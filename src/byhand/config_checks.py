@@ -48,7 +48,7 @@ def require_encoding(name: str) -> None:
         try:
             codecs.getincrementaldecoder(name)
             " ".encode(name)  # also a LookupError for codecs that do not encode text
-        except (LookupError, ValueError):
+        except (LookupError, ValueError, TypeError):  # () of --encoding=--, where argparse drops the --
             raise ConfigError(
                 f"encoding is {brief(name)}, which Python does not know. Use cp1252, gb18030, or bytes."
             ) from None

@@ -17,19 +17,9 @@ from byhand.interop.seed_program import checkpoint as seed_files
 from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
 from byhand.tokenizers import vocab_files
-from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
+from hostile import checkpoints, seed_checkpoints
 
-SEEDS = {"few": range(20), "many": range(20, 400)}
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs and links")
-
-
-@pytest.mark.parametrize(
-    "attacked", [checkpoints, seed_checkpoints, metrics_files, tokenizers], ids=lambda m: m.__name__
-)
-@pytest.mark.parametrize("seeds", ["few", pytest.param("many", marks=pytest.mark.slow)])
-def test_attacks_by_seed(tmp_path, attacked, seeds):
-    for seed in SEEDS[seeds]:
-        attacked.attack(seed, tmp_path)
 
 
 @pytest.fixture

@@ -89,10 +89,11 @@ def test_property_tests_are_run_with_the_seed():
     assert not tally.findings
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", fuzz.modules())
-def test_every_attack_holds_for_a_few_seeds(name, tmp_path, capfd):
+def test_every_attack_holds_for_some_seeds(name, count, tmp_path, capfd):
     attack = find_attack(name, str(fuzz.HERE))
-    for number in range(10):
+    for number in range(count):
         folder = tmp_path / str(number)
         folder.mkdir()
         attack(fuzz.seed_of(0, name, number), folder)

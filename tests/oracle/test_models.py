@@ -6,7 +6,7 @@ import pytest
 import byhand as bh
 from byhand.model import declared
 from byhand.optim import AdamW
-from model_cases import ADAMW, STEPS, batch, every_setting, parameters, setting_name
+from model_cases import ADAMW, STEPS, batch, every_setting, parameters, setting_name, swept
 from oracle import torch_reference
 from oracle.torch_reference import torch
 
@@ -20,7 +20,7 @@ def close(actual, expected):
     assert float(np.abs(np.asarray(actual) - expected).max()) <= EXACT * scale
 
 
-@pytest.mark.parametrize("config", every_setting(), ids=setting_name)
+@pytest.mark.parametrize("config", swept())
 def test_loss_and_every_gradient(config):
     arrays, (tokens, targets) = parameters(config), batch(config)
     expected_loss, expected = torch_reference.gradients(arrays, tokens, targets, config)
@@ -34,7 +34,7 @@ def test_loss_and_every_gradient(config):
         close(gradient, expected[name])
 
 
-@pytest.mark.parametrize("config", every_setting(), ids=setting_name)
+@pytest.mark.parametrize("config", swept())
 def test_ten_steps_of_adamw(config):
     arrays, (tokens, targets) = parameters(config), batch(config)
     expected = torch_reference.loss_curve(arrays, tokens, targets, config, STEPS, **ADAMW)

@@ -107,15 +107,6 @@ def test_prompts_of_any_length(settings, way):
         assert texts(decoder(gpt, way), [prompt], 30)[:, 0].tolist() == text(gpt, prompt, 30), length
 
 
-@pytest.mark.parametrize(
-    "settings", [{"norm_affine": True, "activation": "relu"}, BIASLESS, {"activation": "swiglu"}], ids=str
-)
-@pytest.mark.parametrize("way", ways({"blas": "tiles"}, {"blas": "scipy"}))
-def test_whatever_fills_the_cache_the_text_is_the_same(settings, way):
-    gpt, prompt = of(**settings), [i % 37 for i in range(19)]
-    assert texts(decoder(gpt, way), [prompt], 20)[:, 0].tolist() == text(gpt, prompt, 20)
-
-
 SAMPLINGS = [
         Sampling(1.0), Sampling(0.7, top_k=1), Sampling(0.8, top_k=5, seed=4), Sampling(0.8, top_p=0.7),
         Sampling(1.3, top_k=9, top_p=0.5), Sampling(1.0, top_k=400, top_p=1.0), Sampling(0.9, 8, 0.95, 7),

@@ -188,19 +188,6 @@ def test_hosts_go_on_with_a_run_of_one_process_and_end_where_it_did(tmp_path, te
     assert last_line(together.err(1)) == "host 1 of 2: host 0 shows the progress"
 
 
-@pytest.mark.slow
-def test_four_hosts_make_the_run_of_one_device(tmp_path, text, alone, hosts):
-    one = alone(*TINY, "--runtime", "xla", "--data", text, "--out", "one")
-    done(hosts(4, *TINY, "--mesh", "data=2,fsdp=2,tensor=2", "--data", text, "--out", "run"))
-    np.testing.assert_allclose(losses(tmp_path / "run"), losses(one), rtol=LIKE_ONE_HOST)
-    files = {path.name for path in (tmp_path / "run" / "step-00000008").iterdir()}
-    parts = {f"{k}-{i + 1:05d}-of-00004.safetensors" for k in ("model", "optimizer") for i in range(4)}
-    assert files == parts | {"config.json", "trainer_state.json", "manifest.json"}
-    ours, theirs = checkpoint.load(tmp_path / "run"), checkpoint.load(one)
-    for name, array in theirs.parameters.items():
-        np.testing.assert_allclose(ours.parameters[name], array, rtol=0, atol=1e-5, err_msg=name)
-
-
 def test_a_signal_to_one_stops_all_and_they_go_on_bit_for_bit(tmp_path, text, alone, hosts):
     """The second host gets the signal; all finish a step and save. Two hosts resume and end with one process's bits.
 

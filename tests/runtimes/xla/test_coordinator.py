@@ -189,21 +189,12 @@ def test_a_host_that_went_away_to_get_the_others_version_fits():
 
 
 GARBAGE = [
-    b"\n",
     b"\0\xff\n",
     b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
     b"null\n",
-    b"0\n",
-    b"[]\n",
-    b'""\n',
     b"{}\n",
-    b'{"host": null, "of": 2, "versions": "1"}\n',
-    b'{"host": [], "of": 2, "versions": "1"}\n',
-    b'{"host": "one", "of": 2, "versions": "1"}\n',
     b'{"host": 1e999, "of": 2, "versions": "1"}\n',
-    b'{"host": Infinity, "of": 2, "versions": "1"}\n',
     b'{"host": NaN, "of": 2, "versions": "1"}\n',
-    b'{"host": 1, "of": -Infinity, "versions": "1"}\n',
     b'{"host": 1}\n',
     b'{"host": 2, "of": 2, "versions": "1"}\n',  # no host: they are numbered from 0
     b'{"host": -1, "of": 2, "versions": "1"}\n',
