@@ -68,7 +68,9 @@ def test_one_checkpoint_is_no_run_to_resume(tmp_path, text):
     assert inside.endswith(f"Use --resume {command(tmp_path / 'run')}.")
     (tmp_path / "run").rename(tmp_path / "my run")
     assert 'Use --resume "my run".' in error_line(byhand("train", "--resume", "my run/step-00000004", cwd=tmp_path))
-    assert '`byhand train --resume "my run"` resumes it' in error_line(byhand("train", "--out", "my run", cwd=tmp_path))
+    assert '`byhand train --resume "my run"` resumes it' in error_line(
+        byhand("train", "--out", "my run", cwd=tmp_path)
+    )
 
 
 def test_sizes_beyond_memory_are_one_line(tmp_path, text):
