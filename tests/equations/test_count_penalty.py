@@ -21,7 +21,7 @@ def witnesses(torch):
     counts = rng.integers(0, 3, (4, 7))
 
     def theirs(z, n):
-        return z - n * 0.3 - (n > 0).to(z.dtype) * 0.9
+        return z - n.to(z.dtype) * 0.3 - (n > 0).to(z.dtype) * 0.9
 
     return [(theirs, (rng.normal(0, 2, (4, 7)), counts), {"f": 0.3, "p": 0.9})]
 
