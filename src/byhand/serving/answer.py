@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from byhand.generation import Stream
 from byhand.serving.errors import as_json, error
 from byhand.serving.limits import RequestError
 from byhand.serving.replies import CompletionReply
@@ -45,10 +46,9 @@ class AnswerResponse(Response):
         async for i, piece in self.answers.follow():
             pieces[i].append(piece)
         if per > self.request.count:
-            groups = (pieces[i : i + per] for i in range(0, len(pieces), per))
-            pieces = [
-                best for group in groups for best in sorted(group, key=mean, reverse=True)[: self.request.count]
-            ]
+            groups = (range(i, i + per) for i in range(0, len(pieces), per))
+            ranked = (sorted(group, key=lambda i: mean(choices[i].stream), reverse=True) for group in groups)
+            pieces = [pieces[i] for group in ranked for i in group[: self.request.count]]
         content = as_json(self.reply.whole(pieces, usage(self.prompt, choices)))
         await Response(content, media_type="application/json")(scope, receive, send)
 
@@ -102,7 +102,7 @@ def usage(prompt: int, choices: Sequence[ServedChoice]) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": drawn, "total_tokens": prompt + drawn}
 
 
-def mean(pieces: Sequence[Growth]) -> float:
-    """Return the mean ln p of what was drawn, by which candidates are compared."""
-    scores = [token.logp for piece in pieces for token in piece.tokens if token.logp is not None]
+def mean(stream: Stream) -> float:
+    """Return the mean ln p of the drawn tokens, by which candidates are compared; without an echoed prompt."""
+    scores = [*stream.logprobs, *([stream.ended[1]] if stream.ended else [])]
     return sum(scores) / len(scores) if scores else 0.0
