@@ -147,7 +147,10 @@ def test_attacks_have_their_answers():
             found[name] = await made.send(request)
         return found
 
-    for name, response in asking(ask).items():
+    found = asking(ask)
+    for name, words in (("form", "must be a JSON object"), ("tools", "tools")):
+        assert words in found[name].json()["error"]["message"]
+    for name, response in found.items():
         assert (name, response.status_code) == (name, ATTACKS[name][-1]), response.text
         sound(response)
 

@@ -118,7 +118,7 @@ def _add_errors(app: FastAPI) -> None:
         said = first["msg"].removeprefix("Value error, ")
         if len({each["loc"][1:2] for each in found.errors()}) == 1 < len(found.errors()):
             said = "; or ".join(dict.fromkeys(each["msg"] for each in found.errors()))
-        if not param:
+        if not param and first["type"] in ("model_attributes_type", "missing"):
             said = "the body must be a JSON object, sent with the header Content-Type: application/json"
         return refusal(f"{param}: {said}." if param else f"{said}.", 400, "invalid_request", param)
 
