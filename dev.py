@@ -8,6 +8,7 @@
     python3 dev.py docs                          bring generated pages up to date, and build the site
     python3 dev.py browser                       read the pages that answer back in a real browser
     python3 dev.py oracle                        compare with PyTorch, transformers, llama.cpp (installs them)
+    python3 dev.py release [TAG]                 build what a release publishes into dist/, and check it
     python3 dev.py lock                          regenerate the pinned requirements (needs uv)
 
 Everything goes into the private environment .venv next to this file. Packages are pinned with hashes in
@@ -44,7 +45,7 @@ from environment import BIN, GROUPS, PYTHON, fail, install, prepare  # noqa: E40
 
 def main() -> int:
     """Run the command that the first argument names."""
-    known = (run, test, fuzz, check, docs, browser, oracle, lock)
+    known = (run, test, fuzz, check, docs, browser, oracle, release, lock)
     commands = {command.__name__: command for command in known}
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         print(__doc__)
@@ -122,6 +123,20 @@ def oracle(arguments: list[str]) -> int:
         if why:
             print(f"{package} cannot be installed here: tests that need it are skipped", file=sys.stderr, flush=True)
     return pytest("-m", "oracle", *arguments)
+
+
+def release(arguments: list[str]) -> int:
+    """Build the sdist, and from it the wheel, and check both; under a tag only what it names."""
+    version = (ROOT / "src" / "byhand" / "version.py").read_text(encoding="utf-8").split('"')[-2]
+    if arguments not in ([], [f"v{version}"]):
+        fail(f"src/byhand/version.py says {version}, whose tag is v{version}. Change the version, or use this tag.")
+    if arguments and f"\n## [{version}]" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
+        fail(f"CHANGELOG.md has no section [{version}]. Write it, then set the tag anew.")
+    prepare("release")
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)  # all that it holds is published
+    built = python("-m", "build", "--no-isolation", "--outdir", dist, ROOT)
+    return built or python("-m", "twine", "check", "--strict", *sorted(dist.glob("byhand-*")))
 
 
 def lock(arguments: list[str]) -> int:

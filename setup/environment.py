@@ -30,6 +30,7 @@ GROUPS = {  # the contents of requirements/GROUP.txt; each group needs the ones 
     "test": ["--group", "test"],
     "lint": ["--group", "lint"],
     "docs": ["--group", "docs"],
+    "release": ["--group", "release"],
 }
 CONTENTS = {
     "run": "byhand and matplotlib",
@@ -38,6 +39,7 @@ CONTENTS = {
     "test": "pytest and Hypothesis",
     "lint": "linters",
     "docs": "Sphinx",
+    "release": "build and twine",
 }
 OPTIONAL = ("fast", "xla")  # left out, with a line, on platforms without wheels
 

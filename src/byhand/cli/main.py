@@ -26,7 +26,7 @@ COMMANDS = {  # name: (folder of its file, line of help)
     "info": ("runs", "Show a run's shape, steps and checkpoints."),
     "runs": ("runs", "List the runs in a folder, with their last validation loss."),
     "tokenizer": ("runs", "Learn tokens from a text by byte-pair encoding; encode, decode, inspect, convert."),
-    "plot": ("runs", "Draw the loss of a run, or compare runs, in the terminal, as PNG or CSV."),
+    "plot": ("runs", "Draw the loss of a run, or compare runs, in the terminal, as PNG, CSV or for TensorBoard."),
     "import": ("exchange", "Turn a model from Hugging Face, a GGUF, llm.c or nanoGPT into a run."),
     "export": ("exchange", "Write a run's model for transformers or llama.cpp."),
     "where": ("learn", "Find where an equation is implemented, by name, words or formula, in English or Chinese."),

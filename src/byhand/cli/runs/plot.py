@@ -1,4 +1,4 @@
-"""`byhand plot`: the loss of a run, or of several, in the terminal, as PNG if matplotlib is installed, and as CSV."""
+"""`byhand plot`: the loss of a run, or of several, in the terminal, as PNG with matplotlib, CSV, TensorBoard's."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional
+from byhand.cli.runs import event_files
 from byhand.cli.terminal.picture import is_free, save, title, write
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.cli.terminal.text_plot import plot_to_string
-from byhand.errors import ByhandError, CheckpointError, ConfigError
+from byhand.errors import ByhandError, CheckpointError, ConfigError, command
 from byhand.files.run_folder import checkpoints, is_checkpoint, is_run, require_readable, run_of, without_checkpoint
 from byhand.runs import metrics
 
@@ -38,6 +39,10 @@ class Options:
     """Where to write the PNG; if not given, loss.png in the run if it is the only one and matplotlib is installed."""
     csv: Path | None = None
     """Where to write the numbers of all steps, as CSV."""
+    to: Literal["tensorboard"] | None = None
+    """Write event files for TensorBoard, with the numbers of all steps, instead of drawing."""
+    out: Path = Path("tensorboard")
+    """With --to: the folder for them; it gets one folder for each run."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,9 @@ class Plot:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = parse(Options, arguments, "byhand plot")
+    given = read(Options, arguments, "byhand plot")
+    options = given.over()
+    given.refuse(("png",) if options.to else ("out",), "with --to" if options.to else "without --to tensorboard")
     for flag, path in (("png", options.png), ("csv", options.csv)):
         if path and path.suffix.lower() not in ("", f".{flag}"):  # a device has none
             raise ByhandError(f"--{flag} {shown(path, 200)} does not end with .{flag}. Name a {flag.upper()} file.")
@@ -61,6 +68,11 @@ def main(arguments: list[str]) -> int:
     if options.csv:
         _write_csv(rows, options.csv)
         show(f"wrote {shown(options.csv, 200)}")
+    if options.to:
+        for path in event_files.write(rows, options.out):
+            show(f"wrote {shown(path, 200)}")
+        show(f"See them with: tensorboard --logdir {shown(command(options.out), 200)}")
+        return 0
     _draw(_of_one(*rows.popitem()) if len(rows) == 1 else _of_several(rows), options)
     return 0
 
