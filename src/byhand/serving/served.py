@@ -37,6 +37,7 @@ class Served:
     version  which checkpoint it is
     ends     tokens that end a text
     allowed  booleans (V,): which ids may be drawn; None allows all
+    command  that chats with it in a terminal
     """
 
     name: str
@@ -47,6 +48,7 @@ class Served:
     allowed: np.ndarray | None
     engine: Engine
     chat: Chat = field(init=False)
+    command: str = ""
     created: int = field(default_factory=lambda: int(time.time()))
 
     def __post_init__(self) -> None:
