@@ -109,6 +109,7 @@ ATTACKS = {
     "hostile unicode": ("POST", COMPLETIONS, JSON, body(prompt="\0\u202e\u200b\ufdd0\U0010ffff\x1b[2J"), 200),
     "bias of no token": ("POST", COMPLETIONS, JSON, body(logit_bias={"256": 1}), 400),
     "bias of a name": ("POST", COMPLETIONS, JSON, body(logit_bias={"a": 1}), 400),
+    "bias of a token by two names": ("POST", COMPLETIONS, JSON, body(logit_bias={"1": 1, "01": 1}), 400),
     "huge bias": ("POST", COMPLETIONS, JSON, body(logit_bias={"1": 10**6}), 400),
     "stream options without stream": ("POST", COMPLETIONS, JSON, body(stream_options={"include_usage": True}), 400),
     "unknown field": ("POST", COMPLETIONS, JSON, body(__class__={"a": 1}), 200),
