@@ -140,6 +140,6 @@ class Served:
         """Raise RequestError if a prompt of so many tokens is longer than the context."""
         if count > (most := self.config.seq_len):
             raise RequestError(
-                f"this model's maximum context length is {most} tokens, but {count} or more are needed for the {param}.",
+                f"this model's maximum context length is {most} tokens, but the {param} came to {count} or more.",
                 400, "context_length_exceeded", param,
             )  # fmt: skip
