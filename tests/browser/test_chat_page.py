@@ -368,6 +368,37 @@ def test_what_failed_is_said_and_tried_again(page, answer, said, text):
     assert page.shown() == spelled(page.api([user("Hi")], seed=seed)["logprobs"]["content"])
 
 
+def test_a_busy_server_is_asked_again_when_it_says(page):
+    page.pretend(refused(429, "queue_full").replace("429", "429, headers: {'retry-after': '0.3'}"))
+    page.ask("Hi")
+    assert page.browser.run("return document.querySelector('.notice button').disabled")
+    page.wait("!document.querySelector('.notice button').disabled")
+    page.honest()
+    page.click(".notice button")
+    page.finish()
+    assert page.shown()
+
+
+def test_turns_that_are_kept_as_they_were_drawn_change_when_they_must(page):
+    for question in ("One", "Two"):
+        page.pretend(stream(chunk("Yes.")))
+        page.ask(question)
+    page.pretend(stream(chunk("No."), ends="controller.close()").replace("]}\\n", "]}\\n\\ndata: [DONE]\\n"))
+    page.click(".again")
+    page.finish()
+    page.click("header [lang]")
+    assert all("版本" in each or "连接" in each for each in page.texts("article"))
+    page.browser.run("document.querySelector('.answer').focus()")
+    page.browser.type(RIGHT)
+    page.settle()
+    assert page.texts(".answer .at") == ["No."]
+    page.click(".opens")
+    page.click(".settings [type=checkbox]")
+    assert page.texts(".shaded") == []
+    page.click(".settings [type=checkbox]")
+    page.click("header [lang]")
+
+
 def test_a_full_context_forgets_on_demand(page):
     page.browser.type("x" * 60, ENTER)
     page.wait("document.querySelector('.notice')")

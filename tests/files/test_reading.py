@@ -44,6 +44,13 @@ def test_hostile_json_is_a_value_error(content):
             parse_json(given)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32-be"])
+def test_bounds_are_those_of_utf_8(encoding):
+    hidden = '{"\u2200":' + "[" * 900 + "]" * 900 + "}"  # the character has a byte that is a quotation mark
+    with pytest.raises(ValueError, match=r"decode|Expecting|nested"):
+        parse_json(hidden.encode(encoding))
+
+
 @pytest.mark.parametrize(
     "content", ['{"a": 1, "a": 1}', '[{"b": {"c": 1, "a": 2, "a": 3}}]', r'{"a": 1, "\u0061": 2}']
 )

@@ -159,6 +159,8 @@ def test_a_stream_that_waits_can_be_cancelled():
     first, second = (engine.submit(Stream([1], 3)) for _ in range(2))
     engine.step(1)
     engine.cancel(second)
+    engine.step(1)
+    assert not engine.waiting  # nor does it wait for the one that runs to end
     while engine.running or engine.waiting:
         engine.step()
     assert (len(first.drawn), second.drawn, second.status) == (3, [], "finished")

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
+from pydantic import ValidationError
+
 from byhand.serving.guard import Access
 from byhand.serving.limits import Limits
+from byhand.serving.protocol import Completion, Detokenize
 from serving.house import asking, client, service
 
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
@@ -64,6 +67,8 @@ ATTACKS = {
     "empty body": ("POST", COMPLETIONS, JSON, b"", 400),
     "not JSON": ("POST", COMPLETIONS, JSON, b"{", 400),
     "not UTF-8": ("POST", COMPLETIONS, JSON, b'{"prompt": "\xff"}', 400),
+    "UTF-16": ("POST", COMPLETIONS, JSON, body().decode().encode("utf-16"), 400),
+    "two lengths": ("POST", COMPLETIONS, JSON | {"transfer-encoding": "chunked", "content-length": "1"}, body(), 400),
     "a list": ("POST", COMPLETIONS, JSON, b"[]", 400),
     "a number": ("POST", COMPLETIONS, JSON, b"1", 400),
     "deep": ("POST", COMPLETIONS, JSON, b'{"prompt": ' + b"[" * 10**5 + b"]" * 10**5 + b"}", 400),
@@ -104,6 +109,7 @@ ATTACKS = {
     "hostile unicode": ("POST", COMPLETIONS, JSON, body(prompt="\0\u202e\u200b\ufdd0\U0010ffff\x1b[2J"), 200),
     "bias of no token": ("POST", COMPLETIONS, JSON, body(logit_bias={"256": 1}), 400),
     "bias of a name": ("POST", COMPLETIONS, JSON, body(logit_bias={"a": 1}), 400),
+    "bias of a token by two names": ("POST", COMPLETIONS, JSON, body(logit_bias={"1": 1, "01": 1}), 400),
     "huge bias": ("POST", COMPLETIONS, JSON, body(logit_bias={"1": 10**6}), 400),
     "stream options without stream": ("POST", COMPLETIONS, JSON, body(stream_options={"include_usage": True}), 400),
     "unknown field": ("POST", COMPLETIONS, JSON, body(__class__={"a": 1}), 200),
@@ -153,6 +159,17 @@ def test_attacks_have_their_answers():
     for name, response in found.items():
         assert (name, response.status_code) == (name, ATTACKS[name][-1]), response.text
         sound(response)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [(Completion, {"prompt": [1.5] * 1000}), (Completion, {"prompt": [[1.5]] * 1000}),
+     (Completion, {"logit_bias": dict.fromkeys(map(str, range(2000)), "a")}), (Detokenize, {"tokens": [""] * 1000})],
+)  # fmt: skip
+def test_the_first_wrong_item_is_enough(kind, given):
+    with pytest.raises(ValidationError) as found:
+        kind.model_validate(given)
+    assert found.value.error_count() < 8  # an error for each would hold up everybody's answers
 
 
 def test_a_key_is_needed_everywhere_but_for_health_and_the_page():

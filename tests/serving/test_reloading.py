@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -65,12 +66,22 @@ async def asked(found):
         return (await made.post(COMPLETIONS, json=LONG)).json()
 
 
-def test_a_run_is_watched_for_its_newest_checkpoint(tmp_path):
+def test_a_run_is_watched_for_its_newest_checkpoint(tmp_path, monkeypatch):
     options = serve.Options(write_run(tmp_path / "run", TrainConfig(steps=10)), runtime="numpy", watch=True)
     served = serve._served(options)
     assert (served.name, served.version) == ("run", "step-00000004")
-    assert serve._newer(options, served) is None
-    assert serve._newer(options, replace(served, version="step-00000003")).version == "step-00000004"
+    read, before = serve._newer(options), replace(served, version="step-00000003")
+    assert read(served) is None
+    assert read(before).version == "step-00000004"
+    broken = shutil.copytree(options.run / "step-00000004", options.run / "step-00000005")
+    (broken / "model.safetensors").write_bytes(b"half")
+    calls = []
+    monkeypatch.setattr(serve, "_served", lambda options: calls.append(options) or served)  # as it passes over it
+    assert [read(served), read(served)] == [None, None]
+    assert len(calls) == 1
+    (broken / "model.safetensors").write_bytes(b"some more")
+    assert read(served) is None
+    assert len(calls) == 2
 
 
 def test_a_step_that_fails_ends_its_requests_and_not_the_server():

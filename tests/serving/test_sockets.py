@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection
 
 import pytest
@@ -18,6 +18,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
 from byhand import ModelConfig, TrainConfig
+from byhand.serving.connections import Said, affordable
 from byhand.serving.limits import Limits
 from cli.inside import write_run
 from cli.process import PATIENCE, environment
@@ -114,6 +115,35 @@ def test_a_header_that_does_not_come_ends_the_connection():
             assert more.makefile("rb").read().startswith(b"HTTP/1.1 503")
         for one in many:
             one.close()
+
+
+def test_a_client_that_does_not_read_ends_the_connection():
+    with listening(service(limits=Limits(read_seconds=0.1, connections=1))) as port:
+        where, asked = ("127.0.0.1", port), b"GET /web/vendor/lit-html.js HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        with socket.create_connection(where, timeout=20) as stuck:
+            stuck.sendall(asked * 800)  # the answers are more than the system keeps for it
+            answer, deadline = b"", time.monotonic() + PATIENCE
+            while not answer.startswith(b"HTTP/1.1 200"):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+                with socket.create_connection(where, timeout=20) as other:
+                    other.sendall(asked.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"))
+                    with suppress(ConnectionError):  # refused before it has asked
+                        answer = other.makefile("rb").read()
+
+
+def test_connections_are_as_many_as_files_may_be_open(monkeypatch, caplog):
+    resource = pytest.importorskip("resource")
+    bounds = []
+    monkeypatch.setattr(resource, "setrlimit", lambda which, found: bounds.append(found))
+    for found, expected in (((64, 64), 8), ((256, resource.RLIM_INFINITY), 512), ((1024, 1024), 512)):
+        monkeypatch.setattr(resource, "getrlimit", lambda which, found=found: found)
+        assert affordable(512) == expected
+    assert bounds == [(64, 64), (704, resource.RLIM_INFINITY)]
+    said = Said()
+    for _ in range(9):
+        said(None, {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many")})
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no such signals")

@@ -82,15 +82,16 @@ def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]
 def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     """Return a JSON value.
 
-    Raises ValueError if it is not valid, nests deeper than `depth`, has more than VALUES values, or holds NaN,
-    infinity, a number of over DIGITS digits or an object with the same key twice.
+    Raises ValueError if it is not valid, is not UTF-8, nests deeper than `depth`, has more than VALUES values, or
+    holds NaN, infinity, a number of over DIGITS digits or an object with the same key twice.
     """
     encoded = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     _require_depth(_BRACKETS.finditer(encoded), depth)
     require_few(encoded)
     if _NUMBER.search(re.sub(_STRING, b'""', encoded, flags=re.DOTALL)):
         raise ValueError(f"a number of more than {DIGITS} digits")
-    return json.loads(content, parse_constant=refuse_constant, parse_float=_finite, object_pairs_hook=_single)
+    text = content if isinstance(content, str) else content.decode("utf-8-sig")
+    return json.loads(text, parse_constant=refuse_constant, parse_float=_finite, object_pairs_hook=_single)
 
 
 def require_few(encoded: bytes) -> None:

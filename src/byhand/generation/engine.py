@@ -122,6 +122,8 @@ class Engine:
         """
         with self.lock:
             self._free_ended()  # cancelled streams, and those left over by an interrupted step
+            for stream in [each for each in list(self.waiting) if each.status != "queued"]:  # cancelled too
+                self.waiting.remove(stream)
             while self.waiting and len(self.running) < self.decoder.slots:
                 self._admit()
             held = list(self.running.values())

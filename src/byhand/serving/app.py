@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -171,6 +172,7 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         served = service.served
         about = {"id": served.name, "object": "model", "created": served.created, "owned_by": "byhand"}
         about |= {"max_model_len": served.config.seq_len, "version": served.version}
+        about |= {"command": served.command or shlex.join(("byhand", "chat", served.name))}
         return about | {"sampling": served.tokenizer.conventions.sampling}  # as the model's makers suggest
 
     @app.get("/v1/models")

@@ -95,7 +95,9 @@ class Guard:
                 await refusal("this is a defect of the server; its log has more", 500)(scope, receive, guarded)
 
     def _require(self, scope: Scope) -> list[tuple[bytes, bytes]]:
-        """Check Host and Origin; return the headers that let another server's page read the answer."""
+        """Check framing, Host and Origin; return the headers that let another server's page read the answer."""
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            raise RequestError("the length of the body is given in two ways.")  # a proxy may believe the other one
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         found = HOST.fullmatch(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
         if not found or not self._is_ours(found[1].strip("[]").lower().rstrip("."), scope):
@@ -133,7 +135,7 @@ class Guard:
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
         """Read the body within its bounds; return what gives it once, and then waits for the client to leave."""
-        content, size, most = list[bytes](), 0, self.limits.body
+        content, size, most = bytearray(), 0, self.limits.body
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 more = True
@@ -143,7 +145,7 @@ class Guard:
                         break
                     piece, more = message.get("body", b""), message.get("more_body", False)
                     if (size := size + len(piece)) <= most:
-                        content.append(piece)
+                        content += piece
                     else:
                         content.clear()
                         more = more and size <= self.limits.drained
@@ -151,7 +153,7 @@ class Guard:
             raise RequestError("the body did not come in time.", 408, "timeout") from None
         if size > most:
             raise RequestError(f"the body has more than {most:,} bytes.", 413, "body_too_large")
-        whole = [{"type": "http.request", "body": b"".join(content), "more_body": False}]
+        whole = [{"type": "http.request", "body": bytes(content), "more_body": False}]
 
         async def given() -> Message:
             return whole.pop() if whole else await receive()

@@ -25,6 +25,7 @@ class Limits:
     body         bytes of a request's body
     drained      bytes of a body that is too long which are read, and dropped, so that its client reads the answer
     header_seconds, body_seconds  in which a request's header and its body must have come
+    read_seconds  in which a client must read something of what was sent to it
     connections  that may be open
     choices      texts of a request: prompts times candidates
     scores       log-probabilities of a request, with the alternatives that it asks for
@@ -39,6 +40,7 @@ class Limits:
     drained: int = 1 << 24
     header_seconds: float = 10.0
     body_seconds: float = 30.0
+    read_seconds: float = 30.0
     connections: int = 512
     choices: int = 128
     scores: int = 1 << 19

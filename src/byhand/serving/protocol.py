@@ -20,7 +20,9 @@ MOST_BIASED = 1024  # tokens
 SEEDS = 1 << 62  # seeds below it, and those that follow them, are seeds of `Sampling`
 SMALLEST = 1e-9  # a top_p of 0 leaves the likeliest token, as this does
 
+FIRST = Field(fail_fast=True)  # the first wrong item says it: an error for each of 10^5 would take seconds
 Id = Annotated[int, Field(ge=0, lt=1 << 31)]
+Ids = Annotated[list[Id], FIRST]
 Penalty = Annotated[float, Field(ge=-2, le=2)] | None
 UNFIT = "it holds half of a surrogate pair, which is not text"
 
@@ -57,13 +59,20 @@ class TextRequest(BaseModel):
     frequency_penalty: Penalty = None
     presence_penalty: Penalty = None
     logit_bias: (
-        dict[Annotated[str, Field(pattern=r"^[0-9]{1,10}$")], Annotated[float, Field(ge=-100, le=100)]] | None
-    ) = Field(None, max_length=MOST_BIASED)
+        dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,9})$")], Annotated[float, Field(ge=-100, le=100)]] | None
+    ) = None
     n: Annotated[int, Field(ge=1, le=128)] | None = None
     seed: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | None = None
     stop: str | Annotated[list[str], Field(max_length=MOST_STOPS)] | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+
+    @field_validator("logit_bias", mode="before")
+    @classmethod
+    def _few(cls, bias: Any) -> Any:
+        if isinstance(bias, dict) and len(bias) > MOST_BIASED:  # pyright: ignore[reportUnknownArgumentType]
+            raise ValueError(f"more than {MOST_BIASED:,} tokens have a bias")
+        return bias
 
     @field_validator("stop")
     @classmethod
@@ -135,7 +144,7 @@ class Completion(TextRequest):
 
     refused: ClassVar = {"suffix": ()}
 
-    prompt: str | list[str] | list[Id] | list[list[Id]] | None = None
+    prompt: str | Annotated[list[str], FIRST] | Ids | Annotated[list[Ids], FIRST] | None = None
     best_of: Annotated[int, Field(ge=1, le=128)] | None = None
     echo: bool | None = None
     logprobs: Annotated[int, Field(ge=0, le=MOST_TOP)] | None = None
@@ -226,7 +235,7 @@ class Detokenize(BaseModel):
     """Tokens whose text is asked for."""
 
     model_config = ConfigDict(strict=True)
-    tokens: list[Id]
+    tokens: Ids
 
 
 class Explain(BaseModel):

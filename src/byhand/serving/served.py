@@ -37,6 +37,7 @@ class Served:
     version  which checkpoint it is
     ends     tokens that end a text
     allowed  booleans (V,): which ids may be drawn; None allows all
+    command  that chats with it in a terminal
     """
 
     name: str
@@ -47,6 +48,7 @@ class Served:
     allowed: np.ndarray | None
     engine: Engine
     chat: Chat = field(init=False)
+    command: str = ""
     created: int = field(default_factory=lambda: int(time.time()))
 
     def __post_init__(self) -> None:
@@ -138,6 +140,6 @@ class Served:
         """Raise RequestError if a prompt of so many tokens is longer than the context."""
         if count > (most := self.config.seq_len):
             raise RequestError(
-                f"this model's maximum context length is {most} tokens, but the {param} needs {count} or more.",
+                f"this model's maximum context length is {most} tokens, but the {param} came to {count} or more.",
                 400, "context_length_exceeded", param,
             )  # fmt: skip

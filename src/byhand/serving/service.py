@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from byhand.errors import ByhandError, brief
+from byhand.errors import brief
 from byhand.serving.limits import Limits
 from byhand.serving.metrics import Metrics
 from byhand.serving.protocol import ChatCompletion, Completion
@@ -78,7 +78,7 @@ class Service:
             await asyncio.sleep(WATCHED)
             try:
                 found = await reading.run(self.newer, self.served)
-            except (ByhandError, OSError, MemoryError) as error:
+            except Exception as error:  # whatever is wrong with it, the one before is served
                 log.warning("the newer checkpoint is not used: %s", brief(error, 300))
                 continue
             if found:

@@ -20,6 +20,9 @@ export function leave() {
   return was;
 }
 
+/** The number of the token that is pointed at in an answer. @param {Version} version */
+export const pointed = (version) => (at?.version === version ? at.k : null);
+
 /** @param {Version} version @param {number} k */
 const pieceOf = (version, k) => version.pieces.list.findIndex(({ first, count }) => k < first + count);
 

@@ -1,22 +1,25 @@
 /** The server's side: what it is asked, and how it fails. */
 
 /** @typedef {import("./tokens.js").Token} Token */
-/** @typedef {{id: string, version: string, max_model_len: number, sampling: Record<string, number>}} Model */
+/** @typedef {{id: string, version: string, max_model_len: number, command: string, sampling: Record<string, number>}} Model */
 /** @typedef {{text: string, tokens: Token[], finish: string | null, version: string, used: number | null}} Part */
+
+const LONGEST_WAIT = 60; // seconds
 
 /** Why there is no answer: key, full, busy, lost, or failed with the server's own words. */
 export class Failure extends Error {
-  /** @param {"key" | "full" | "busy" | "lost" | "failed"} kind @param {string} said */
-  constructor(kind, said = "") {
+  /** @param {"key" | "full" | "busy" | "lost" | "failed"} kind @param {string} said @param {number} wait  seconds before it is worth another try */
+  constructor(kind, said = "", wait = 0) {
     super(said);
     this.kind = kind;
+    this.until = performance.now() + 1000 * Math.min(wait, LONGEST_WAIT);
   }
 }
 
-/** @param {{code?: string, message?: string} | undefined} error @param {number} status */
-function failure(error, status) {
+/** @param {{code?: string, message?: string} | undefined} error @param {number} status @param {number} [wait] */
+function failure(error, status, wait) {
   if (status === 401) return new Failure("key");
-  if (status === 429) return new Failure("busy");
+  if (status === 429) return new Failure("busy", "", wait);
   if (error?.code === "context_length_exceeded") return new Failure("full");
   return new Failure("failed", error?.message ?? `${status}`);
 }
@@ -25,9 +28,13 @@ const lost = () => { throw new Failure("lost"); };
 
 /** @param {string} path @param {string} key @param {RequestInit} how @returns {Promise<Response>} */
 async function request(path, key, how) {
+  if (/[^\x20-\x7e]/.test(key)) throw new Failure("key"); // no header can have it
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
   const response = await fetch(path, { ...how, headers, cache: "no-store" }).catch(lost);
-  if (!response.ok) throw failure((await response.json().catch(() => ({}))).error, response.status);
+  if (!response.ok) {
+    const { error } = await response.json().catch(() => ({}));
+    throw failure(error, response.status, Number(response.headers.get("retry-after")) || 0);
+  }
   return response;
 }
 

@@ -1,8 +1,8 @@
 /** The chat page: the bar, the conversation, the field below it, and the keys. */
-import { html, nothing, render } from "./vendor/lit-html.js";
-import { answer, heard, leave, popover, scrolled } from "./answer.js";
+import { html, noChange, nothing, render } from "./vendor/lit-html.js";
+import { answer, heard, leave, pointed, popover, scrolled } from "./answer.js";
 import { notice } from "./notice.js";
-import { panel } from "./settings.js";
+import { panel, settings } from "./settings.js";
 import { Talk } from "./talk.js";
 import { kept, say, switchLanguage } from "./words.js";
 
@@ -115,14 +115,25 @@ const field = () => html`<form class="field" aria-label=${say("ask")} @submit=${
     ? html`<button type="button" class="send" title=${say("stop")} aria-label=${say("stop")} @click=${() => talk.live?.stop.abort()}>■</button>`
     : html`<button class="send" title=${say("send")} aria-label=${say("send")} ?disabled=${!draft.trim()}>↑</button>`}</form>`;
 
-const turn = (/** @type {import("./talk.js").Turn} */ each) => html`<article>
-  <p class="question"><span class="unseen">${say("you")}: </span>${each.question}</p>${answer(each, talk, changed, edit)}</article>`;
+/** Of each turn what it was drawn from. @type {WeakMap<import("./talk.js").Turn, unknown[]>} */
+const drawn = new WeakMap();
+
+/** A turn; while a long conversation grows, those before are left as they are. @param {import("./talk.js").Turn} each @param {number} i */
+function turn(each, i) {
+  const version = each.versions[each.shown], { live, model } = talk, { tokens, finish, seconds, failure } = version;
+  const of = [i, version, each.versions.length, tokens.length, finish, seconds, failure, pointed(version), live?.version === version, !live, model, settings.shaded, say("other")];
+  const before = drawn.get(each);
+  if (!failure && before && of.every((value, k) => value === before[k])) return noChange;
+  drawn.set(each, of);
+  return html`<article>
+    <p class="question"><span class="unseen">${say("you")}: </span>${each.question}</p>${answer(each, talk, changed, edit)}</article>`;
+}
 
 const page = () => html`<div class="chat">${bar()}
   <main class="log" aria-label=${say("conversation")} aria-busy=${talk.live !== null} @scroll=${(e) => { scrolled(e.currentTarget); changed(); }}>
     <div>${talk.turns.length ? talk.turns.map(turn) : empty()}</div>${popover()}</main>
   <div class="below"><div>${talk.failure ? notice(talk.failure, talk, null, edit) : nothing}${field()}</div></div>
-  ${isOpen ? panel(talk.model?.id ?? "MODEL", changed, close) : nothing}</div>
+  ${isOpen ? panel(talk.model?.command ?? "byhand chat MODEL", changed, close) : nothing}</div>
   <div class="unseen spoken" role="log" aria-live="polite">${talk.live && !spoken().length ? say("writing") : spoken().map((sentence) => html`<span>${sentence}</span>`)}</div>
   <div class="unseen" aria-live="polite">${heard()}</div>`;
 

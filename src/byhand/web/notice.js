@@ -29,5 +29,7 @@ export function notice(failure, talk, turn, edit) {
     does = say(isAlone ? "edit" : "forget");
     act = () => (isAlone ? edit(talk.take(turn)) : talk.forget(turn));
   }
-  return html`<p class="notice" role="alert"><span>${said}</span><button class="button" @click=${act}>${does}</button></p>`;
+  const wait = failure.until - performance.now();
+  if (wait > 0) setTimeout(talk.changed, wait);
+  return html`<p class="notice" role="alert"><span>${said}</span><button class="button" ?disabled=${wait > 0} @click=${act}>${does}</button></p>`;
 }

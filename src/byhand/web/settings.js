@@ -26,14 +26,14 @@ export const asked = (before) => ({ ...values, seed: values.seed + before });
 
 const quoted = (/** @type {string} */ word) => (/^[\w.\/-]+$/.test(word) && !word.startsWith("-") ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
-/** @param {string} name  of the model */
-export function command(name) {
+/** @param {string} chat  the command for a chat with the model */
+function command(chat) {
   const flags = Object.keys(suggested).filter((key) => values[key] !== suggested[key]);
   const words = flags.map((key) => `--${key.replace("_", "-")} ${key === "top_k" ? values[key] || UNCUT : values[key]}`);
   if (values.max_tokens !== 300) words.push(`--max-new-tokens ${values.max_tokens}`);
   if (values.seed !== 1) words.push(`--seed ${values.seed}`);
   if (settings.system) words.push(`--system ${quoted(settings.system)}`);
-  return [`byhand chat ${quoted(name)}`, ...words].join(" \\\n  ");
+  return [chat, ...words].join(" \\\n  ");
 }
 
 /** A button that copies a text, where browsers let a page: on this machine, or by HTTPS. @param {() => string} text */
@@ -41,11 +41,11 @@ export const copying = (text) =>
   navigator.clipboard ? html`<button class="button quiet" @click=${() => navigator.clipboard.writeText(text())}>${say("copy")}</button>` : nothing;
 
 /**
- * @param {string} name  of the model
+ * @param {string} chat  the command for a chat with the model
  * @param {() => void} changed
  * @param {() => void} close
  */
-export function panel(name, changed, close) {
+export function panel(chat, changed, close) {
   const set = (/** @type {string} */ key, /** @type {string} */ text) => {
     const value = Number(text);
     if (text === "" || !Number.isFinite(value)) return;
@@ -71,7 +71,7 @@ export function panel(name, changed, close) {
     <label class="row"><input type="checkbox" .checked=${settings.shaded}
       @change=${(e) => { settings.shaded = e.target.checked; kept.set("shaded", settings.shaded ? "yes" : "no"); changed(); }}>${say("shade")}</label>
     <div><div class="row"><span class="grow small">${say("same")}</span>
-      ${copying(() => command(name))}</div>
-      <pre tabindex="0">${command(name)}</pre></div>
+      ${copying(() => command(chat))}</div>
+      <pre tabindex="0">${command(chat)}</pre></div>
   </aside>`;
 }

@@ -2,6 +2,7 @@
 import { answer, Failure, model } from "./api.js";
 import { asked, settings, suggest } from "./settings.js";
 import { Pieces } from "./tokens.js";
+import { keptHere } from "./words.js";
 
 /**
  * A version of an answer.
@@ -25,7 +26,7 @@ export class Talk {
   model = null;
   /** @type {Failure | null} of the page itself */
   failure = null;
-  key = sessionStorage.getItem("byhand.key") ?? "";
+  key = keptHere.get("key") ?? "";
   /** how many of the oldest turns the model no longer reads */
   #forgotten = 0;
   #checkpoint = "";
@@ -51,7 +52,7 @@ export class Talk {
   /** @param {string} key */
   async unlock(key) {
     this.key = key;
-    sessionStorage.setItem("byhand.key", key);
+    keptHere.set("key", key);
     await this.meet();
     const turn = this.turns.at(-1);
     if (!this.failure && turn?.versions[turn.shown].failure) this.write(turn);

@@ -1,4 +1,4 @@
-/** What the page says, in two languages; `kept` is what a browser remembers of it. */
+/** What the page says, in two languages, and what a browser remembers. */
 
 const WORDS = {
   en: {
@@ -43,13 +43,14 @@ const WORDS = {
   },
 };
 
-/** What the browser remembers; nothing in a window that must not. */
-export const kept = {
+/** What the browser remembers; nothing in a window that must not. @param {() => Storage} storage */
+const memory = (storage) => ({
   /** @param {string} name @returns {string | null} */
-  get(name) { try { return localStorage.getItem(`byhand.${name}`); } catch { return null; } },
+  get(name) { try { return storage().getItem(`byhand.${name}`); } catch { return null; } },
   /** @param {string} name @param {string} value */
-  set(name, value) { try { localStorage.setItem(`byhand.${name}`, value); } catch { /* a private window */ } },
-};
+  set(name, value) { try { storage().setItem(`byhand.${name}`, value); } catch { /* a private window */ } },
+});
+export const kept = memory(() => localStorage), keptHere = memory(() => sessionStorage); // keptHere: in this tab
 
 const first = kept.get("language") ?? navigator.language;
 /** @type {"en" | "zh"} */

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
@@ -119,7 +120,7 @@ def main(arguments: list[str]) -> int:
     host, port = listening.getsockname()[:2]
     served = _served(options)
     limits = Limits(slots=options.streams, queue=options.queue, seconds=options.timeout)
-    newer = partial(_newer, options) if options.watch else None
+    newer = _newer(options) if options.watch else None
     service = Service(served, partial(_explained, options), newer, limits)
     hosts = {name.lower() for name in (options.host, *options.allow_host)}
     if not _is_local(host):
@@ -185,8 +186,19 @@ def _served(options: Options) -> Served:
     if engine.choice.why:
         say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
     return Served(
-        options.name or _name(options.run), _version(loaded), model.config, tokenizer, loaded.ends, allowed, engine
-    )
+        options.name or _name(options.run), _version(loaded), model.config, tokenizer, loaded.ends, allowed, engine,
+        command=_command(options),
+    )  # fmt: skip
+
+
+def _command(options: Options) -> str:
+    """Return the command that chats with the same model; other machines do not see where it is."""
+    from byhand.serving.guard import LOCAL
+
+    if options.host not in LOCAL:
+        return ""
+    weights = ["--weights", options.weights] if options.weights != "float32" else []
+    return shlex.join(["byhand", "chat", str(options.run), *weights, *(["--last"] if options.last else [])])
 
 
 def _name(path: Path) -> str:
@@ -198,10 +210,20 @@ def _version(loaded: Checkpoint) -> str:
     return run_folder.name_of(loaded.step)
 
 
-def _newer(options: Options, served: Served) -> Served | None:
-    """Return the model of a newer checkpoint, if there is one."""
-    listed = run_folder.checkpoints(options.run)
-    return _served(options) if listed and listed[0].name > served.version else None
+def _newer(options: Options) -> Callable[[Served], Served | None]:
+    """Return what reads the model of a newer checkpoint, if there is one: once, unless its files have changed."""
+    tried: list[Any] = []
+
+    def read(served: Served) -> Served | None:
+        nonlocal tried
+        listed = run_folder.checkpoints(options.run)
+        if not listed or listed[0].name <= served.version:
+            return None
+        before, tried = tried, sorted((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in listed[0].iterdir())
+        found = None if tried == before else _served(options)
+        return found if found and found.version > served.version else None  # not one that a broken one stands before
+
+    return read
 
 
 def _explained(options: Options, values: Mapping[str, Any]) -> Mapping[str, Any]:
