@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ class View:
         self.subject, self.tokens, self.targets = subject, tuple(tokens), tuple(targets)
         self.changes, self.base = tuple(changes), base
         self.model = changed(base.model, changes) if base else subject.model
-        named = [subject.name, subject.step, self.tokens, self.targets, [c._asdict() for c in self.changes]]
+        named = [subject.name, subject.step, self.tokens, self.targets, [asdict(c) for c in self.changes]]
         self.id = sha256(json.dumps(named).encode()).hexdigest()[:16]
         self.questions = Explainer(self.model, [self.tokens], [self.targets])
 
@@ -109,7 +109,7 @@ class View:
         summary = {
             "id": self.id,
             "base": self.base.id if self.base else None,
-            "changes": [change._asdict() for change in self.changes],
+            "changes": [asdict(change) for change in self.changes],
             "model": model,
             "tokens": self.tokens,
             "targets": self.targets,
@@ -174,7 +174,7 @@ class View:
         trace = self.questions.trace
         place = trace.resolved(name, index)
         value = float(trace.tensor(name).data[place])
-        slope = float(self.questions.array(name, True)[place]) if name in self.questions.gradients.by_name else 0.0
+        slope = float(self.questions.gradients.array(name)[place])
         reach = width or max(1.0, 4 * abs(value))
         steps = np.linspace(-reach, reach, max(3, min(points, POINTS) | 1))
         losses = [[value + float(h), float(recomputed(trace, name, place, float(h)))] for h in steps]

@@ -100,9 +100,9 @@ class Explorer:
 
     def _begin(self, asked: PassAsked, changes: list[Change]) -> dict[str, Any]:
         prompt, after = (self.prompt, self.next) if asked.prompt is None else (asked.prompt, asked.next)
-        encode, most = self.subject.encode, self.limits.explained
+        encode, most = self.subject.encode, min(self.limits.explained, self.subject.model.config.seq_len)
         tokens = encode(prompt.encode())
-        if len(tokens) > min(most, self.subject.model.config.seq_len):
+        if len(tokens) > most:
             raise RequestError(
                 f"the text has {len(tokens)} tokens; at most {most} are explored.", 400, param="prompt"
             )

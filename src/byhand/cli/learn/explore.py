@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
         explorer = Explorer(
             subject, options.prompt or prompt, options.next or ("" if options.prompt else after), limits
         )
-        return application(service, access, limits, explorer)
+        return application(service, access, explorer)
 
     def begun(address: str) -> None:
         say(f"exploring at {address}/explore (Ctrl-C stops)")
