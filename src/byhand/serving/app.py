@@ -70,6 +70,8 @@ def application(service: Service | None, access: Access, explorer: Explorer | No
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with service or nullcontext():
             yield
+        if explorer:
+            await explorer.close()
 
     app = FastAPI(
         title="byhand", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
