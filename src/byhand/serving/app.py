@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -19,6 +19,7 @@ from byhand.errors import ByhandError
 from byhand.files.reading import parse_json
 from byhand.serving.answer import AnswerResponse
 from byhand.serving.errors import as_json, of_ours, refusal
+from byhand.serving.explorer import Explorer
 from byhand.serving.guard import Access, Guard
 from byhand.serving.limits import RequestError
 from byhand.serving.page import FILES
@@ -58,22 +59,33 @@ class Route(APIRoute):
         return bounded
 
 
-def application(service: Service, access: Access) -> ASGIApp:
-    """Return the application behind its guard; its lifespan is that of the service."""
+def application(service: Service | None, access: Access, explorer: Explorer | None = None) -> ASGIApp:
+    """Return the application behind its guard; its lifespan is that of the service.
+
+    explorer  adds its routes; without a service there are only these
+    """
+    found = service or explorer
+    assert found
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with service:
+        async with service or nullcontext():
             yield
+        if explorer:
+            await explorer.close()
 
     app = FastAPI(
         title="byhand", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
     )
     app.router.route_class = Route
     _add_errors(app)
-    _add_texts(app, service)
-    _add_facts(app, service)
-    return Guard(Counted(app, service), access, service.limits)
+    _add_pages(app, {"/", "/explore"} - ({"/"} if service else set()) - ({"/explore"} if explorer else set()))
+    if explorer:
+        explorer.add_to(app)
+    if service:
+        _add_texts(app, service)
+        _add_facts(app, service)
+    return Guard(Counted(app, service) if service else app, access, found.limits)
 
 
 class Counted:
@@ -114,7 +126,7 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, found: RequestValidationError) -> Response:
         first = found.errors()[0]
-        place = [each for each in first["loc"] if each != "body"]
+        place = [each for each in first["loc"] if each not in ("body", "query", "path")]
         param = str(place[0])[:100] if place else None
         said = first["msg"].removeprefix("Value error, ")
         if len({each["loc"][1:2] for each in found.errors()}) == 1 < len(found.errors()):
@@ -207,6 +219,8 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         """Count, for Prometheus."""
         return PlainTextResponse(service.metrics.write())
 
+
+def _add_pages(app: FastAPI, absent: Collection[str]) -> None:
     @app.head("/health", include_in_schema=False)
     @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz")
@@ -219,7 +233,7 @@ def _add_facts(app: FastAPI, service: Service) -> None:
     async def _() -> Response:
         return Response(status_code=204)
 
-    for path in FILES:
+    for path in FILES.keys() - absent:
 
         @app.api_route(path, methods=["GET", "HEAD"], name=path, include_in_schema=False)
         async def _(request: Request) -> Response:

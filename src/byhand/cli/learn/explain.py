@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,22 +19,18 @@ from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, ExplainError, NoElementError, NonFiniteError
-from byhand.files.reading import parse_integer
 from byhand.interop import exchange
-from byhand.model import declared
-from byhand.optim import Optimizer
 from byhand.quantities import counted
 from byhand.runs.contents import Checkpoint
-from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.tracing.elements import Element
 from byhand.tracing.non_finite import non_finite_gradient, non_finite_value
 from byhand.tracing.sampling import TOKEN
+from byhand.tracing.targets import parse_target
 from byhand.tracing.updates import PARTS
 
 DEEPEST = 100  # only models with hundreds of layers compute a number in more steps
-LONGEST = 300  # characters of a target
 OF_NEXT = (
     "next.logits",
     "next.counts",
@@ -64,10 +59,6 @@ POSITIONS = Words(
     "位置数：数值为 {T}；损失、梯度与更新为 {shorter}，因为没有 --targets 时最后一个词元只用来预测",
 )
 A_NUMBER = Words("a number", "一个数")  # in place of a shape
-TARGET = re.compile(
-    r"(?P<d>d\s+|∂loss/∂)?(?P<name>[A-Za-z_][\w.]*)\s*"
-    r"(?:\[(?P<index>\s*(?:-?[0-9]+\s*)?(?:,\s*(?:-?[0-9]+\s*)?)*)\])?"  # blanks around a number, none inside
-)
 
 
 @dataclass(frozen=True)
@@ -102,8 +93,8 @@ class Options:
     last: Switch = False
     """Use the weights of the last step, even if the run averages them; gradients and updates always do."""
     json: Switch = False
-    """Print JSON: the arithmetic as a tree of named numbers; above 400,000 numbers, only the largest terms of each
-    long sum, with the count and sum of the rest."""
+    """Print JSON: the arithmetic as a tree of named numbers; with --terms, or above 400,000 numbers, only the largest
+    terms of each sum, with the count and sum of the rest."""
 
 
 def main(arguments: list[str]) -> int:
@@ -126,7 +117,7 @@ def main(arguments: list[str]) -> int:
             svg, options.plot, f"explain-{'d-' if explanation.gradient else ''}{explanation.name}.svg", options.lang
         )
     if options.json:
-        show_json(explanation.as_json(), indent=1)
+        show_json(explanation.as_json(options.terms if "terms" in given.values else None), indent=1)
     else:
         show(text(explanation, options.lang, options.terms, partial(token_text, loaded.tokenizer)))
     if wrote:
@@ -162,7 +153,7 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
         say(loaded.of_average if average else "weights of the last step, from which training resumes")
     with np.errstate(all="ignore"):
         model, clip = loaded.model(average), loaded.config.optim.grad_clip
-        explainer = Explainer(model, tokens, targets, optimizer(loaded), clip, options.drawing)
+        explainer = Explainer(model, tokens, targets, loaded.optimizer(), clip, options.drawing)
         unsound = non_finite_value(explainer.trace.result)
         if not unsound and (grad or of_the_update):
             unsound = non_finite_gradient(explainer.gradients.steps)
@@ -181,20 +172,6 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
             "is only predicted."
         ) from None
     return loaded, explainer, explanation
-
-
-def parse_target(target: str) -> tuple[str, tuple[int, ...], bool]:
-    """Split `d blocks.0.attn.q[0,0,1,2]` into its name, its index, and whether it asks for a gradient."""
-    target = target.strip()
-    if not target:
-        return "", (), False
-    match = TARGET.fullmatch(target) if len(target) <= LONGEST else None
-    if match is None:
-        raise ExplainError(
-            f"{quoted(target)} is not an element. Write a name and an index, as in blocks.0.attn.weights[0,0,2,1]."
-        )
-    places = [place for place in map(str.strip, (match["index"] or "").split(",")) if place]
-    return match["name"], tuple(parse_integer(place, "the index") for place in places), bool(match["d"])
 
 
 def read_prompt(
@@ -262,16 +239,6 @@ def picture(
         return _spelled(tokenizer, tokens[place]) if made and axes > 2 and axis in positions else ""
 
     return svg(explanation, array, lang, shown, spell, (lambda i, j: j > i) if masked else None)
-
-
-def optimizer(loaded: Checkpoint) -> Optimizer:
-    """Return the run's optimizer as it stands before the next step."""
-    settings = loaded.config.optim
-    made = Optimizer(settings, declared(loaded.config.model))
-    made.lr = learning_rate(settings, loaded.step, loaded.config.steps)
-    made.t = loaded.step
-    made.restore(loaded.moments, {})
-    return made
 
 
 def _names(explainer: Explainer, lang: Language) -> str:
