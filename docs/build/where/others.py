@@ -19,7 +19,6 @@ from byhand.book.words.tables import Table, table
 from where import commands
 
 DATA = Path(__file__).with_name("data")
-LESSONS = source.PACKAGE / "book/lessons/examples"
 GUIDES = "docs/guides"
 
 
@@ -44,7 +43,7 @@ def _place(name: str, row: dict[str, Any], terms: dict[str, Any]) -> Finding:
         title=Words(*row["title"]),
         term=Words(term.en, term.zh),
         kind="place",
-        code=(source.PACKAGE / file, definition),
+        code=(file, definition),
         tests=(f"tests/test_{path.stem}.py", f"tests/{path.parent}/test_{path.name}"),
         see=tuple(row.get("see", ())),
         seed_names=tuple(split(row.get("seed", ""))),
@@ -117,7 +116,7 @@ def _lessons() -> Iterator[Finding]:
             name=f"work {name}",
             title=title,
             kind="lesson",
-            code=(LESSONS / f"{name.replace('-', '_')}.py", "lesson"),
+            code=(f"book/lessons/examples/{name.replace('-', '_')}.py", "lesson"),
             command=f"byhand work {name}",
         )
 

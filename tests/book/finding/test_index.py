@@ -85,7 +85,8 @@ def test_pointers_open_what_they_name(answer):
 
 def test_every_definition_is_found_as_its_syntax_tree_has_it():
     for answer in ANSWERS:
-        for path, name in filter(None, (answer.code, answer.derived, *answer.kernels_at.values())):
+        for file, name in filter(None, (answer.code, answer.derived, *answer.kernels_at.values())):
+            path = source.PACKAGE / file
             assert source.definition(path, name) == f"{source.shown(path)}:{syntax.statement(path, name).lineno}"
 
 
