@@ -3,11 +3,11 @@
 import inspect
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -307,7 +307,7 @@ def test_a_line_that_the_model_computes_otherwise_is_an_error_in_one_line(monkey
 
 
 def test_the_command_that_a_stale_page_names_mends_it(tmp_path):
-    """In a copy of the checkout with one page, whose block is spoilt; the second run meets a call that is gone."""
+    """In a copy of the checkout with one page, whose block is spoilt."""
     for part in ("pyproject.toml", "src", "docs/build"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
@@ -317,18 +317,23 @@ def test_the_command_that_a_stale_page_names_mends_it(tmp_path):
     page.write_text(whole.replace("<!-- end -->", "what was\n<!-- end -->"), encoding="utf-8")
     python, *command = pages.COMMAND.split()
     assert python == "python"
-    run = partial(
-        subprocess.run, [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8",
+    done = subprocess.run(
+        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8",
         env=os.environ | {"PYTHONPATH": str(tmp_path / "src")}, check=False,
     )  # fmt: skip
-    done = run()
     assert done.returncode == 0, done.stderr
     assert "written: docs/equations/relu.md\n" in done.stdout
     assert "what was" not in text(page)
-    page.write_text("<!-- generated: code model.py:vanished -->\n<!-- end -->\n", encoding="utf-8")
-    done = run()
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith("error: relu.md:1: parts/code.md.jinja:4: model.py has no vanished.")
+
+
+def test_an_error_of_that_command_is_one_line(monkeypatch, capsys):
+    def refuse(arguments):
+        raise ByhandError("relu.md:1: model.py has no vanished.")
+
+    monkeypatch.setattr(pages, "main", refuse)
+    with pytest.raises(SystemExit, match=r"^2$"):
+        runpy.run_path(str(ROOT / pages.COMMAND.split()[1]), run_name="__main__")
+    assert capsys.readouterr().err == "error: relu.md:1: model.py has no vanished.\n"
 
 
 def test_source_lines_are_read_from_this_checkout():
