@@ -118,11 +118,14 @@ SMALL = ("--seq-len", "256", "--d-model", "64", "--n-layers", "2", "--n-heads", 
 
 
 def test_batch_size_auto_divides_the_batch(tmp_path, monkeypatch):
-    text, config = write_text(tmp_path / "text", 8000), replace(CONFIG, model=replace(MODEL, vocab_size=256))
+    text, config = (
+        write_text(tmp_path / "text", 8000),
+        replace(CONFIG, model=replace(MODEL, vocab_size=256, seq_len=64)),
+    )
     whole = need(replace(config, batch_size=8, grad_accum=1, eval_windows=1))
     loaded = runtimes()[-1].loaded
     have(monkeypatch, loaded + 0.7 * (whole - loaded))
-    flags = ("--data", text, "--steps", "1", "--runtime", "numpy", *SMALL)
+    flags = ("--data", text, "--steps", "1", "--runtime", "numpy", *SMALL, "--seq-len", "64")
     line = error_line(byhand("train", *flags, "--batch-size", "8", "--out", "run", cwd=tmp_path))
     assert "What fits: --batch-size 4 --grad-accum 2." in line
     (tmp_path / "auto.toml").write_text('batch_size = "auto"\ngrad_accum = 1\n')

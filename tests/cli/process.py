@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from byhand.files.run_folder import MODEL
+from byhand.files.user_cache import cache_folder
 
 PATIENCE = 600  # seconds until a process counts as hung; nothing on a slow machine, compiling too, takes as long
 
@@ -21,6 +23,13 @@ TINY = [
 def environment(**extra: str) -> dict[str, str]:
     """Return the environment without colour, with one BLAS thread, and with the variables that the test adds."""
     return {**os.environ, "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", **extra}
+
+
+def with_kernels(folder: Path) -> Path:
+    """Put the user's compiled kernels into another cache: compiling them again is the law of other tests."""
+    for kept in (cache_folder() or folder).glob("loops-*"):
+        shutil.copytree(kept, folder / kept.name)
+    return folder
 
 
 def byhand(

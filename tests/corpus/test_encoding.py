@@ -13,6 +13,7 @@ from byhand.corpus.dataset import Corpus
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import Validation, on_disk, open_text
 from byhand.errors import DataError
+from byhand.tokenizers import compiled
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.conventions import Conventions
@@ -34,6 +35,7 @@ def kept(request, monkeypatch):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
+    compiled.available()  # loads the kernels: they need not be compiled into this cache
     monkeypatch.setenv("BYHAND_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -25,7 +25,7 @@ from byhand.cli.runs import eval as eval_command
 from byhand.cli.runs import train as train_command
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
 from byhand.errors import ByhandError
-from byhand.runs import run as run_module
+from byhand.runs import text as run_text
 from byhand.tokenizers import forms, training
 from cli.inside import write_run
 from hostile.outcome import command
@@ -141,7 +141,7 @@ def nothing_lasts() -> Any:
 
     with contextlib.ExitStack() as replaced:
         for module, name in (
-            (run_module, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
+            (run_text, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
             (tokenizer, "open_text"), (plan, "_listed"), (plan, "show_stored"),
             (train_command, "show_run"), (sample, "Engine"), (chat, "Engine"), (serve, "Engine"),
             (serve, "_listening"),

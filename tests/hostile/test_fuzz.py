@@ -84,7 +84,7 @@ def test_another_seed_is_printed_each_time(folder):
 
 
 def test_property_tests_are_run_with_the_seed():
-    tally = fuzz.explore(fuzz.HYPOTHESIS, 5, 0.5, 1)
+    tally = fuzz.explore(fuzz.HYPOTHESIS, 5, 0.5, 1, fuzz.HERE.parent / "files" / "attacks")
     assert tally.attacks >= 1
     assert not tally.findings
 

@@ -141,10 +141,15 @@ class Watch:
 
 
 def run_hypothesis(plan: dict[str, Any], say: Callable[..., None]) -> None:
-    """Run the property tests in a random order, again and again with other seeds, until the time is over."""
+    """Run the property tests in a random order, again and again with other seeds, until the time is over.
+
+    They are those of the folder above that of the attacks: the whole suite's, unless another is named.
+    """
     import pytest
 
-    files = [str(p) for p in TESTS.rglob("test_*.py") if "@given(" in p.read_text(encoding="utf-8")]
+    files = [
+        str(p) for p in Path(plan["folder"]).parent.rglob("test_*.py") if "@given(" in p.read_text(encoding="utf-8")
+    ]
     ends, number = time.monotonic() + plan["seconds"], plan["first"]
     while number == plan["first"] or time.monotonic() < ends:
         seed = seed_of(plan["seed"], HYPOTHESIS, number)

@@ -138,20 +138,20 @@ def test_stop_texts_are_each_streams_own(runtime):
 
 @pytest.mark.parametrize("runtime", NAMES)
 def test_a_stream_that_fails_fails_alone(runtime):
-    """A row of the token table is not finite: only the stream whose prompt has it ends."""
+    """A row of the token table is not finite: only the stream whose prompt has it ends, and no score is computed."""
     model = model_of(LEARNED, 20.0)
     able(Request("generate", model.config, runtime))
     bad = list(generate(model, [1, 2], 12, Sampling(0.0), runtime=REFERENCE))
     token = next(t for t in range(23) if t not in (1, 2, *bad))
     model.parameters()["wte"].data[token] = np.nan
     engine = Engine(model, 2, runtime=runtime)
-    sick, well = engine.submit(Stream([3, token], 12)), engine.submit(Stream([1, 2], 12, Sampling(0.0)))
+    sick, well = engine.submit(Stream([3, token], 12, scored=True)), engine.submit(Stream([1, 2], 12, Sampling(0.0)))
     while engine.running or engine.waiting:
         engine.step()
-    assert (sick.status, sick.drawn) == ("failed", [])
+    assert (sick.status, sick.drawn, sick.logprobs) == ("failed", [], [])
     assert (well.status, well.drawn) == ("finished", bad)
     with pytest.raises(NonFiniteError):
-        list(engine.finish([Stream([3, token], 12)]))
+        list(engine.finish([Stream([3, token], 12, scored=True)]))
 
 
 def test_a_stream_that_waits_can_be_cancelled():
@@ -216,13 +216,3 @@ def test_an_engine_goes_on_after_an_error(runtime):
     while two.running or two.waiting:
         two.step()
     assert [s.drawn for s in given[:3]] == [*texts[:2], []]
-
-
-@pytest.mark.parametrize("runtime", NAMES)
-@pytest.mark.filterwarnings("error")
-def test_scores_of_a_stream_that_fails_are_not_computed(runtime):
-    model = model_of(LEARNED, 20.0)
-    able(Request("generate", model.config, runtime))
-    model.parameters()["wte"].data[:] = np.nan
-    with pytest.raises(NonFiniteError):
-        list(Engine(model, runtime=runtime).finish([Stream([1], 3, scored=True)]))

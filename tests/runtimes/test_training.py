@@ -80,7 +80,7 @@ def test_steps_of_every_choice_are_the_references(runtime, config):
     ("way", "update"),
     [pytest.param(*way.values, update, id=f"{way.id}-{update}",
                   marks=[pytest.mark.slow] * (some in (LONG, MESHES) or (update != "muon" and some is SHARDED)
-                                              or (update == "matrices decay" and way.values[0]["runtime"] == "xla")))
+                                              or (update != "adamw" and way.id == "xla")))
      for some, updates in ((SINGLE, UPDATES), (SHARDED, ("adamw", "muon")), (MESHES, ("muon",)), (LONG, ("muon",)))
      for way in some for update in updates],
 )  # fmt: skip

@@ -37,7 +37,7 @@ def commands(chinese: dict[str, Any]) -> Iterator[Finding]:
             name=f"byhand {name}",
             title=Words(help_line.rstrip("."), chinese[name]["zh"]),
             kind="command",
-            code=(CLI / room / f"{name}.py", "main"),
+            code=(f"cli/{room}/{name}.py", "main"),
             command=f"byhand {name}",
         )
 
@@ -80,7 +80,7 @@ def _flags(owner: Any) -> Iterator[tuple[str, Flag]]:
             yield from _flags(hints[own.name])
         elif own.name in english and not setting.positional:
             home = homes[own.name]
-            code = Path(sys.modules[home.__module__].__file__ or ""), f"{home.__name__}.{own.name}"
+            code = source.inside(Path(sys.modules[home.__module__].__file__ or "")), f"{home.__name__}.{own.name}"
             zh = re.sub("(?<=[；。，]) ", "", chinese.get(own.name, ""))  # a line's end behind a sign of Chinese
             yield setting.flag, Flag(code, Words(english[own.name], zh), _typed(setting.flag, own))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 from byhand.book.entries.contract import ENTRIES, ByStem, Entry
@@ -17,7 +16,6 @@ from byhand.book.finding import search
 from byhand.book.finding.equations import of_equations
 from byhand.book.finding.finding import NOTHING, Finding
 from byhand.book.finding.flow import groups
-from byhand.book.finding.source import PACKAGE
 from byhand.book.finding.words import Language, stem
 from byhand.book.words.language import Words
 from byhand.book.words.tables import table
@@ -89,14 +87,7 @@ def _kept(finding: Finding) -> dict[str, Any]:
     return {name: value for name, value in values if value and value != NOTHING}
 
 
-def _plain(value: Words | Path) -> list[str] | str:
-    """Return words, or a file relative to the package, as JSON has them."""
-    if isinstance(value, Words):
-        return [value.en, value.zh]
-    return (value.relative_to(PACKAGE) if value.is_relative_to(PACKAGE) else value).as_posix()
-
-
-_written = partial(json.dumps, ensure_ascii=False, default=_plain)
+_written = partial(json.dumps, ensure_ascii=False, default=lambda words: [words.en, words.zh])
 
 
 def fresh() -> search.Index:

@@ -41,6 +41,7 @@ def _definition(name: str) -> Code:
     kernel = KERNELS[name]
     if not kernel.formula:
         function = getattr(kernel.function, "py_func", kernel.function)
-        return source.file_of(function), function.__qualname__.replace("<locals>.", "")
+        return source.inside(source.file_of(function)), function.__qualname__.replace("<locals>.", "")
     files = sorted(source.file_of(kernels.load).parent.rglob("*.py"))
-    return next(path for path in files if source.definition(path, kernel.formula)), kernel.formula
+    found = next(path for path in files if source.definition(path, kernel.formula))
+    return source.inside(found), kernel.formula

@@ -15,29 +15,16 @@ from byhand.book.finding.flow import concepts
 from byhand.book.lessons.examples import TITLES
 from byhand.book.words.glossary import GLOSSARY
 from byhand.book.words.language import PAGE, Words
-from byhand.book.words.tables import PAIR, Table, table
+from byhand.book.words.tables import Table, table
 from where import commands
 
 DATA = Path(__file__).with_name("data")
-LESSONS = source.PACKAGE / "book/lessons/examples"
 GUIDES = "docs/guides"
-ASKED = {"asked": str}
-ROWS = {
-    "absent": ASKED | {"title": PAIR, "what": PAIR, "instead": PAIR, "see": [str]},
-    "places": ASKED | {"title": PAIR, "term": str, "code": str, "see": [str], "seed": str, "formulas": [str]},
-    "commands": ASKED | {"zh": str},
-    "settings": ASKED | {"zh": str},
-    "questions": ASKED,
-    "formulas": [str],
-    "libraries": str,
-    "regional": str,
-    "synonyms": str,
-}
 
 
 def data(name: str) -> dict[str, Any]:
     """Return a table of `data/`."""
-    return table(DATA / f"{name}.toml", ROWS[name])
+    return table(DATA / f"{name}.toml")
 
 
 @cache
@@ -56,7 +43,7 @@ def _place(name: str, row: dict[str, Any], terms: dict[str, Any]) -> Finding:
         title=Words(*row["title"]),
         term=Words(term.en, term.zh),
         kind="place",
-        code=(source.PACKAGE / file, definition),
+        code=(file, definition),
         tests=(f"tests/test_{path.stem}.py", f"tests/{path.parent}/test_{path.name}"),
         see=tuple(row.get("see", ())),
         seed_names=tuple(split(row.get("seed", ""))),
@@ -129,7 +116,7 @@ def _lessons() -> Iterator[Finding]:
             name=f"work {name}",
             title=title,
             kind="lesson",
-            code=(LESSONS / f"{name.replace('-', '_')}.py", "lesson"),
+            code=(f"book/lessons/examples/{name.replace('-', '_')}.py", "lesson"),
             command=f"byhand work {name}",
         )
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from byhand.book.finding.source import PACKAGE, Use, lines_with
+from byhand.book.finding.source import PACKAGE, Use, inside, lines_with
 
 WIRING = (
     *(f"layers/{part}.py" for part in ("embeddings", "norm", "attention", "mlp", "block", "*")),
@@ -59,11 +59,11 @@ def uses(name: str, role: str = "") -> tuple[Use, ...]:
         for called in filter(None, dict.fromkeys((name, role))):
             places = lines_with(path, called)
             found += [
-                Use(path, called, places.index(line), result, scope or _around(path))
+                Use(inside(path), called, places.index(line), result, scope or _around(path))
                 for line, (result, scope) in sorted(applied(path).get(called, {}).items())
             ]
-    inside = [use for use in found if use.path.parent.name != "equations" or _composes(use.path)]
-    return tuple(inside or found)
+    outside = [use for use in found if not use.path.startswith("equations/") or _composes(PACKAGE / use.path)]
+    return tuple(outside or found)
 
 
 def _composes(path: Path) -> bool:

@@ -18,17 +18,15 @@ from typing import Any, Protocol
 
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus
-from byhand.corpus.documents import Reading
-from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
-from byhand.corpus.texts import Text, Texts, Validation, in_memory, open_text
+from byhand.corpus.texts import Text
 from byhand.errors import CheckpointError, ConfigError, DataError, command, reason
 from byhand.files import run_folder
 from byhand.memory import require_memory
 from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import HeldRun, locked
-from byhand.runs.text import identity, require_same_text, stored, text_of
+from byhand.runs.text import identity, open_corpus, require_same_text, stored, text_of, tokens_of
 from byhand.runs.trainer import Progress, Trainer
 from byhand.runs.trainer import changed as steps_changed
 from byhand.runtimes.protocol import to_train
@@ -219,31 +217,6 @@ def begin(
         text = stored(text, folder)
         metrics.keep_until(folder, 0)
         yield Run(folder, config, text, place, start, tokenizer, chats=whole if config.data.chat else None)
-
-
-def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None = None) -> tuple[Text, Corpus]:
-    """Return the text that --data names, or one of `texts`, and its tokens, all in the model's vocabulary."""
-    data = config.data
-    reading = Reading(data.text_field, data.encoding, data.exclude, data.strict)
-    val = Validation(data.val_fraction, data.val_sources)
-    if data.chat:
-        from byhand.corpus.chats import open_chats
-
-        text = open_chats(data.sources, val, reading)
-    else:
-        text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
-    corpus = tokens_of(text, config, tokenizer)
-    corpus.require_vocabulary(config.model.vocab_size)
-    return text, corpus
-
-
-def tokens_of(text: Text, config: TrainConfig, tokenizer: Tokenizer) -> Corpus:
-    """Return the corpus of a run's text, which may be conversations."""
-    if not config.data.chat:
-        return corpus_of(text, tokenizer)
-    from byhand.corpus.chats import chats_of
-
-    return chats_of(text, tokenizer, config.length)
 
 
 @contextmanager

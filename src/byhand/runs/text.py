@@ -1,4 +1,4 @@
-"""The text of a run: its file, and the record of it that checkpoints keep."""
+"""The text of a run: its tokens, its file, and the record of it that checkpoints keep."""
 
 from __future__ import annotations
 
@@ -11,16 +11,46 @@ from typing import Any
 
 import numpy as np
 
+from byhand.config import TrainConfig
+from byhand.corpus.dataset import Corpus
+from byhand.corpus.documents import Reading
+from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile, blocks
-from byhand.corpus.texts import Text, on_disk
+from byhand.corpus.texts import Text, Texts, Validation, in_memory, on_disk, open_text
 from byhand.errors import CheckpointError, DataError, reason
 from byhand.files import writing
 from byhand.runs.contents import Checkpoint
+from byhand.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 CORPUS = "corpus.bin"
 LARGE = 1 << 28  # bytes that take long to hash
 SPOT, SPOTS = 1 << 16, 64  # bytes of a sample, and samples, by which hosts compare their texts
+
+
+def open_corpus(config: TrainConfig, tokenizer: Tokenizer, texts: Texts | None = None) -> tuple[Text, Corpus]:
+    """Return the text that --data names, or one of `texts`, and its tokens, all in the model's vocabulary."""
+    data = config.data
+    reading = Reading(data.text_field, data.encoding, data.exclude, data.strict)
+    val = Validation(data.val_fraction, data.val_sources)
+    if data.chat:
+        from byhand.corpus.chats import open_chats
+
+        text = open_chats(data.sources, val, reading)
+    else:
+        text = open_text(data.sources, reading, val) if texts is None else in_memory(texts, reading, val)
+    corpus = tokens_of(text, config, tokenizer)
+    corpus.require_vocabulary(config.model.vocab_size)
+    return text, corpus
+
+
+def tokens_of(text: Text, config: TrainConfig, tokenizer: Tokenizer) -> Corpus:
+    """Return the corpus of a run's text, which may be conversations."""
+    if not config.data.chat:
+        return corpus_of(text, tokenizer)
+    from byhand.corpus.chats import chats_of
+
+    return chats_of(text, tokenizer, config.length)
 
 
 def stored(text: Text, run: Path) -> Text:

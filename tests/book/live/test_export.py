@@ -58,7 +58,7 @@ def test_it_gives_the_numbers_of_other_given_ones(name):
     assert any(not math.isclose(a, float(b)) for a, b in zip(expected, data["values"], strict=True))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 @pytest.mark.parametrize("name", EDITED)
 def test_it_gives_the_numbers_of_given_ones_far_away(name, seed):
     """So far that other logits are the largest, and a ReLU lets through others."""
@@ -86,11 +86,11 @@ def test_it_gives_the_numbers_of_given_ones_far_away(name, seed):
 @pytest.mark.parametrize(
     ("name", "setting", "moved"),
     [
-        *(("sampling", "tau", tau) for tau in (0.1, 0.7, 5)),
-        *(("sampling", "k", k) for k in (1, 3, 4)),
-        *(("sampling", "u", u) for u in (0, 0.3, 0.99)),
-        *((name, "causal", on) for name in ("matrix-core", "matrix-core-rows") for on in (0, 1)),
-        ("paper-gpt", "causal", 0),
+        *(("sampling", "tau", tau) for tau in (0.1, 5)),
+        *(("sampling", "k", k) for k in (1, 4)),
+        *(("sampling", "u", u) for u in (0, 0.99)),
+        *((name, "causal", 0) for name in ("matrix-core", "matrix-core-rows", "paper-gpt")),
+        ("matrix-core", "causal", 1),
     ],
 )
 def test_it_gives_the_numbers_of_other_settings(name, setting, moved):

@@ -25,7 +25,7 @@ from byhand.runs.contents import OPTIMIZER
 from byhand.runs.run import training
 from byhand.runs.trainer import Trainer
 from cli import inside
-from cli.process import environment, error_line
+from cli.process import environment, error_line, with_kernels
 from toy_tokenizers import byte_pairs
 
 BPE = byte_pairs()
@@ -60,7 +60,7 @@ def weights(run):
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BYHAND_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("BYHAND_CACHE", str(with_kernels(tmp_path_factory.mktemp("cache"))))
         yield environment()["BYHAND_CACHE"]
 
 

@@ -1,14 +1,12 @@
 """A further format of weights is one more file: with `toy_format/` on the path its model is held by the same law."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from byhand.runtimes.loops.machine import machine_code
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
-from cli.process import PATIENCE
+from cli.process import PATIENCE, with_kernels
 from runtimes.loops import test_decoding
 
 HERE = Path(__file__).resolve().parent
@@ -16,11 +14,8 @@ HERE = Path(__file__).resolve().parent
 
 def test_a_format_that_no_file_of_the_package_names_is_generated_with(tmp_path):
     LoopsDecoder(test_decoding.of(), fills=5)  # its kernels are in the cache from here on
-    room = machine_code.folder()
-    if room is not None and room.exists():
-        shutil.copytree(room, tmp_path / room.name)
     path = [str(HERE / "toy_format"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"BYHAND_CACHE": str(tmp_path), "PYTHONPATH": os.pathsep.join(path)}
+    environment = os.environ | {"BYHAND_CACHE": str(with_kernels(tmp_path)), "PYTHONPATH": os.pathsep.join(path)}
     command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider"]
     command += ["-k", "rounded_model and fixed8"]
     done = subprocess.run(

@@ -50,7 +50,7 @@ def test_a_model_that_is_the_engines_alone_gives_its_arrays_away(weights):
     due = [texts(LoopsDecoder(of.__wrapped__(), weights=weights), [prompt], 20)[:, 0].tolist() for prompt in prompts]
     gpt = of.__wrapped__()
     engine = Engine(gpt, weights=weights, runtime="loops", moves=True)
-    runner, replay = engine.decoder._runner, engine.decoder._runner.replay
+    runner, replay = engine.decoder.runner, engine.decoder.runner.replay
     runs = []
 
     def interrupted(*arguments):

@@ -36,7 +36,7 @@ def definition_of(given: str) -> TitledCode:
     path, name = located(given)
     if path.stem in registry and path.parent.name == "equations":
         return TitledCode(f"{path.stem}.{name}", Words("", ""), path.stem, name)
-    known = next((place.title for place in known_places() if place.code == (path, name)), None)
+    known = next((place.title for place in known_places() if place.code == (source.inside(path), name)), None)
     return TitledCode(name, known or TITLES[given])
 
 

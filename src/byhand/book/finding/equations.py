@@ -14,7 +14,7 @@ from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine.equation import Composite, Equation, Symbol, registry
 
-WALK_BACK = (source.PACKAGE / "engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
+WALK_BACK = ("engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
 
 
 def of_equations() -> ByStem[Finding]:
@@ -37,21 +37,21 @@ def _equation(equation: Equation | Composite, entry: Entry, term: Words | None) 
     test = f"test_{name}.py"
     if file.is_relative_to(source.PACKAGE):
         worked_in, tests, pages = (
-            source.PACKAGE / f"book/entries/{name}.py",
+            f"book/entries/{name}.py",
             f"tests/equations/{test}",
             "docs/equations",
         )
     else:  # its other files are in the same folder
         folder = source.shown(file.parent)
-        worked_in, tests, pages = file.with_name(f"{name}_entry.py"), f"{folder}/{test}", folder
+        worked_in, tests, pages = str(file.with_name(f"{name}_entry.py")), f"{folder}/{test}", folder
     return Finding(
         name=name,
         title=Words(equation.title, entry.title_zh),
-        code=(file, forward.__name__),
+        code=(source.inside(file), forward.__name__),
         tests=(tests,),
         seed_names=equation.seed_names,
         term=Words(term.en, term.zh) if term and term.en.lower() != equation.title.lower() else NOTHING,
-        derived=WALK_BACK if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
+        derived=WALK_BACK if composite else (source.inside(source.file_of(equation.vjp)), equation.vjp.__name__),
         worked_in=(worked_in, "entry"),
         pages=pages,
         latex=equation.latex,

@@ -142,23 +142,13 @@ class Finding:
         }
 
 
-def _code(value: list[str]) -> Code:
-    return source.PACKAGE / value[0], value[1]
-
-
 READ: Mapping[str, Callable[[Any], Any]] = {
-    "title": lambda value: Words(*value),
+    **dict.fromkeys(("title", "term", "formula", "derivative_formula"), lambda value: Words(*value)),
     "says": lambda value: tuple(Words(*words) for words in value),
-    "code": _code,
-    "derived": _code,
-    "worked_in": _code,
-    "kernels_at": lambda value: {runtime: _code(code) for runtime, code in value.items()},
-    "formula": lambda value: Words(*value),
-    "term": lambda value: Words(*value),
-    "derivative_formula": lambda value: Words(*value),
     "symbols": lambda value: tuple(SymbolRow(n, x, Words(*shape), Words(*meaning)) for n, x, shape, meaning in value),
-    "uses": lambda value: tuple(Use(source.PACKAGE / path, *rest) for path, *rest in value),
-}
+    "kernels_at": lambda value: {runtime: tuple(code) for runtime, code in value.items()},
+    "uses": lambda value: tuple(Use(*row) for row in value),
+}  # what a row of the index keeps otherwise than the record does
 
 
 def restored(stored: Mapping[str, Any]) -> Finding:

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 PACKAGE = Path(__file__).resolve().parents[2]
 
 
-Code = tuple[Path, str]  # a definition: its file, and its dotted name there
+Code = tuple[str, str]  # a definition: its file, relative to the package, and its dotted name there
 
 
 class Use(NamedTuple):
     """One application of an equation: a file, its n-th line that has the name by which it is called there, and the
     result's name with its scope."""
 
-    path: Path
+    path: str
     called: str
     n: int
     result: str
@@ -42,10 +42,15 @@ def repository() -> Path | None:
     return root if PACKAGE.parent.name == "src" and (root / "pyproject.toml").is_file() else None
 
 
-def shown(path: Path) -> str:
+def shown(path: Path | str) -> str:
     """Return a path for readers: `src/byhand/model.py`, or `byhand/model.py` in an installation."""
-    root = repository() or PACKAGE.parent
+    root, path = repository() or PACKAGE.parent, PACKAGE / path
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+
+
+def inside(path: Path) -> str:
+    """Return a path relative to the package; that of a file elsewhere as it is."""
+    return (path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path).as_posix()
 
 
 def file_of(function: Callable[..., Any]) -> Path:
@@ -53,8 +58,9 @@ def file_of(function: Callable[..., Any]) -> Path:
     return Path(function.__code__.co_filename).resolve()
 
 
-def definition(path: Path, name: str) -> str | None:
+def definition(path: Path | str, name: str) -> str | None:
     """Return `path:line` of a function, class or assignment such as `TinyGPT.loss`; None if the file has none."""
+    path = PACKAGE / path
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     begin, end, indent = 0, len(text), ""
     for part in name.split("."):
@@ -72,11 +78,12 @@ def definition(path: Path, name: str) -> str | None:
 def pointer(given: str) -> str:
     """Return `path:line` of a definition of the package that is written `engine/backward.py:backward`."""
     file, _, name = given.partition(":")
-    return str(definition(PACKAGE / file, name))
+    return str(definition(file, name))
 
 
-def lines_with(path: Path, name: str) -> list[int]:
+def lines_with(path: Path | str, name: str) -> list[int]:
     """Return the numbers of a file's lines that have a name."""
+    path = PACKAGE / path
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return [n for n, line in enumerate(lines, 1) if re.search(rf"\b{name}\b", line)]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.book.words.language import Words
-from byhand.book.words.tables import PAIR, Table, table
+from byhand.book.words.tables import Table, table
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def told(module: str, letters: Mapping[str, str] | None = None) -> Roles:
 
     letters  the values of `{letter}` in a role, each with its `{whose}`
     """
-    data = table(Path(module).with_suffix(".toml"), {"name": PAIR, "goal": PAIR, "why": {str, PAIR}})
+    data = table(Path(module).with_suffix(".toml"))
     own = {key: parts["why"] for key, parts in data.items() if isinstance(parts.get("why"), list)}
     whys = Table(data.path, own)  # a role may name one of these instead of giving its own
     all_letters = [{"letter": letter, "whose": whose} for letter, whose in (letters or {}).items()]

@@ -10,7 +10,6 @@ from byhand.book.words.language import Words
 from byhand.book.words.tables import table
 
 GLOSSARY = Path(__file__).with_suffix(".toml")
-ROW = {"zh": str, "code": [str], "also": [str], "names": bool}
 
 
 @dataclass(frozen=True)
@@ -27,5 +26,5 @@ class Concept(Words):
 
 CONCEPTS = tuple(
     Concept(en, row["zh"], tuple(row["code"]), tuple(row["also"]), row.get("names", False))
-    for en, row in table(GLOSSARY, ROW).items()
+    for en, row in table(GLOSSARY).items()
 )

@@ -31,7 +31,8 @@ from byhand.host import keep_pages
 from byhand.memory import fitting, require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
-from byhand.runs.run import OF_A_MACHINE, RESUMABLE, Run, begin, open_corpus, resume
+from byhand.runs.run import OF_A_MACHINE, RESUMABLE, Run, begin, resume
+from byhand.runs.text import open_corpus
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
 from byhand.tokenizers.byte import BYTES

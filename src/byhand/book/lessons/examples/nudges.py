@@ -19,7 +19,7 @@ from byhand.book.lessons.lesson import Array, Content, Maker, Number, Step, fact
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Said, Words
-from byhand.book.words.tables import PAIR, table
+from byhand.book.words.tables import table
 from byhand.engine import Tensor
 from byhand.equations.add import add
 from byhand.equations.linear import linear
@@ -65,7 +65,7 @@ def graph(array: Maker) -> Gradients:
 
 @cache
 def _texts() -> dict[str, dict[str, list[str]]]:
-    return table(Path(__file__).with_suffix(".toml"), {str: PAIR})
+    return table(Path(__file__).with_suffix(".toml"))
 
 
 def _step(key: str, formula: str, numbers: Iterable[Number], inputs: tuple[Array, ...] = ()) -> Step:

@@ -93,10 +93,10 @@ class LoopsDecoder(Slots):
         nothing = {n: Tensor(Outline(p.shape, np.float32)) for n, p in parameters.items() if n in kept}
         self.arena = Arena(nothing, self.threads, training=False)
         settings = controls.SETTINGS * slots
-        self._runner = Runner(self.arena, self.threads, self.blas, settings + 3 * LONGEST_RUN * slots)
+        self.runner = Runner(self.arena, self.threads, self.blas, settings + 3 * LONGEST_RUN * slots)
         # controls: settings by stream; uniform numbers, logits and sums by step and stream
-        self._settings = self._runner.controls[:settings].reshape(slots, controls.SETTINGS)
-        self._numbers = self._runner.controls[settings:].reshape(3, LONGEST_RUN, slots)
+        self._settings = self.runner.controls[:settings].reshape(slots, controls.SETTINGS)
+        self._numbers = self.runner.controls[settings:].reshape(3, LONGEST_RUN, slots)
         self.decoding = placed(decodes, self.arena)
         self._filling: dict[tuple[int, bool, bool], GenerationPlan] = {}
         if fills:
@@ -104,16 +104,16 @@ class LoopsDecoder(Slots):
         self._load(self.decoding, *self._filling.values())
         self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
         self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
-        self._positions = np.full(slots, IDLE, np.int64)  # of each stream's next token
+        self.positions = np.full(slots, IDLE, np.int64)  # of each stream's next token
         self._run_length = FIRST_RUN
 
     def admit(self, slot: int, stream: Stream, kept: int = 0) -> None:
         """Begin a stream in a free slot: its context is its last seq_len tokens, at positions from 0."""
         if not any(self.streams):
-            self._runner.settle()
+            self.runner.settle()
             self._run_length = FIRST_RUN
             if self.stale:
-                take_over(self.model, self.decoding, self._runner, self.weights, self._moves)
+                take_over(self.model, self.decoding, self.runner, self.weights, self._moves)
                 self.stale = False
         sampling, allowed = stream.sampling, stream.allowed
         if stream.by_hand:  # the kernel leaves logits as they are where the likeliest of all is asked for
@@ -134,8 +134,8 @@ class LoopsDecoder(Slots):
 
     def free(self, slot: int) -> int:
         """Forget a slot's stream: its row is computed, but reads and draws nothing."""
-        length = max(super().free(slot), int(self._positions[slot]))
-        self._positions[slot] = IDLE
+        length = max(super().free(slot), int(self.positions[slot]))
+        self.positions[slot] = IDLE
         return length
 
     def step(self, most: int) -> None:
@@ -149,16 +149,16 @@ class LoopsDecoder(Slots):
         window, room = self.model.config.seq_len, 1 if by_hand else most
         if not self.model.config.slides:
             for slot, stream in running.items():
-                if self._positions[slot] == window:
+                if self.positions[slot] == window:
                     self.fill(slot, stream.tokens[-window:], 0, window - 1)
-            room = min(room, window - int(self._positions.max()))
+            room = min(room, window - int(self.positions.max()))
         way = self.autotuner.choose()
         n = min(self.autotuner.units(way, self._run_length), room)
         drawn_by_plan = {slot: stream for slot, stream in running.items() if not stream.by_hand}
         for slot, stream in drawn_by_plan.items():
             self._numbers[0, :n, slot] = stream.uniforms(n)
         begun = perf_counter()
-        drawn = self._run(way, n)
+        drawn = self.run(way, n)
         n, seconds = len(drawn), perf_counter() - begun
         with np.errstate(all="ignore"):  # scores of a failed stream are ignored
             scores = self._numbers[1, :n] - np.log(self._numbers[2, :n])
@@ -193,45 +193,15 @@ class LoopsDecoder(Slots):
         prepared = [table for plan in plans for each in plan.preparations.values() for *_, table in each]
         ready_for([*prepared, *(table for plan in plans for table in plan.tables)])
 
-    def time_calls(self, fills: int, rounds: int) -> np.ndarray:
-        """Return the least ms, over `rounds` fills of `fills` positions, of each of the first thread's calls.
+    def replay(self, plan: GenerationPlan, alone: bool, times: int = 1) -> None:
+        """Run a plan from the streams' positions on, repeatedly or until the threads agree to stop.
 
-        For 0, of one token's calls in the middle of the window. The other threads run as usual.
+        With steps in Python it is always one thread, unless calls are timed.
         """
-        self._admit_everywhere()
-
-        def run() -> None:
-            self._positions[:] = self._half
-            self._place()
-            self._replay(self._given(0, [0] * (fills + 1)) if fills else self.decoding, alone=False)
-
-        return self._runner.time_calls(run, rounds)
-
-    def time_in_a_row(self, rounds: int) -> float:
-        """Return the median ms of a token in the middle of the window, several per call as in generation."""
-        self._admit_everywhere()
-        most, ms = min(FIRST_RUN, self.model.config.seq_len - self._half), []
-        for _ in range(rounds):
-            self._positions[:] = self._half
-            begun = perf_counter()
-            made = len(self._run(0, most))
-            ms.append(1e3 * (perf_counter() - begun) / made)
-        return float(np.median(ms))
-
-    @property
-    def _half(self) -> int:
-        return self.model.config.seq_len // 2
-
-    def _admit_everywhere(self) -> None:
-        """Give every slot a stream that has filled half the window."""
-        for slot in range(self.slots):
-            self.admit(slot, Stream([0] * (self._half + 1), 1, Sampling(temperature=0)))
-        while self.reading:
-            self.read()
-
-    def _replay(self, plan: GenerationPlan, alone: bool, times: int = 1) -> None:
-        """Run a plan, repeatedly or until the threads agree to stop; with steps in Python always on one thread."""
-        runner = self._runner
+        runner = self.runner
+        for share in self.decoding.shares:  # each thread reads them here
+            share.array(self._inputs["position"])[:] = self.positions
+            share.array(self._inputs["steps"])[0] = 0
 
         def replay(share: Share, times: int = times) -> None:
             runner.replay(share.tables[0], plan.parts(share), share, times)
@@ -248,19 +218,12 @@ class LoopsDecoder(Slots):
         else:
             runner.run(lambda i: replay(plan.shares[i]))
 
-    def _place(self) -> None:
-        """Write the streams' positions where each thread reads them."""
-        for share in self.decoding.shares:
-            share.array(self._inputs["position"])[:] = self._positions
-            share.array(self._inputs["steps"])[0] = 0
-
-    def _run(self, way: int, n: int) -> np.ndarray:
+    def run(self, way: int, n: int) -> np.ndarray:
         """Draw n tokens for each stream, or fewer after long waits at barriers, in one call for each thread."""
         share = self.decoding.shares[0]
-        self._place()
-        self._replay(self.decoding, self._ways[way] == ALONE, n)
+        self.replay(self.decoding, self._ways[way] == ALONE, n)
         made = int(share.array(self._inputs["steps"])[0])
-        self._positions[self._positions >= 0] += made
+        self.positions[self.positions >= 0] += made
         return share.array(self._inputs["drawn"])[:made]
 
     def fill(self, slot: int, context: list[int], begin: int, end: int) -> None:
@@ -268,14 +231,14 @@ class LoopsDecoder(Slots):
         stream = self.streams[slot]
         scores = stream is not None and stream.unscored
         if end > begin:
-            plan = self._given(slot, context[: end + 1], begin, scores)
+            plan = self.given(slot, context[: end + 1], begin, scores)
             self.filled += end - begin
-            self._replay(plan, self._ways[self.autotuner.for_other_work] == ALONE)
+            self.replay(plan, self._ways[self.autotuner.for_other_work] == ALONE)
             if stream is not None and scores:
                 stream.score(self._logits(plan)[0, : end - begin])
         if end == len(context) - 1:
             self._place_token(slot, context[-1])
-            self._positions[slot] = end
+            self.positions[slot] = end
         self.decoding.write_constants()
 
     def _place_token(self, slot: int, token: int) -> None:
@@ -286,7 +249,7 @@ class LoopsDecoder(Slots):
         assert plan.result is not None
         return plan.shares[0].array(plan.result)
 
-    def _given(self, slot: int, context: list[int], kept: int = 0, scores: bool = False) -> GenerationPlan:
+    def given(self, slot: int, context: list[int], kept: int = 0, scores: bool = False) -> GenerationPlan:
         """Return the plan that puts all positions but the last into the cache, with what it reads in its place.
 
         kept  number already there

@@ -19,10 +19,12 @@ from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, buffers_of
 from byhand.runtimes.loops.run.bandwidth import read_bandwidth
-from byhand.runtimes.loops.run.decoding import LoopsDecoder
+from byhand.runtimes.loops.run.decoding import FIRST_RUN, LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
 from byhand.runtimes.protocol import Line, Listing, Request, Shape
+from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.streams import Stream
 
 
 def training_step(session: LoopsSession, shape: Shape, steps: int) -> Listing:
@@ -44,13 +46,49 @@ def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     fills = 0 if of == "decode" else window - 1
     decoder = LoopsDecoder(model, streams, request.threads or None, request.weights, fills)
     plan = decoder.filling(fills) if fills else decoder.decoding
-    ms = decoder.time_calls(fills, steps) if steps else None
-    row = decoder.time_in_a_row(steps) if steps and not fills else None
+    ms = time_calls(decoder, fills, steps) if steps else None
+    row = _time_in_a_row(decoder, steps) if steps and not fills else None
     read = read_bandwidth(decoder.threads)[0] / decoder.threads if steps else None
     what = f"one token, {counted(streams, 'stream')}" if not fills else f"filling {counted(window - 1, 'position')}"
     peak, size = None if ms is None else measured_peak(decoder.blas), decoder.arena.memory.nbytes
     calls = plan.shares[0].calls
     return _listing(what, calls, ms, decoder.threads, size, decoder.blas.name, peak, read=read, row=row)
+
+
+def time_calls(decoder: LoopsDecoder, fills: int, rounds: int) -> np.ndarray:
+    """Return the least ms, over `rounds` fills of `fills` positions, of each of the first thread's calls.
+
+    For 0, of one token's calls in the middle of the window. The other threads run as usual.
+    """
+    half = _half_filled(decoder)
+
+    def run() -> None:
+        decoder.positions[:] = half
+        decoder.replay(decoder.given(0, [0] * (fills + 1)) if fills else decoder.decoding, alone=False)
+
+    return decoder.runner.time_calls(run, rounds)
+
+
+def _time_in_a_row(decoder: LoopsDecoder, rounds: int) -> float:
+    """Return the median ms of a token in the middle of the window, several per call as in generation."""
+    half, ms = _half_filled(decoder), []
+    most = min(FIRST_RUN, decoder.model.config.seq_len - half)
+    for _ in range(rounds):
+        decoder.positions[:] = half
+        begun = perf_counter()
+        made = len(decoder.run(0, most))
+        ms.append(1e3 * (perf_counter() - begun) / made)
+    return float(np.median(ms))
+
+
+def _half_filled(decoder: LoopsDecoder) -> int:
+    """Give every slot a stream that has filled half the window, and return how many positions that are."""
+    half = decoder.model.config.seq_len // 2
+    for slot in range(decoder.slots):
+        decoder.admit(slot, Stream([0] * (half + 1), 1, Sampling(temperature=0)))
+    while decoder.reading:
+        decoder.read()
+    return half
 
 
 def _listing(
