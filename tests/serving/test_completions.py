@@ -181,6 +181,30 @@ def test_an_answer_streamed_or_whole():
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
 
 
+@pytest.mark.parametrize(
+    ("path", "field", "said"),
+    [
+        (COMPLETIONS, {"response_format": {"type": "json_object"}}, "response_format"),
+        (COMPLETIONS, {"guided_regex": "a+"}, "guided_regex"),
+        (COMPLETIONS, {"prompt_logprobs": 1}, "prompt_logprobs"),
+        (COMPLETIONS, {"min_tokens": 0, "use_beam_search": False, "response_format": {"type": "text"}}, ""),
+        (COMPLETIONS, {"logit_bias": {"foo": 1}}, "'foo'"),
+        (COMPLETIONS, {"best_of": -1}, "not -1"),
+        (COMPLETIONS, {"best_of": 0}, ""),
+        (CHAT, {"echo": True}, "echo"),
+        (CHAT, {"add_generation_prompt": False}, "add_generation_prompt"),
+        (CHAT, {"echo": False, "top_logprobs": 0, "continue_final_message": False}, ""),
+        (CHAT, {"messages": [{"role": "user", "content": "Hi", "name": "Ann"}]}, ""),
+    ],
+)
+def test_what_would_change_a_text_and_is_missing_is_refused(path, field, said):
+    found = posted(
+        path, {**({"prompt": "a"} if path == COMPLETIONS else {"messages": HELLO}), "max_tokens": 1, **field}
+    )
+    assert found.status_code == (400 if said else 200)
+    assert not said or said in found.json()["error"]["message"]
+
+
 def test_a_text_that_reaches_the_end_of_the_context_ends_there():
     found = posted(COMPLETIONS, {"prompt": "x" * 40, "max_tokens": 1000, "seed": 1}).json()
     assert (found["choices"][0]["finish_reason"], found["usage"]["completion_tokens"]) == ("length", 8)

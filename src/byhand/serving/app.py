@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from byhand.config_checks import brief
 from byhand.errors import ByhandError
 from byhand.files.reading import parse_json
 from byhand.serving.answer import AnswerResponse
@@ -116,6 +117,8 @@ def _add_errors(app: FastAPI) -> None:
         place = [each for each in first["loc"] if each != "body"]
         param = str(place[0])[:100] if place else None
         said = first["msg"].removeprefix("Value error, ")
+        if said == first["msg"] and first["type"] != "missing":
+            said += f", not {brief(first['input'])}"
         if len({each["loc"][1:2] for each in found.errors()}) == 1 < len(found.errors()):
             said = "; or ".join(dict.fromkeys(each["msg"] for each in found.errors()))
         if not param and first["type"] in ("model_attributes_type", "missing"):
