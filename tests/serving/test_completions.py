@@ -79,12 +79,15 @@ def test_the_best_candidates_are_those_of_the_largest_mean():
 def test_an_echoed_prompt_does_not_count_for_the_best_candidate():
     body = {"prompt": "abcdefgh", "echo": True, "seed": 2, "max_tokens": 12, "logprobs": 0, "stop": "e"}
     body["logit_bias"] = {"101": 3}
+    unscored = {name: value for name, value in body.items() if name != "logprobs"}
     every = posted(COMPLETIONS, {**body, "n": 8}).json()["choices"]
     drawn = [choice["logprobs"]["token_logprobs"][8:] for choice in every]
     assert len({*map(len, drawn)}) > 1
     best = max(range(8), key=lambda i: sum(drawn[i]) / max(1, len(drawn[i])) if drawn[i] else 0.0)
     (found,) = posted(COMPLETIONS, {**body, "best_of": 8}).json()["choices"]
     assert found["text"] == every[best]["text"]
+    (found,) = posted(COMPLETIONS, {**unscored, "best_of": 8}).json()["choices"]
+    assert (found["text"], found["logprobs"]) == (every[best]["text"], None)
 
 
 @pytest.mark.parametrize(
