@@ -11,7 +11,12 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
+from byhand.choices import Chooser, answered
+from byhand.corpus.questions import Question
+from byhand.evaluate import evaluating
 from byhand.generation import Sampling, generate
+from byhand.runtimes.protocol import Request
+from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.training import train
 from serving import house
 from serving.house import asking, events, posted
@@ -52,6 +57,32 @@ def test_echo_scores_a_prompt_as_a_forward_pass_does():
         assert top[token] == logp  # the same float
         np.testing.assert_allclose(sorted(top.values())[-3:], sorted(expected[i])[-3:], atol=1e-5)
         assert 3 <= len(top) <= 4
+
+
+@pytest.mark.parametrize("tokenizer", [BYTES, BPE])
+def test_endings_score_as_eval_choices_does(tokenizer):
+    # as lm_eval asks: one token more is drawn, and the ending's tokens are those between the context's and it
+    model = house.model(tokenizer.vocab_size)
+    chooser = Chooser(model, tokenizer)
+    questions = [
+        ("To be, or", ["not to be", "to bee"]),
+        ("the fox", ["said that", "is the dog"]),
+        ("你", ["好", "x"]),
+    ]
+    asked = [chooser.encoded(context, ending) for context, endings in questions for ending in endings]
+
+    async def ask(client):
+        body = {"prompt": [ids for ids, _ in asked], "temperature": 0, "max_tokens": 1, "logprobs": 1, "echo": True}
+        return (await client.post(COMPLETIONS, json=body)).json()["choices"]
+
+    scores = [choice["logprobs"]["token_logprobs"] for choice in asking(ask, tokenizer=tokenizer)]
+    found = [sum(each[len(ids) - own : -1]) for each, (ids, own) in zip(scores, asked, strict=True)]
+    given = [Question(context, tuple(endings), 0, "") for context, endings in questions]
+    request = Request("evaluate", model.config, "numpy", str(model.dtype))
+    with evaluating(model, request, lambda session: None) as (session, _):
+        sums = {each.question.context: each.sums for each in answered(session, given, chooser)}
+    expected = [score for context, _ in questions for score in sums[context]]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_texts_are_those_of_the_same_seeds():

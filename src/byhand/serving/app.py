@@ -30,6 +30,7 @@ from byhand.version import __version__
 
 DEPTH = 16  # nested values of a request
 LARGE = 1 << 16  # bytes of a body that takes a while to parse
+STREAMED: Any = {200: {"content": {"application/json": {}, "text/event-stream": {}}}}
 OTHER = "other"  # the path of what is not there, as it is counted
 
 
@@ -67,8 +68,9 @@ def application(service: Service, access: Access) -> ASGIApp:
             yield
 
     app = FastAPI(
-        title="byhand", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
-    )
+        title="byhand", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False,
+        responses={"4XX": {"description": "An error in OpenAI's form"}},
+    )  # fmt: skip
     app.router.route_class = Route
     _add_errors(app)
     _add_texts(app, service)
@@ -131,13 +133,13 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_texts(app: FastAPI, service: Service) -> None:
-    @app.post("/v1/completions")
+    @app.post("/v1/completions", responses=STREAMED)
     async def _(request: Completion) -> Response:
         """Continue prompts."""
         served, answers, prompt = await service.answers(request)
         return AnswerResponse(service, CompletionReply(served, request.top is not None), answers, prompt, request)
 
-    @app.post("/v1/chat/completions")
+    @app.post("/v1/chat/completions", responses=STREAMED)
     async def _(request: ChatCompletion) -> Response:
         """Answer a conversation."""
         served, answers, prompt = await service.answers(request)
@@ -203,7 +205,7 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         about = {"tokenizer_class": tokenizer.kind, "model_max_length": service.served.config.seq_len}
         return _json({**about, **spelled, "chat_template": template})
 
-    @app.get("/metrics")
+    @app.get("/metrics", response_class=PlainTextResponse)
     async def _() -> Response:
         """Count, for Prometheus."""
         return PlainTextResponse(service.metrics.write())
