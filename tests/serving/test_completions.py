@@ -11,7 +11,12 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
+from byhand.choices import Chooser, answered
+from byhand.corpus.questions import Question
+from byhand.evaluate import evaluating
 from byhand.generation import Sampling, generate
+from byhand.runtimes.protocol import Request
+from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.training import train
 from serving import house
 from serving.house import asking, events, posted
@@ -54,6 +59,32 @@ def test_echo_scores_a_prompt_as_a_forward_pass_does():
         assert 3 <= len(top) <= 4
 
 
+@pytest.mark.parametrize("tokenizer", [BYTES, BPE])
+def test_endings_score_as_eval_choices_does(tokenizer):
+    # as lm_eval asks: one token more is drawn, and the ending's tokens are those between the context's and it
+    model = house.model(tokenizer.vocab_size)
+    chooser = Chooser(model, tokenizer)
+    questions = [
+        ("To be, or", ["not to be", "to bee"]),
+        ("the fox", ["said that", "is the dog"]),
+        ("你", ["好", "x"]),
+    ]
+    asked = [chooser.encoded(context, ending) for context, endings in questions for ending in endings]
+
+    async def ask(client):
+        body = {"prompt": [ids for ids, _ in asked], "temperature": 0, "max_tokens": 1, "logprobs": 1, "echo": True}
+        return (await client.post(COMPLETIONS, json=body)).json()["choices"]
+
+    scores = [choice["logprobs"]["token_logprobs"] for choice in asking(ask, tokenizer=tokenizer)]
+    found = [sum(each[len(ids) - own : -1]) for each, (ids, own) in zip(scores, asked, strict=True)]
+    given = [Question(context, tuple(endings), 0, "") for context, endings in questions]
+    request = Request("evaluate", model.config, "numpy", str(model.dtype))
+    with evaluating(model, request, lambda session: None) as (session, _):
+        sums = {each.question.context: each.sums for each in answered(session, given, chooser)}
+    expected = [score for context, _ in questions for score in sums[context]]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 def test_texts_are_those_of_the_same_seeds():
     body = {"prompt": [[97, 98], [99, 100]], "n": 2, "best_of": 2, "seed": 5, "temperature": 1.3, "max_tokens": 12}
     found = posted(COMPLETIONS, body).json()
@@ -79,12 +110,15 @@ def test_the_best_candidates_are_those_of_the_largest_mean():
 def test_an_echoed_prompt_does_not_count_for_the_best_candidate():
     body = {"prompt": "abcdefgh", "echo": True, "seed": 2, "max_tokens": 12, "logprobs": 0, "stop": "e"}
     body["logit_bias"] = {"101": 3}
+    unscored = {name: value for name, value in body.items() if name != "logprobs"}
     every = posted(COMPLETIONS, {**body, "n": 8}).json()["choices"]
     drawn = [choice["logprobs"]["token_logprobs"][8:] for choice in every]
     assert len({*map(len, drawn)}) > 1
     best = max(range(8), key=lambda i: sum(drawn[i]) / max(1, len(drawn[i])) if drawn[i] else 0.0)
     (found,) = posted(COMPLETIONS, {**body, "best_of": 8}).json()["choices"]
     assert found["text"] == every[best]["text"]
+    (found,) = posted(COMPLETIONS, {**unscored, "best_of": 8}).json()["choices"]
+    assert (found["text"], found["logprobs"]) == (every[best]["text"], None)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +213,30 @@ def test_an_answer_streamed_or_whole():
                 assert other["token"] != each["token"] or other["logprob"] == each["logprob"]
     assert whole["object"] == "chat.completion"
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "said"),
+    [
+        (COMPLETIONS, {"response_format": {"type": "json_object"}}, "response_format"),
+        (COMPLETIONS, {"guided_regex": "a+"}, "guided_regex"),
+        (COMPLETIONS, {"prompt_logprobs": 1}, "prompt_logprobs"),
+        (COMPLETIONS, {"min_tokens": 0, "use_beam_search": False, "response_format": {"type": "text"}}, ""),
+        (COMPLETIONS, {"logit_bias": {"foo": 1}}, "'foo'"),
+        (COMPLETIONS, {"best_of": -1}, "not -1"),
+        (COMPLETIONS, {"best_of": 0}, ""),
+        (CHAT, {"echo": True}, "echo"),
+        (CHAT, {"add_generation_prompt": False}, "add_generation_prompt"),
+        (CHAT, {"echo": False, "top_logprobs": 0, "continue_final_message": False}, ""),
+        (CHAT, {"messages": [{"role": "user", "content": "Hi", "name": "Ann"}]}, ""),
+    ],
+)
+def test_what_would_change_a_text_and_is_missing_is_refused(path, field, said):
+    found = posted(
+        path, {**({"prompt": "a"} if path == COMPLETIONS else {"messages": HELLO}), "max_tokens": 1, **field}
+    )
+    assert found.status_code == (400 if said else 200)
+    assert not said or said in found.json()["error"]["message"]
 
 
 def test_a_text_that_reaches_the_end_of_the_context_ends_there():

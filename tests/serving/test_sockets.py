@@ -88,6 +88,34 @@ def test_a_client_that_leaves_ends_its_work_and_no_other(stream):
         assert not found.served.engine.running
 
 
+def test_a_stream_cut_at_any_byte_leaves_no_work_and_no_other_text_changed():
+    found = service(limits=Limits(slots=2))
+    body = json.dumps({"prompt": "To be", "max_tokens": 12, "seed": 1, "stream": True, "logprobs": 1}).encode()
+    head = f"POST {COMPLETIONS} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+    request = f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+    with listening(found) as port:
+        staying = HTTPConnection("127.0.0.1", port, timeout=60)
+
+        def begun(count):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as cut:
+                cut.sendall(request)
+                return cut.makefile("rb").read(count)
+
+        def whole():
+            staying.request("POST", COMPLETIONS, '{"prompt": "ab", "seed": 2}', {"content-type": "application/json"})
+            return json.loads(staying.getresponse().read())["choices"]
+
+        with closing(staying):
+            alone, length = whole(), len(begun(-1))
+            for k in range(0, length, length // 8):
+                begun(k)
+                assert whole() == alone
+            while found.served.engine.running or found.served.engine.waiting:
+                time.sleep(0.005)
+            assert len(begun(-1)) == length
+            assert not found.worker._live
+
+
 def test_a_header_that_does_not_come_ends_the_connection():
     with listening(service(limits=Limits(header_seconds=0.2, connections=3))) as port:
         where = "127.0.0.1", port

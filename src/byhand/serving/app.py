@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from byhand.config_checks import brief
 from byhand.errors import ByhandError
 from byhand.files.reading import parse_json
 from byhand.serving.answer import AnswerResponse
@@ -31,6 +32,7 @@ from byhand.version import __version__
 
 DEPTH = 16  # nested values of a request
 LARGE = 1 << 16  # bytes of a body that takes a while to parse
+STREAMED: Any = {200: {"content": {"application/json": {}, "text/event-stream": {}}}}
 OTHER = "other"  # the path of what is not there, as it is counted
 
 
@@ -75,8 +77,9 @@ def application(service: Service | None, access: Access, explorer: Explorer | No
             await explorer.close()
 
     app = FastAPI(
-        title="byhand", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
-    )
+        title="byhand", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False,
+        responses={"4XX": {"description": "An error in OpenAI's form"}},
+    )  # fmt: skip
     app.router.route_class = Route
     _add_errors(app)
     _add_pages(app, {"/", "/explore"} - ({"/"} if service else set()) - ({"/explore"} if explorer else set()))
@@ -129,6 +132,8 @@ def _add_errors(app: FastAPI) -> None:
         place = [each for each in first["loc"] if each not in ("body", "query", "path")]
         param = str(place[0])[:100] if place else None
         said = first["msg"].removeprefix("Value error, ")
+        if said == first["msg"] and first["type"] != "missing":
+            said += f", not {brief(first['input'])}"
         if len({each["loc"][1:2] for each in found.errors()}) == 1 < len(found.errors()):
             said = "; or ".join(dict.fromkeys(each["msg"] for each in found.errors()))
         if not param and first["type"] in ("model_attributes_type", "missing"):
@@ -141,13 +146,13 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_texts(app: FastAPI, service: Service) -> None:
-    @app.post("/v1/completions")
+    @app.post("/v1/completions", responses=STREAMED)
     async def _(request: Completion) -> Response:
         """Continue prompts."""
         served, answers, prompt = await service.answers(request)
         return AnswerResponse(service, CompletionReply(served, request.top is not None), answers, prompt, request)
 
-    @app.post("/v1/chat/completions")
+    @app.post("/v1/chat/completions", responses=STREAMED)
     async def _(request: ChatCompletion) -> Response:
         """Answer a conversation."""
         served, answers, prompt = await service.answers(request)
@@ -214,7 +219,7 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         about = {"tokenizer_class": tokenizer.kind, "model_max_length": service.served.config.seq_len}
         return _json({**about, **spelled, "chat_template": template})
 
-    @app.get("/metrics")
+    @app.get("/metrics", response_class=PlainTextResponse)
     async def _() -> Response:
         """Count, for Prometheus."""
         return PlainTextResponse(service.metrics.write())

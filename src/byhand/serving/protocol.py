@@ -36,6 +36,14 @@ def is_text(text: str) -> bool:
     return True
 
 
+# What other servers take that changes a text, and is missing here
+MISSING = (
+    "guided_json", "guided_regex", "guided_grammar", "guided_choice", "structured_outputs", "grammar", "json_schema",
+    "allowed_token_ids", "stop_token_ids", "bad_words", "min_tokens", "use_beam_search", "logits_processors",
+    "prompt_logprobs", "prompt_embeds", "truncate_prompt_tokens",
+)  # fmt: skip
+
+
 class StreamOptions(BaseModel):
     """How a stream ends."""
 
@@ -46,7 +54,9 @@ class TextRequest(BaseModel):
     """What requests for a text have in common."""
 
     model_config = ConfigDict(strict=True, extra="allow")
-    refused: ClassVar[dict[str, Sequence[Any]]] = {}
+    refused: ClassVar[dict[str, Sequence[Any]]] = {
+        **dict.fromkeys(MISSING, (False,)), "response_format": ({"type": "text"},)
+    }  # fmt: skip
 
     model: Annotated[str, Field(max_length=1000)] | None = None
     max_tokens: Annotated[int, Field(ge=0, lt=1 << 31)] | None = None
@@ -142,10 +152,10 @@ class TextRequest(BaseModel):
 class Completion(TextRequest):
     """A request for texts that continue prompts."""
 
-    refused: ClassVar = {"suffix": ()}
+    refused: ClassVar = {**TextRequest.refused, "suffix": ()}
 
     prompt: str | Annotated[list[str], FIRST] | Ids | Annotated[list[Ids], FIRST] | None = None
-    best_of: Annotated[int, Field(ge=1, le=128)] | None = None
+    best_of: Annotated[int, Field(ge=0, le=128)] | None = None  # 0 is as none
     echo: bool | None = None
     logprobs: Annotated[int, Field(ge=0, le=MOST_TOP)] | None = None
 
@@ -189,14 +199,13 @@ class ChatCompletion(TextRequest):
     """A request for the answers to a conversation."""
 
     refused: ClassVar = {
+        **TextRequest.refused,
         **dict.fromkeys(("tools", "functions", "audio", "prediction", "web_search_options", "chat_template"), ()),
-        **dict.fromkeys(("guided_json", "guided_regex", "guided_grammar", "guided_choice"), ()),
         "tool_choice": ("none", "auto"),
         "function_call": ("none", "auto"),
         "modalities": (["text"],),
-        "response_format": ({"type": "text"},),
         "chat_template_kwargs": (),
-        "continue_final_message": (False,),
+        **dict.fromkeys(("continue_final_message", "echo"), (False,)),
         "add_generation_prompt": (True,),
     }
 
@@ -206,7 +215,7 @@ class ChatCompletion(TextRequest):
 
     @model_validator(mode="after")
     def _fit(self) -> Self:
-        if self.top_logprobs is not None and not self.logprobs:
+        if self.top_logprobs and not self.logprobs:
             raise ValueError("top_logprobs needs logprobs to be true")
         return self
 

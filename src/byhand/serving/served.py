@@ -79,7 +79,7 @@ class Served:
 
     def asked(self, messages: Any) -> PromptTokens:
         """Return the tokens after which the assistant answers; DataError if these are not messages."""
-        found = conversation(messages, "messages")
+        found = conversation([{**message, "name": None} for message in messages], "messages")
         if all(not message.content for message in found):
             raise DataError("the messages are empty. Ask something.")
         tokens = self.chat.prompt(found)

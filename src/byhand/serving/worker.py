@@ -116,6 +116,8 @@ class ServedChoice:
         if i == 0 and self.echo:
             return Token(stream.tokens[0], None, [], offset)
         if i < echoed:
+            if not stream.prompt_scored:  # candidates are compared by what was drawn
+                return Token(stream.tokens[i], None, [], offset)
             top = stream.prompt_tops[i - 1] if stream.prompt_tops else []
             return Token(stream.tokens[i], stream.prompt_logprobs[i - 1], top, offset)
         drawn = i - echoed
@@ -193,18 +195,28 @@ class Worker:
         """Step, and return what each choice has gained."""
         try:
             self.engine.step()
-            found = {choice: choice.more() for choice in self._live if not choice.dropped}
+            found = {choice: self._more(choice) for choice in self._live if not choice.dropped}
         except Exception as error:  # a defect, or no memory: it must not end the server
-            log.error("a step failed: %s: %s", type(error).__name__, error)
-            found = dict.fromkeys(self._live, Growth("", (), error=FAILED))
-            for choice in self._live:
-                self.engine.cancel(choice.stream)
+            found = dict.fromkeys(self._live, self._failed(error, *self._live))
         batch = [(*self._live[choice], piece) for choice, piece in found.items() if piece is not None]
         for choice in list(self._live):
             piece = found.get(choice)
             if choice.dropped or (piece is not None and (piece.finish or piece.error)):
                 del self._live[choice]
         return batch
+
+    def _more(self, choice: ServedChoice) -> Growth | None:
+        """Return what a choice has gained; a defect there ends it and no other."""
+        try:
+            return choice.more()
+        except Exception as error:
+            return self._failed(error, choice)
+
+    def _failed(self, error: Exception, *choices: ServedChoice) -> Growth:
+        log.error("a step failed: %s: %s", type(error).__name__, error)
+        for choice in choices:
+            self.engine.cancel(choice.stream)
+        return Growth("", (), error=FAILED)
 
     async def close(self) -> None:
         """Finish what was submitted, and end."""
