@@ -51,6 +51,7 @@ COMMANDS = {
     "sample": ["sample", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
     "chat": ["chat", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
     "serve": ["serve", "--help"],
+    "explore": ["explore", "--help"],
     "eval": ["eval", "run", "--data", "text.txt", "--runtime", "numpy"],
     "bench": ["bench", "train", "--runtime", "numpy", "--shape", "tiny", "--steps", "2"],
     "train": ["train", *TINY, "--runtime", "numpy", "--data", "text.txt", "--out", "new"],

@@ -83,11 +83,13 @@ class Training:
             self._gone_back = False
         progress = next(self._updates, None)
         if progress is None:
-            self._ended = True
             return None
         self._before.append(before)
         self.seen.append(finite(asdict(progress)))
         self._note()
+        if self.complete:  # the loop saves, and leaves
+            next(self._updates, None)
+            self._ended = True
         return self.seen[-1]
 
     def back(self) -> None:

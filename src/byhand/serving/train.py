@@ -159,7 +159,8 @@ class Trainings:
 
     async def _train(self, training: Training) -> None:
         try:
-            while await self._run(training.forward) is not None:
+            while not training.complete:
+                await self._run(training.forward)
                 self._tell()
         except ByhandError as error:
             self._failed = str(error)
