@@ -113,12 +113,14 @@ def browser(arguments: list[str]) -> int:
 def oracle(arguments: list[str]) -> int:
     """Compare with other programs, of which only the first is required: a newer torch may bring gigabytes of CUDA."""
     prepare("test")
-    witnesses = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]["oracle"]
-    for package in witnesses:
-        name = package.partition("==")[0]
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    witnesses, models = groups["oracle"], groups["models"]
+    for package in witnesses + models:
+        name = package.partition("==")[0].replace("-", "_")
         if not python("-c", f"import importlib.util as u, sys; sys.exit(not u.find_spec('{name}'))"):
             continue
-        if (why := install(package)) and package == witnesses[0]:
+        alone = ["--no-deps"] if package in models else []
+        if (why := install(*alone, package)) and package == witnesses[0]:
             fail(f"cannot install {package}: {why}. Check the network and run the same command again.")
         if why:
             print(f"{package} cannot be installed here: tests that need it are skipped", file=sys.stderr, flush=True)

@@ -64,11 +64,11 @@ def prepare(group: str) -> None:
         fail(f"cannot prepare {VENV}: {error.filename or ''}: {error.strerror}. Make this folder writable.")
 
 
-def install(package: str) -> str:
-    """Install a package that is in no group; return why it cannot be, or ""."""
-    print(f"installing {package}", file=sys.stderr, flush=True)
+def install(*words: str) -> str:
+    """Install a package that is in no group, with flags of pip before it; return why it cannot be, or ""."""
+    print(f"installing {words[-1]}", file=sys.stderr, flush=True)
     with _locked() as lock:
-        return _pip(lock, package)
+        return _pip(lock, *words)
 
 
 @contextmanager

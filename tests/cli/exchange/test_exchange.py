@@ -371,15 +371,49 @@ def test_a_tied_head_has_its_name(place, tmp_path):
     assert "wte[5,3]" in done.stdout.decode()
 
 
+def test_a_packaged_model_is_one_for_every_command(place, tmp_path, monkeypatch):
+    monkeypatch.setattr("byhand.interop.packaged.KNOWN", {"toy": ("pairs-gguf", "toy-pairs")})
+    monkeypatch.syspath_prepend(place)
+
+    def said(*words):
+        done = byhand(*words, cwd=place)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
+
+    said("import", "toy", "--out", tmp_path / "run")
+    for words in (["eval", "--data", "text.txt", "--runtime", "numpy"], ["explain", "logits[0,0,1]"]):
+        assert said(words[0], "toy", *words[1:]) == said(words[0], tmp_path / "run", *words[1:])
+    ours, theirs = (json.loads(said("info", of, "--json")) for of in (tmp_path / "run", "toy"))
+    assert {key: ours[key] for key in ours if key != "checkpoints"} == theirs | {"run": ours["run"]}
+    for of, out in (("toy", "named"), (tmp_path / "run", "imported")):
+        said("export", of, "--to", "gguf", "--out", tmp_path / out)
+    named, imported = (tmp_path / out / "model.gguf" for out in ("named", "imported"))
+    assert named.read_bytes() == imported.read_bytes()
+    assert b"a token: " in said("plan", "toy")
+    tuned = []
+    for start in ("toy", tmp_path / "run"):
+        flags = [
+            "--steps",
+            2,
+            "--runtime",
+            "numpy",
+            "--data",
+            "text.txt",
+            "--out",
+            out := tmp_path / f"from-{len(tuned)}",
+        ]
+        said("train", "--init-from", start, *flags)
+        tuned.append(checkpoint.load(out).parameters["wte"])
+    np.testing.assert_array_equal(*tuned)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["eval", "bytes-hf", "--data", "text.txt"], "Make a run of it with `byhand import bytes-hf --out runs/byt"),
-        (["info", "bytes-gguf"], "`byhand import bytes-gguf --out runs/bytes-gguf`"),
-        (["info", "bytes-gguf/model.gguf"], "`byhand import bytes-gguf/model.gguf --out runs/model`"),
-        (["info", "bytes-hf/model.safetensors"], "`byhand import bytes-hf --out runs/bytes-hf`"),
-        (["train", "--resume", "bytes-hf"], "bytes-hf is a model of another program."),
-        (["train", "--init-from", "bytes-hf", "--data", "text.txt"], "bytes-hf is a model of another program."),
+        (["train", "--resume", "bytes-hf"], "Make a run of it with `byhand import bytes-hf --out runs/bytes-hf`"),
+        (["plot", "bytes-gguf"], "`byhand import bytes-gguf --out runs/bytes-gguf`"),
+        (["plot", "bytes-gguf/model.gguf"], "`byhand import bytes-gguf/model.gguf --out runs/model`"),
+        (["plot", "bytes-hf/model.safetensors"], "`byhand import bytes-hf --out runs/bytes-hf`"),
         (["train", "text.txt"], "unexpected argument 'text.txt'. Use --data text.txt. See byhand train --help."),
         (["import", "someone/a-model", "--out", "x"], "`hf download someone/a-model --local-dir a-model`"),
         (["import", "someone", "--out", "x"], "cannot read someone: No such file"),

@@ -14,7 +14,6 @@ from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError
 from byhand.formats.names import Exported
 from byhand.interop import exchange
-from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 
 
@@ -23,7 +22,7 @@ class Options:
     """Write a run's model and tokenizer for other programs."""
 
     run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
     to: Literal["hf", "gguf", "peft"]
     """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives. peft: only the adapter of a run
     with --lora; the other formats merge it into the weights."""
@@ -40,7 +39,7 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand export")
-    for path in exported(options, lambda: checkpoint.load(options.run, moments=False)):
+    for path in exported(options, lambda: exchange.model(options.run, unread=False)):
         show(f"{shown(str(path), 200)} {path.stat().st_size:,} bytes")
     return 0
 

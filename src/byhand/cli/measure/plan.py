@@ -30,7 +30,8 @@ class Options:
     kernel call of a training step's first share, or of generation's first thread."""
 
     run: Positional[Path | None] = None
-    """A run folder, or one of its checkpoints. An imported model is planned as a run of --init-from."""
+    """A run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2, planned as a run of
+    --init-from."""
     of: Literal["train", "decode", "prefill"] = "train"
     """train: a training step. decode: one token in the middle of the window. prefill: the cache of a whole window."""
     shape: str = "nano"

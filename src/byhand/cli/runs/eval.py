@@ -18,9 +18,9 @@ from byhand.corpus.texts import open_text
 from byhand.errors import ConfigError
 from byhand.evaluate import evaluate, evaluate_chats, window_of
 from byhand.formats.names import Weights
+from byhand.interop import exchange
 from byhand.model import TinyGPT
 from byhand.quantities import counted
-from byhand.runs import checkpoint
 from byhand.runtimes.registry import offered
 
 
@@ -33,7 +33,7 @@ class Options:
     """
 
     run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
     data: str = ""
     """A file (text, JSON lines, parquet, also compressed), a folder, a pattern like "books/*.txt", - for standard
     input, python-stdlib, or shakespeare."""
@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> int:
         given.refuse(("window", "stride", "text_field", "encoding", "exclude", "strict"), "with --choices")
     else:
         given.refuse(("separator",), "without --choices")
-    loaded = checkpoint.load(options.run, moments=False)
+    loaded = exchange.model(options.run, unread=False)
     model = loaded.model(not options.last).merged()
     if loaded.of_average and not options.last:
         say(loaded.of_average)

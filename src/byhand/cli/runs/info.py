@@ -14,6 +14,7 @@ from byhand.cli.terminal.shown import shown
 from byhand.config import GROUPS, OF_THE_REST, ModelConfig, OptimConfig, TrainConfig, to_dict
 from byhand.engine.equation import registry
 from byhand.files import run_folder
+from byhand.interop import exchange
 from byhand.model import declared
 from byhand.runs import checkpoint, metrics
 from byhand.tokenizers.byte import ByteTokenizer
@@ -25,7 +26,7 @@ class Options:
     """Show a run's model, settings, checkpoints and last losses."""
 
     run: Positional[Path]
-    """The run folder, or one of its checkpoints."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
     json: Switch = False
     """Print one JSON object."""
 
@@ -49,13 +50,13 @@ def main(arguments: list[str]) -> int:
 
 
 def gather(run: Path) -> dict[str, Any]:
-    """Return the facts of a run, from its newest whole checkpoint and its metrics."""
-    loaded = checkpoint.load(run, moments=False)
+    """Return the facts of a run, from its newest whole checkpoint and its metrics, or of another program's model."""
+    loaded = exchange.model(run, unread=False)
     imported, model = "imported" in loaded.state, loaded.config.model
     folder = run_folder.run_of(run)
-    listed = run_folder.checkpoints(folder) or [run]
+    listed = (run_folder.checkpoints(folder) or [run]) if loaded.path else []
     states = {p.resolve().name: str(checkpoint.defect(p) or "whole") for p in reversed(listed)}
-    rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step]
+    rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step] if loaded.path else []
     evaluated = [r for r in rows if "val/loss" in r]
     tokenizer, used = loaded.tokenizer, loaded.state.get("used")
     named = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
@@ -73,7 +74,7 @@ def gather(run: Path) -> dict[str, Any]:
         "val/loss": evaluated[-1]["val/loss"] if evaluated else None,
         **({"sampled": loaded.of_average} if loaded.of_average else {}),
         **({"best": run_folder.name_of(loaded.best[0])} if loaded.best else {}),
-        "checkpoints": states,
+        **({"checkpoints": states} if states else {}),
         "model": to_dict(loaded.config.model) | _sizes(loaded.config.model),
         **({} if imported else _of_training(loaded.config)),
         **({"computed by": {**used, "dtype": loaded.config.dtype}} if isinstance(used, dict) else {}),

@@ -67,8 +67,8 @@ class Options:
     --mesh and --recompute may change, and --steps or --minutes, even of a complete run: the learning rate then
     follows the schedule of the new length. The run keeps what was given last."""
     init_from: Path | None = None
-    """Start a new run from this run's model and tokenizer, and tune it on --data; --lr defaults to 0.0001,
-    with --lora to 0.001."""
+    """Start a new run from the model and tokenizer of this run, Hugging Face folder or GGUF, or from smollm2, and
+    tune it on --data; --lr defaults to 0.0001, with --lora to 0.001."""
     dry_run: Switch = False
     """Print what the run would take (memory, the time of a step, tokens) and exit without writing anything."""
     hosts: str = ""

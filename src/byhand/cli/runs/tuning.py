@@ -11,8 +11,8 @@ from byhand.cli.terminal.say import say
 from byhand.config import WINDOW, ModelConfig, OptimConfig, TrainConfig
 from byhand.corpus.dataset import Corpus, padded
 from byhand.errors import ConfigError
+from byhand.interop import exchange
 from byhand.model import declared, initial
-from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.update_rules import unread
 
@@ -41,7 +41,7 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
         raise ConfigError(
             f"the model of {base} has a tokenizer. Leave out --tokenizer, or train without --init-from."
         )
-    loaded = checkpoint.load(base, moments=False).merged()
+    loaded = exchange.model(base, unread=False).merged()
     model, arrays = loaded.config.model, dict(loaded.averages or loaded.parameters)
     if "seq_len" in given and config.model.seq_len != model.seq_len:
         length = config.model.seq_len
