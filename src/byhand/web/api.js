@@ -6,10 +6,11 @@
 
 /** Why there is no answer: key, full, busy, lost, or failed with the server's own words. */
 export class Failure extends Error {
-  /** @param {"key" | "full" | "busy" | "lost" | "failed"} kind @param {string} said */
-  constructor(kind, said = "") {
+  /** @param {"key" | "full" | "busy" | "lost" | "failed"} kind @param {string} said @param {number} status */
+  constructor(kind, said = "", status = 0) {
     super(said);
     this.kind = kind;
+    this.status = status;
   }
 }
 
@@ -18,13 +19,13 @@ function failure(error, status) {
   if (status === 401) return new Failure("key");
   if (status === 429) return new Failure("busy");
   if (error?.code === "context_length_exceeded") return new Failure("full");
-  return new Failure("failed", error?.message ?? `${status}`);
+  return new Failure("failed", error?.message ?? `${status}`, status);
 }
 
 const lost = () => { throw new Failure("lost"); };
 
 /** @param {string} path @param {string} key @param {RequestInit} how @returns {Promise<Response>} */
-async function request(path, key, how) {
+export async function request(path, key, how) {
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
   const response = await fetch(path, { ...how, headers, cache: "no-store" }).catch(lost);
   if (!response.ok) throw failure((await response.json().catch(() => ({}))).error, response.status);
