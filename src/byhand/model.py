@@ -193,6 +193,10 @@ class TinyGPT:
                 x, kept[i] = block.apply(p[BLOCKS][str(i)], x, start, kept[i])
         return layers.finish(p, x), cache and KVCache(tuple(kept), start + tokens.shape[1])
 
+    def read_out(self, x: Tensor) -> Tensor:
+        """Return the logits (B, T, V) that the final norm and the head make of any state (B, T, C) of the stream."""
+        return self.layers.finish(self._tree, x)
+
     def _checked(self, tokens: Any, before: int = 0) -> Any:
         """Return tokens as an array (B, T) of ids; DataError if one is out of range, or T is too long."""
         tokens = host.token_array(tokens, self.config.vocab_size)

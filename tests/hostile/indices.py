@@ -11,7 +11,8 @@ import numpy as np
 from byhand import ModelConfig, TinyGPT
 from byhand.book.explain.explainer import Explainer
 from byhand.book.explain.text import text
-from byhand.cli.learn.explain import parse_target, read_prompt
+from byhand.cli.learn.explain import read_prompt
+from byhand.tracing.targets import parse_target
 from hostile.outcome import accepted
 from hostile.words import damaged, hostile
 

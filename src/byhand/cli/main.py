@@ -31,6 +31,7 @@ COMMANDS = {  # name: (folder of its file, line of help)
     "export": ("exchange", "Write a run's model for transformers or llama.cpp."),
     "where": ("learn", "Find where an equation is implemented, by name, words or formula, in English or Chinese."),
     "explain": ("learn", "Explain one number of a model: its equation, its terms, and its inputs."),
+    "explore": ("learn", "Look at every number of a model in the browser, forwards and backwards."),
     "work": ("learn", "Work an example on paper, step by step, or answer a quiz on it."),
     "worksheet": ("learn", "Write a worksheet and its answer key, to print."),
     "grade": ("learn", "Grade a filled-in worksheet, step by step."),

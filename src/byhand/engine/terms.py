@@ -40,14 +40,14 @@ class Term:
     source: tuple[int, Index] | None = None
     common_axes: int = 0
 
-    def as_json(self, inputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def as_json(self, inputs: Sequence[Mapping[str, Any]], most: int | None = None) -> dict[str, Any]:
         """Return the tree, ready for JSON; `inputs` describes each input, by number, for the leaves read from it.
 
-        A shared part is written once, with an `id`; elsewhere a `ref` points to it. A tree of more than WHOLE numbers
-        has only the LARGEST parts of each long row, largest first, and a `rest`: the `count` of the others and, in a
-        sum or maximum, its `value` over them.
+        A shared part is written once, with an `id`; elsewhere a `ref` points to it. With `most`, a sum or a maximum
+        has only so many parts, largest first, and a `rest`: the `count` of the others and its `value` over them. A
+        tree of more than WHOLE numbers is cut so to the LARGEST parts of each long row.
         """
-        whole = is_whole(self)
+        shown = most or (None if is_whole(self) else LARGEST)
         written: dict[int, dict[str, Any]] = {}
         ids = itertools.count(1)
 
@@ -61,12 +61,15 @@ class Term:
                 which, index = term.source
                 plain["source"] = {**inputs[which], "index": list(index)}
             if term.op:
-                parts = ranked(term.parts) if not whole and isinstance(term.parts, Row | Joined) else term.parts
-                shown = parts if parts is term.parts else parts[:LARGEST]
-                plain |= {"op": term.op, "parts": [tree(part) for part in shown]}
-                if shown is not term.parts:
-                    others = {"value": operate(term.op, values(parts[LARGEST:]))} if term.op in ("sum", "max") else {}
-                    plain["rest"] = {"count": len(parts) - LARGEST, **others}
+                folds = term.op in ("sum", "max")
+                long = isinstance(term.parts, Row | Joined) or (most and folds)
+                if shown and long and len(term.parts) > shown:
+                    parts = ranked(term.parts)
+                    rest = {"value": operate(term.op, values(parts[shown:]))} if folds else {}
+                    plain |= {"op": term.op, "parts": [tree(part) for part in parts[:shown]]}
+                    plain["rest"] = {"count": len(parts) - shown, **rest}
+                else:
+                    plain |= {"op": term.op, "parts": [tree(part) for part in term.parts]}
                 written[id(term)] = plain
             return plain
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -18,8 +18,9 @@ from byhand.errors import ByhandError
 from byhand.files.reading import parse_json
 from byhand.serving.answer import AnswerResponse
 from byhand.serving.errors import as_json, of_ours, refusal
+from byhand.serving.explorer import Explorer
 from byhand.serving.guard import Access, Guard
-from byhand.serving.limits import RequestError
+from byhand.serving.limits import Limits, RequestError
 from byhand.serving.page import FILES
 from byhand.serving.protocol import ChatCompletion, Completion, Detokenize, Explain, Tokenize
 from byhand.serving.replies import ChatReply, CompletionReply
@@ -57,12 +58,15 @@ class Route(APIRoute):
         return bounded
 
 
-def application(service: Service, access: Access) -> ASGIApp:
-    """Return the application behind its guard; its lifespan is that of the service."""
+def application(service: Service | None, access: Access, limits: Limits, explorer: Explorer | None = None) -> ASGIApp:
+    """Return the application behind its guard; its lifespan is that of the service.
+
+    explorer  adds its routes; without a service there are only these
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with service:
+        async with service or nullcontext():
             yield
 
     app = FastAPI(
@@ -70,9 +74,13 @@ def application(service: Service, access: Access) -> ASGIApp:
     )
     app.router.route_class = Route
     _add_errors(app)
-    _add_texts(app, service)
-    _add_facts(app, service)
-    return Guard(Counted(app, service), access, service.limits)
+    _add_pages(app, {"/", "/explore"} - ({"/"} if service else set()) - ({"/explore"} if explorer else set()))
+    if explorer:
+        explorer.add_to(app)
+    if service:
+        _add_texts(app, service)
+        _add_facts(app, service)
+    return Guard(Counted(app, service) if service else app, access, limits)
 
 
 class Counted:
@@ -205,6 +213,8 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         """Count, for Prometheus."""
         return PlainTextResponse(service.metrics.write())
 
+
+def _add_pages(app: FastAPI, absent: Collection[str]) -> None:
     @app.head("/health", include_in_schema=False)
     @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz")
@@ -217,7 +227,7 @@ def _add_facts(app: FastAPI, service: Service) -> None:
     async def _() -> Response:
         return Response(status_code=204)
 
-    for path in FILES:
+    for path in FILES.keys() - absent:
 
         @app.api_route(path, methods=["GET", "HEAD"], name=path, include_in_schema=False)
         async def _(request: Request) -> Response:

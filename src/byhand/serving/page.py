@@ -1,20 +1,23 @@
-"""The chat page: its files, read once, as browsers get them."""
+"""The pages: their files, read once, as browsers get them."""
 
 from __future__ import annotations
 
 from hashlib import sha256
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-FRONT = "index.html"
+PAGES = {"index.html": "/", "explore.html": "/explore"}
 TYPES = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
+    "json": "application/json",
+    "woff2": "font/woff2",
 }
 
 
@@ -36,13 +39,17 @@ class PageFile(NamedTuple):
 
 def _read() -> dict[str, PageFile]:
     found = dict[str, PageFile]()
-    root = files("byhand") / "web"
-    for folder, path in ((root, "/web/"), (root / "vendor", "/web/vendor/")):
+
+    def read(folder: Traversable, path: str) -> None:
         for each in folder.iterdir():
-            if kind := TYPES.get(each.name.rpartition(".")[2]):
+            if each.is_dir():
+                read(each, f"{path}{each.name}/")
+            elif kind := TYPES.get(each.name.rpartition(".")[2]):
                 content = each.read_bytes()
-                name = "/" if each.name == FRONT else path + each.name
+                name = PAGES.get(each.name, path + each.name)
                 found[name] = PageFile(content, kind, f'"{sha256(content).hexdigest()[:32]}"')
+
+    read(files("byhand") / "web", "/web/")
     return found
 
 

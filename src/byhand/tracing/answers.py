@@ -125,13 +125,14 @@ class Answer:
         """The elements in JSON's order."""
         return self.elements
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, most: int | None = None) -> dict[str, Any]:
         """Return plain values, ready for JSON; non-finite numbers become text, since JSON has none.
 
-        If the arithmetic is too long to be written whole (`Term.as_json`), only the first inputs are listed, and
-        `rest_of_inputs` counts the others.
+        most  parts of each sum that are written; all, unless the arithmetic is very long (`Term.as_json`). Then only
+              so many inputs are listed, and `rest_of_inputs` counts the others.
         """
-        inputs = self.inputs if self.term is None or is_whole(self.term) else self.inputs[:LARGEST]
+        whole = self.term is None or (is_whole(self.term) and most is None)
+        inputs = self.inputs if whole else self.inputs[: most or LARGEST]
         plain: dict[str, Any] = {
             "target": self.target,
             "name": self.name,
@@ -139,15 +140,15 @@ class Answer:
             "gradient": self.gradient,
             "value": self.value,
             "equation": ", ".join(self.equations) or None,
-            "terms": self.term.as_json(self.origins) if self.term else None,
+            "terms": self.term.as_json(self.origins, most) if self.term else None,
             "inputs": [element.as_json() for element in inputs],
         }
-        if inputs is not self.inputs:
+        if len(inputs) < len(self.inputs):
             plain["rest_of_inputs"] = len(self.inputs) - len(inputs)
         if self.gradient:
             plain |= {"uses": [use.as_json() for use in self.uses], "central_difference": self.difference}
         if self.beside:
-            plain["beside"] = [term.as_json(self.origins) for term in self.beside]
+            plain["beside"] = [term.as_json(self.origins, most) for term in self.beside]
         if self.facts:
             plain["note"] = dict(self.facts)
         return finite(plain)

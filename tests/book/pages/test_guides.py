@@ -23,11 +23,11 @@ from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
 from byhand.book.pictures.passes import TOKENS, paper_model
 from byhand.budget import recipe
-from byhand.cli.learn.explain import parse_target
 from byhand.cli.main import COMMANDS, main
 from byhand.equations import attention_scores, split_qkv
 from byhand.layers.parameter import STD
 from byhand.model import TinyGPT
+from byhand.tracing.targets import parse_target
 from pages import filling as pages
 from pages.blocks.arrays import displayed, number_in_latex, quiet
 from pages.blocks.lessons import chosen

@@ -54,13 +54,19 @@ class Explainer(Questions):
     """Answers questions about a model's pass in the book's words."""
 
     def explain(
-        self, name: str, index: Sequence[int], grad: bool = False, depth: int = 1, width: int = 8
+        self,
+        name: str,
+        index: Sequence[int],
+        grad: bool = False,
+        depth: int = 1,
+        width: int = 8,
+        difference: bool = True,
     ) -> Explanation:
-        """Explain one element, its inputs too if depth is above 1."""
+        """Explain one element, its inputs too if depth is above 1; a gradient with its central difference."""
         for setting, count in (("depth", depth), ("width", width)):
             if not isinstance(count, int) or count < 1:
                 raise ExplainError(f"{setting} is {count!r}, but must be an integer of at least 1.")
-        explanation = self._explained(self.answer(name, index, grad, difference=grad))
+        explanation = self._explained(self.answer(name, index, grad, grad and difference))
         return self._deepen(explanation, depth, width, iter(range(MOST)))
 
     def _explained(self, answer: Answer) -> Explanation:

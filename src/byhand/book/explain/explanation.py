@@ -63,9 +63,9 @@ class Explanation(Answer):
         """The labelled parts of the arithmetic, each on a line."""
         return tuple(map(_defined, self.labelled))
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, most: int | None = None) -> dict[str, Any]:
         """Return plain values, ready for JSON: those of the answer, with formulas, places and words."""
-        plain = super().as_json() | {
+        plain = super().as_json(most) | {
             "formula": "\n".join((e.derivative_formula if self.gradient else e.formula).en for e in self.known),
             "latex": r" \quad ".join(e.latex_derivative if self.gradient else e.latex for e in self.known),
             "where": self.where,
@@ -77,7 +77,7 @@ class Explanation(Answer):
         if self.note:
             plain["note"] = self.note.as_json()
         if self.children:
-            plain["children"] = [child.as_json() for child in self.children]
+            plain["children"] = [child.as_json(most) for child in self.children]
         return plain
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,6 @@ from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, ExplainError, NoElementError, NonFiniteError
-from byhand.files.reading import parse_integer
 from byhand.interop import exchange
 from byhand.model import declared
 from byhand.optim import Optimizer
@@ -32,10 +30,10 @@ from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.tracing.elements import Element
 from byhand.tracing.non_finite import non_finite_gradient, non_finite_value
 from byhand.tracing.sampling import TOKEN
+from byhand.tracing.targets import parse_target
 from byhand.tracing.updates import PARTS
 
 DEEPEST = 100  # only models with hundreds of layers compute a number in more steps
-LONGEST = 300  # characters of a target
 OF_NEXT = (
     "next.logits",
     "next.counts",
@@ -64,10 +62,6 @@ POSITIONS = Words(
     "位置数：数值为 {T}；损失、梯度与更新为 {shorter}，因为没有 --targets 时最后一个词元只用来预测",
 )
 A_NUMBER = Words("a number", "一个数")  # in place of a shape
-TARGET = re.compile(
-    r"(?P<d>d\s+|∂loss/∂)?(?P<name>[A-Za-z_][\w.]*)\s*"
-    r"(?:\[(?P<index>\s*(?:-?[0-9]+\s*)?(?:,\s*(?:-?[0-9]+\s*)?)*)\])?"  # blanks around a number, none inside
-)
 
 
 @dataclass(frozen=True)
@@ -102,8 +96,8 @@ class Options:
     last: Switch = False
     """Use the weights of the last step, even if the run averages them; gradients and updates always do."""
     json: Switch = False
-    """Print JSON: the arithmetic as a tree of named numbers; above 400,000 numbers, only the largest terms of each
-    long sum, with the count and sum of the rest."""
+    """Print JSON: the arithmetic as a tree of named numbers; with --terms, or above 400,000 numbers, only the largest
+    terms of each sum, with the count and sum of the rest."""
 
 
 def main(arguments: list[str]) -> int:
@@ -126,7 +120,7 @@ def main(arguments: list[str]) -> int:
             svg, options.plot, f"explain-{'d-' if explanation.gradient else ''}{explanation.name}.svg", options.lang
         )
     if options.json:
-        show_json(explanation.as_json(), indent=1)
+        show_json(explanation.as_json(options.terms if "terms" in given.values else None), indent=1)
     else:
         show(text(explanation, options.lang, options.terms, partial(token_text, loaded.tokenizer)))
     if wrote:
@@ -181,20 +175,6 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
             "is only predicted."
         ) from None
     return loaded, explainer, explanation
-
-
-def parse_target(target: str) -> tuple[str, tuple[int, ...], bool]:
-    """Split `d blocks.0.attn.q[0,0,1,2]` into its name, its index, and whether it asks for a gradient."""
-    target = target.strip()
-    if not target:
-        return "", (), False
-    match = TARGET.fullmatch(target) if len(target) <= LONGEST else None
-    if match is None:
-        raise ExplainError(
-            f"{quoted(target)} is not an element. Write a name and an index, as in blocks.0.attn.weights[0,0,2,1]."
-        )
-    places = [place for place in map(str.strip, (match["index"] or "").split(",")) if place]
-    return match["name"], tuple(parse_integer(place, "the index") for place in places), bool(match["d"])
 
 
 def read_prompt(

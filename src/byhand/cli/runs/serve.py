@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -29,10 +30,35 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import offered
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from byhand.serving.guard import Access
+    from byhand.serving.limits import Limits
     from byhand.serving.served import Served
 
 KEY = "BYHAND_API_KEY"
 SHORTEST_KEY, LONGEST_KEY = 8, 512
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where a server listens, and who may ask it."""
+
+    host: str = "127.0.0.1"
+    """Address to listen at; 0.0.0.0 lets other machines in, and needs a key."""
+    port: int = 8000
+    """Port; 0 takes a free one."""
+    api_key: str = ""
+    """Key that requests must have; rather set BYHAND_API_KEY, which other users of the machine do not see."""
+    allow_host: Repeated[str] = ()
+    """Another name by which clients reach this server. Repeat it for several."""
+    allow_origin: Repeated[str] = ()
+    """A page of another server that may ask, such as http://localhost:3000. Repeat it for several."""
+
+    def __post_init__(self) -> None:
+        at_least(self, 0, "port")
+        if self.port > 65535:
+            raise ConfigError(f"port is {self.port}, but can be at most 65535. Use 8000.")
 
 
 @dataclass(frozen=True)
@@ -45,16 +71,7 @@ class Options:
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2."""
-    host: str = "127.0.0.1"
-    """Address to listen at; 0.0.0.0 lets other machines in, and needs a key."""
-    port: int = 8000
-    """Port; 0 takes a free one."""
-    api_key: str = ""
-    """Key that requests must have; rather set BYHAND_API_KEY, which other users of the machine do not see."""
-    allow_host: Repeated[str] = ()
-    """Another name by which clients reach this server. Repeat it for several."""
-    allow_origin: Repeated[str] = ()
-    """A page of another server that may ask, such as http://localhost:3000. Repeat it for several."""
+    where: Listening = field(default_factory=Listening)
     name: str = ""
     """The model's id; its folder's name unless given."""
     streams: int = 8
@@ -75,11 +92,9 @@ class Options:
     """Use the weights of the last step, even if the run averages them."""
 
     def __post_init__(self) -> None:
-        at_least(self, 0, "threads", "port")
+        at_least(self, 0, "threads")
         at_least(self, 1, "streams", "queue")
         at_most(self)
-        if self.port > 65535:
-            raise ConfigError(f"port is {self.port}, but can be at most 65535. Use 8000.")
         if self.streams > MOST_STREAMS:
             raise ConfigError(f"streams is {self.streams}, but can be at most {MOST_STREAMS}. Use 8.")
         if not 1 <= self.timeout <= 86400:
@@ -104,35 +119,60 @@ class Finishing(StopRequest):
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand serve")
-    try:
+    with needing("byhand serve"):
         from byhand.serving.app import application
-        from byhand.serving.connections import Server
-        from byhand.serving.guard import Access
         from byhand.serving.limits import Limits
         from byhand.serving.service import Service
+    limits = Limits(slots=options.streams, queue=options.queue, seconds=options.timeout)
+    name = ""
+
+    def app(access: Access) -> ASGIApp:
+        nonlocal name
+        served = _served(options)
+        name = served.name
+        newer = partial(_newer, options) if options.watch else None
+        return application(Service(served, partial(explained, options), newer, limits), access, limits)
+
+    return run(options.where, limits, app, lambda address: say(f"serving {name} at {address}/v1 (Ctrl-C stops)"))
+
+
+@contextmanager
+def needing(command: str) -> Iterator[None]:
+    """Say in one line which package is missing."""
+    try:
+        yield
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] == "byhand":
             raise
-        raise ConfigError(f"byhand serve needs {error.name}. {install('serve')} brings it.") from None
-    key = _key(options)
-    listening = _listening(options, bool(key))
+        raise ConfigError(f"{command} needs {error.name}. {install('serve')} brings it.") from None
+
+
+def run(
+    where: Listening, limits: Limits, application: Callable[[Access], ASGIApp], begun: Callable[[str], object]
+) -> int:
+    """Serve an application until a signal comes.
+
+    application  for who may ask; it is made when the socket is there
+    begun        is called with the server's address as soon as it answers
+    """
+    from byhand.serving.connections import Server
+    from byhand.serving.guard import Access
+
+    key = _key(where)
+    listening = _listening(where, bool(key))
     host, port = listening.getsockname()[:2]
-    served = _served(options)
-    limits = Limits(slots=options.streams, queue=options.queue, seconds=options.timeout)
-    newer = partial(_newer, options) if options.watch else None
-    service = Service(served, partial(_explained, options), newer, limits)
-    hosts = {name.lower() for name in (options.host, *options.allow_host)}
+    hosts = {name.lower() for name in (where.host, *where.allow_host)}
     if not _is_local(host):
         hosts.add(socket.gethostname().lower())
     shown = f"[{host}]" if ":" in host else host
-    app = application(service, Access(key, frozenset(hosts), frozenset(options.allow_origin)))
-    server = Server(app, limits, lambda: say(f"serving {served.name} at http://{shown}:{port}/v1 (Ctrl-C stops)"))
+    app = application(Access(key, frozenset(hosts), frozenset(where.allow_origin)))
+    server = Server(app, limits, lambda: begun(f"http://{shown}:{port}"))
     with listening, Finishing(server):
         server.run([listening])
     return 0
 
 
-def _key(options: Options) -> str:
+def _key(options: Listening) -> str:
     key = options.api_key or os.environ.get(KEY, "")
     if key and not (
         SHORTEST_KEY <= len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() and " " not in key
@@ -143,7 +183,7 @@ def _key(options: Options) -> str:
     return key
 
 
-def _listening(options: Options, has_key: bool) -> socket.socket:
+def _listening(options: Listening, has_key: bool) -> socket.socket:
     """Return a socket that listens; ConfigError if there is none, or if other machines could ask without a key."""
     try:
         (family, kind, _, _, address), *_ = socket.getaddrinfo(
@@ -169,10 +209,13 @@ def _is_local(address: str) -> bool:
 
 
 def _served(options: Options) -> Served:
+    return served_by(options, exchange.model(options.run))
+
+
+def served_by(options: Options, loaded: Checkpoint) -> Served:
     """Return the model with its engine; ConfigError if it does not fit into the memory."""
     from byhand.serving.served import Served
 
-    loaded = exchange.model(options.run)
     model = loaded.model(not options.last).merged()
     if loaded.of_average and not options.last:
         say(loaded.of_average)
@@ -204,7 +247,7 @@ def _newer(options: Options, served: Served) -> Served | None:
     return _served(options) if listed and listed[0].name > served.version else None
 
 
-def _explained(options: Options, values: Mapping[str, Any]) -> Mapping[str, Any]:
+def explained(options: Options, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the answer of `byhand explain --json`."""
     given = {"run": options.run, "last": options.last, **values}
     _, _, found = explain.explained(Given(explain.Options, "explain", given, False))

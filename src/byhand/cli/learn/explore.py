@@ -1,0 +1,102 @@
+"""`byhand explore [MODEL]`: every number of a model, in the browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Positional, Switch
+from byhand.cli.runs import serve
+from byhand.cli.terminal.say import say
+from byhand.errors import ConfigError
+from byhand.interop import exchange
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from byhand.exploring.view import Subject
+    from byhand.serving.guard import Access
+
+PAPER = Path("paper")
+
+
+@dataclass(frozen=True)
+class Listening(serve.Listening):
+    """Where the page is, and who may look at it."""
+
+    port: int = 8010
+    """Port; 0 takes a free one."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Look at every number of a model in the browser: the arithmetic behind it, its derivative, its code.
+
+    Ctrl-C stops it. Without a model, it shows the GPT that the lessons work on paper.
+    """
+
+    run: Positional[Path] = PAPER
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2; paper is the model of
+    the lessons."""
+    prompt: str = ""
+    """The text that the model reads first; the page can change it."""
+    next: str = ""
+    """The text that follows it, whose first token the loss expects last."""
+    where: Listening = field(default_factory=Listening)
+    no_browser: Switch = False
+    """Only say the address."""
+    last: Switch = False
+    """Use the weights of the last step, even if the run averages them."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand explore")
+    with serve.needing("byhand explore"):
+        from byhand.serving.app import application
+        from byhand.serving.explorer import Explorer
+        from byhand.serving.limits import Limits
+    limits = Limits(slots=2)
+
+    def app(access: Access) -> ASGIApp:
+        subject, prompt, after, service = _on_paper() if options.run == PAPER else _read(options, limits)
+        explorer = Explorer(
+            subject, options.prompt or prompt, options.next or ("" if options.prompt else after), limits
+        )
+        return application(service, access, limits, explorer)
+
+    def begun(address: str) -> None:
+        say(f"exploring at {address}/explore (Ctrl-C stops)")
+        if not options.no_browser and not webbrowser.open(f"{address}/explore"):
+            say("no browser opened. Open that address yourself.")
+
+    return serve.run(options.where, limits, app, begun)
+
+
+def _on_paper() -> tuple[Subject, str, str, None]:
+    from byhand.exploring import paper
+
+    return paper.subject(), paper.PROMPT, paper.NEXT, None
+
+
+def _read(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
+    """Return a model to look at, a text, and the same model for the chat page, on the same weights."""
+    from byhand.exploring.view import Subject
+    from byhand.serving.service import Service
+
+    loaded = exchange.model(options.run, unread=False)
+    if wrong := loaded.first_non_finite():
+        raise ConfigError(f"{wrong} of this model is not finite. Use an earlier checkpoint of the run.")
+    if loaded.of_average and not options.last:
+        say(loaded.of_average)
+    model, tokenizer = loaded.model(not options.last), loaded.tokenizer
+    served = serve.Options(options.run, last=options.last, streams=limits.slots, runtime="numpy")
+    service = Service(serve.served_by(served, loaded), partial(serve.explained, served), limits=limits)
+    subject = Subject(
+        service.served.name, loaded.step, model, tokenizer.encode, tokenizer.token_bytes, tokenizer.unit
+    )
+    return subject, "To be", "", service

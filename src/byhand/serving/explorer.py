@@ -1,0 +1,216 @@
+"""The explorer's routes: one pass of the model over a text, and every number in it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import FastAPI, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from byhand.errors import ExplainError
+from byhand.exploring.changes import Change
+from byhand.exploring.formulas import formulas
+from byhand.exploring.regions import regions
+from byhand.exploring.view import NO_TARGET, POINTS, Subject, View
+from byhand.serving.errors import as_json
+from byhand.serving.limits import Limits, RequestError
+from byhand.serving.worker import Lane
+from byhand.tracing.answers import finite
+from byhand.tracing.targets import parse_target
+
+KEPT = 6  # passes
+MOST_CHANGES = 32
+MOST_TERMS = 4096
+Result = TypeVar("Result")
+Place = Annotated[int, Field(ge=0, lt=1 << 31)]
+Head = tuple[Place, Place]
+Target = Annotated[str, Query(max_length=300)]
+WINDOW = r"^[0-9]{1,9}-[0-9]{1,9}$"
+
+
+class ChangeAsked(BaseModel):
+    """A change of the model: a parameter's element and its value; a block and a head of it; or no mask."""
+
+    model_config = ConfigDict(strict=False, extra="forbid")
+
+    target: Annotated[str, Field(max_length=300)] | None = None
+    value: Annotated[float, Field(allow_inf_nan=False, ge=-1e30, le=1e30)] = 0.0
+    head: Head | None = None
+    mask: bool = True
+
+    def read(self) -> Change:
+        """Return it; ExplainError if it is none."""
+        if (self.target is not None) + (self.head is not None) + (not self.mask) != 1:
+            raise ExplainError("a change has a target and its value, or a head, or mask: false.")
+        name, index, gradient = parse_target(self.target or "")
+        if gradient:
+            raise ExplainError("a gradient cannot be changed. Change a parameter.")
+        return Change(name, index, self.value, self.head, self.mask)
+
+
+class PassAsked(BaseModel):
+    """A pass: a text, what follows it, and changes of the model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: Annotated[str, Field(max_length=1 << 16)] | None = None
+    next: Annotated[str, Field(max_length=1000)] = ""
+    changes: Annotated[list[ChangeAsked], Field(max_length=MOST_CHANGES)] = []
+
+
+class TextsAsked(BaseModel):
+    """Tokens whose texts are asked for."""
+
+    ids: Annotated[list[Place], Field(max_length=1 << 16)]
+
+
+class Explorer:
+    """A model, and the passes over it that were asked for last.
+
+    prompt  the text that a page begins with, and `next`, what follows it
+    """
+
+    def __init__(self, subject: Subject, prompt: str, next: str = "", limits: Limits | None = None) -> None:
+        self.subject, self.prompt, self.next = subject, prompt, next
+        self.limits = limits or Limits()
+        self.views: OrderedDict[str, View] = OrderedDict()
+        self._lane = Lane("explore", 32)
+
+    async def asked(self, id: str, question: Callable[[View], Result]) -> Result:
+        """Return the answer of a pass."""
+
+        def answer() -> Result:
+            if id not in self.views:
+                raise RequestError("this pass is no longer kept. Ask for it again.", 404, "not_found", "id")
+            self.views.move_to_end(id)
+            for other in self.views.values():  # gradients are as large as the model: those of one pass at a time
+                if other.id != id:
+                    other.forget_gradients()
+            return question(self.views[id])
+
+        return await self._lane.run(answer)
+
+    async def begin(self, asked: PassAsked) -> dict[str, Any]:
+        """Compute a pass, unless it is kept, and return what a page shows first."""
+        changes = [change.read() for change in asked.changes]
+        return await self._lane.run(self._begin, asked, changes)
+
+    def _begin(self, asked: PassAsked, changes: list[Change]) -> dict[str, Any]:
+        prompt, after = (self.prompt, self.next) if asked.prompt is None else (asked.prompt, asked.next)
+        encode, most = self.subject.encode, self.limits.explained
+        tokens = encode(prompt.encode())
+        if len(tokens) > min(most, self.subject.model.config.seq_len):
+            raise RequestError(
+                f"the text has {len(tokens)} tokens; at most {most} are explored.", 400, param="prompt"
+            )
+        following = [*encode(after.encode())[:1], NO_TARGET][0]
+        base = self._kept(View(self.subject, tokens, [*tokens[1:], following]))
+        view = self._kept(View(self.subject, tokens, base.targets, changes, base)) if changes else base
+        return {"prompt": prompt, "next": after} | view.summary()
+
+    def _kept(self, view: View) -> View:
+        found = self.views.setdefault(view.id, view)
+        self.views.move_to_end(view.id)
+        while len(self.views) > KEPT:
+            self.views.popitem(last=False)
+        return found
+
+    def add_to(self, app: FastAPI) -> None:
+        """Add the routes."""
+
+        @app.post("/explore/pass")
+        async def _(request: PassAsked) -> Response:
+            """Compute a pass."""
+            return _json(await self.begin(request))
+
+        @app.post("/explore/texts")
+        async def _(request: TextsAsked) -> Response:
+            """Return the texts of tokens."""
+            return _json(self.subject.texts(request.ids))
+
+        @app.get("/explore/{id}/norms")
+        async def _(id: str, grad: bool = False) -> Response:
+            """Return the length of each vector."""
+            return _json(await self.asked(id, lambda view: view.norms(grad)))
+
+        @app.get("/explore/{id}/stages")
+        async def _(id: str) -> Response:
+            """Return the prediction after each half of a block."""
+            return _json(await self.asked(id, View.stages))
+
+        @app.get("/explore/{id}/array")
+        async def _(
+            id: str, name: Target, grad: bool = False, head: Place = 0,
+            rows: Annotated[str | None, Query(pattern=WINDOW)] = None,
+            cols: Annotated[str | None, Query(pattern=WINDOW)] = None,
+        ) -> Response:  # fmt: skip
+            """Return a matrix as float32, in the order of its rows."""
+            found = await self.asked(id, lambda view: view.matrix(name, grad, head, _window(rows), _window(cols)))
+            shapes = {"x-shape": found.part.shape, "x-whole": found.whole}
+            headers = {key: ",".join(map(str, shape)) for key, shape in shapes.items()}
+            return Response(found.part.tobytes(), media_type="application/octet-stream", headers=headers)
+
+        @app.get("/explore/{id}/answer")
+        async def _(id: str, target: Target, terms: Annotated[int, Query(ge=1, le=MOST_TERMS)] = 8) -> Response:
+            """Return one number with its arithmetic."""
+            name, index, gradient = parse_target(target)
+            return _json(await self.asked(id, lambda view: view.answer(name, index, gradient, terms)))
+
+        @app.get("/explore/{id}/difference")
+        async def _(id: str, target: Target) -> Response:
+            """Return the central difference of the loss along one number."""
+            name, index, _ = parse_target(target)
+            found = await self.asked(id, lambda view: view.difference(name, index))
+            return _json(finite({"value": found}))
+
+        @app.get("/explore/{id}/reads")
+        async def _(id: str, name: Target, grad: bool = False) -> Response:
+            """Return which elements each element of a tensor, or of its gradient, is made from."""
+            return _json({"reads": await self.asked(id, lambda view: regions(view.questions, name, grad))})
+
+        @app.get("/explore/{id}/shares")
+        async def _(id: str, position: Place, token: Place, against: Place | None = None) -> Response:
+            """Return what each part of the model added to a logit."""
+            return _json(await self.asked(id, lambda view: view.shares(position, token, against)))
+
+        @app.get("/explore/{id}/along")
+        async def _(
+            id: str, target: Target, points: Annotated[int, Query(ge=3, le=POINTS)] = 21,
+            width: Annotated[float | None, Query(gt=0, le=1e6)] = None,
+        ) -> Response:  # fmt: skip
+            """Return the loss along one number."""
+            name, index, _ = parse_target(target)
+            return _json(await self.asked(id, lambda view: view.along(name, index, points, width)))
+
+        @app.get("/explore/{id}/predicted")
+        async def _(id: str) -> Response:
+            """Return the loss before and after the changes, and what the gradient predicted."""
+            return _json(await self.asked(id, View.predicted))
+
+        @app.get("/explore/{id}/compare")
+        async def _(id: str, other: Annotated[str, Query(alias="with", max_length=64)]) -> Response:
+            """Return where two passes differ."""
+            second = await self.asked(other, lambda view: view)
+            return _json(await self.asked(id, lambda view: view.compared(second)))
+
+        @app.get("/explore/{id}/equations")
+        async def _(id: str) -> Response:
+            """Return the formulas, symbols and lines of the equations that a pass uses."""
+
+            def used(view: View) -> dict[str, Any]:
+                names = {use.equation.name for use, _ in view.questions.trace.made.values()}
+                return {name: formulas(name) for name in sorted(names)}
+
+            return _json(await self.asked(id, used))
+
+
+def _window(text: str | None) -> tuple[int, int] | None:
+    first, _, last = (text or "").partition("-")
+    return (int(first), int(last)) if text else None
+
+
+def _json(value: Any) -> Response:
+    return Response(as_json(value), media_type="application/json")
