@@ -47,10 +47,9 @@ def _column(trace: Trace, asked: list[int]) -> tuple[np.ndarray, float]:
     logits = trace.made["logits"][0]
     while logits.equation.name != "linear":  # behind it a softcap, or an adapter
         logits = trace.made[trace.name(logits.inputs[0])][0]
-    weight, *bias = (np.asarray(tensor.data, np.float64) for tensor in logits.inputs[1:])
-    sign = (1.0, -1.0)
-    column = sum(s * weight[:, v] for s, v in zip(sign, asked, strict=False))
-    return np.asarray(column), float(sum(s * bias[0][v] for s, v in zip(sign, asked, strict=False)) if bias else 0.0)
+    columns = [np.stack([np.asarray(t.data[..., v], np.float64) for v in asked], -1) for t in logits.inputs[1:]]
+    column, *bias = (each @ (1.0, -1.0)[: len(asked)] for each in columns)
+    return column, float(bias[0]) if bias else 0.0
 
 
 def _parts(trace: Trace, model: TinyGPT, position: int) -> list[tuple[str, Any]]:

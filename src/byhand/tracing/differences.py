@@ -1,4 +1,4 @@
-"""Central differences: recompute a pass from its leaves and applications with one element changed."""
+"""Central differences: recompute what depends on one element of a pass with that element changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from byhand.engine import Tensor
 from byhand.engine.arrays import as_tuple
 from byhand.engine.terms import Index
 from byhand.tracing.passes import Pass
@@ -24,18 +23,18 @@ def central_difference(trace: Pass, d_result: Any, name: str, index: Index) -> f
 
 
 def recomputed(trace: Pass, name: str, index: Index, step: float) -> Any:
-    """Return the result of the pass in float64 with `step` added to one element of one of its tensors."""
-    arrays: dict[int, Any] = {}
+    """Return the result of the pass with `step` added to one element of one of its tensors.
+
+    What depends on it is computed anew in float64; everything else is as it was in the pass.
+    """
     changed = trace.tensor(name)
-
-    def keep(tensor: Tensor, array: Any) -> None:
-        arrays[id(tensor)] = perturbed(array, index, step) if tensor is changed else array
-
-    for leaf in trace.leaves.values():
-        keep(leaf, *in_float64([np.asarray(leaf.data)]))
+    anew = {id(changed): perturbed(*in_float64([np.asarray(changed.data)]), index, step)}
     for application in trace.applications:
-        inputs = (arrays[id(tensor)] for tensor in application.inputs)
-        result, _ = application.equation.forward(*inputs, **application.static)
-        for tensor, array in zip(application.results, as_tuple(result), strict=True):
-            keep(tensor, array)
-    return arrays[id(trace.result)]
+        if any(id(tensor) in anew for tensor in application.inputs) and not anew.keys() >= set(
+            map(id, application.results)
+        ):
+            inputs = [anew.get(id(tensor), np.asarray(tensor.data)) for tensor in application.inputs]
+            result, _ = application.equation.forward(*in_float64(inputs), **application.static)
+            for tensor, array in zip(application.results, as_tuple(result), strict=True):
+                anew.setdefault(id(tensor), array)
+    return anew.get(id(trace.result), trace.result.data)
