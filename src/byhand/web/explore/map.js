@@ -6,6 +6,7 @@ import { differences } from "./compare.js";
 import { numeric, shown, signed } from "./numbers.js";
 import { blockOf } from "./pass.js";
 import { word } from "./view.js";
+import { theme } from "./colours.js";
 import { thumbnail } from "./paint.js";
 import { say } from "./words.js";
 
@@ -83,7 +84,7 @@ function lines(rows, high) {
 
 /** A block's heads. @param {number} block @param {string} weights */
 function thumbs(block, weights) {
-  const count = now.pass.headsOf(weights), size = Math.max(7, Math.min(17, Math.floor(82 / count) - 3));
+  const count = now.pass.headsOf(weights), size = Math.max(6, Math.min(17, Math.floor(80 / Math.min(count, 10)) - 3));
   return html`<span class="thumbs">${Array.from({ length: count }, (_, h) => html`<button tabindex="-1" aria-pressed=${block === S.head[0] && h === S.head[1]} title=${say("blockHead", block, h)} aria-label=${say("headLabel", block, h)}
     @click=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ name: weights, index: [0, h, S.t, Math.min(S.t, S.at === weights ? S.i[3] : Math.max(0, S.t - 1))], back: S.back }); }}>
     <canvas data-weights=${weights} data-head=${h} width="1" height="1" .style=${`width:${size}px;height:${size}px`}></canvas></button>`)}</span>`;
@@ -120,7 +121,7 @@ export function thumbnails() {
     for (const canvas of /** @type {NodeListOf<HTMLCanvasElement & {drawn?: string}>} */ (document.querySelectorAll("[data-weights]"))) {
       const { top, bottom } = canvas.getBoundingClientRect(), { weights = "", head = "0" } = canvas.dataset;
       if (!box || !bottom || bottom < box.top || top > box.bottom) continue;
-      const matrix = now.data.matrix(weights, S.back, Number(head)), key = `${matrix.key}/${getComputedStyle(document.documentElement).colorScheme}/${document.documentElement.dataset.theme}`;
+      const matrix = now.data.matrix(weights, S.back, Number(head)), key = `${matrix.key}/${theme()}`;
       if (canvas.drawn !== key && thumbnail(canvas, matrix, S.back ? "gradient" : "attention")) canvas.drawn = key;
     }
   });

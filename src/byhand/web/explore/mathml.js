@@ -1,4 +1,4 @@
-/** Formulas: MathML of the server becomes elements, each text parsed once. */
+/** Formulas: MathML of the server becomes elements, each text parsed once. Styles are those of the page. */
 
 /** @type {Map<string, Element[]>} */
 const parsed = new Map();
@@ -7,7 +7,7 @@ const parsed = new Map();
 export function formulas(text) {
   const had = parsed.get(text);
   if (had) return had;
-  const found = [...new DOMParser().parseFromString(text, "text/html").querySelectorAll("math")];
+  const found = [...new DOMParser().parseFromString(text.replace(/ style="[^"]*"/g, ""), "text/html").querySelectorAll("math")];
   parsed.set(text, found);
   return found;
 }

@@ -54,8 +54,7 @@ export function paintAll() {
       Object.assign(element.style, { width: `${m.w}px`, height: `${m.h}px` });
       Object.assign(/** @type {HTMLElement} */ (element.querySelector(".room")).style, { width: `${m.cw * m.cols}px`, height: `${m.ch * m.rows}px` });
       const at = m.slot === "out" ? cellOf(m) : { r: hasText(m) ? S.t : 0, c: 0 };
-      element.scrollLeft = (at.c + 0.5) * m.cw - m.w / 2;
-      element.scrollTop = (at.r + 0.5) * m.ch - m.h / 2;
+      scroll(m, element, (at.c + 0.5) * m.cw - m.w / 2, (at.r + 0.5) * m.ch - m.h / 2);
       element.dataset.key = key;
     } else if (m.slot === "out" && element.dataset.at !== String(S.i)) follow(m, element, cellOf(m));
     if (m.slot === "out") element.dataset.at = String(S.i);
@@ -67,11 +66,17 @@ export function paintAll() {
   paintOver();
 }
 
+/** Scroll a window, but not past its matrix: the canvases, which are moved along, would let it. @param {Placed} m @param {HTMLElement} element @param {number} x @param {number} y */
+function scroll(m, element, x, y) {
+  element.scrollLeft = Math.max(0, Math.min(m.cw * m.cols - m.w, x));
+  element.scrollTop = Math.max(0, Math.min(m.ch * m.rows - m.h, y));
+}
+
 /** Scroll a window so that a cell is seen. @param {Placed} m @param {HTMLElement} element @param {{r: number, c: number}} cell */
 function follow(m, element, { r, c }) {
   const x = c * m.cw, y = r * m.ch;
-  if (x < element.scrollLeft || x + m.cw > element.scrollLeft + m.w) element.scrollLeft = x - m.w / 2;
-  if (y < element.scrollTop || y + m.ch > element.scrollTop + m.h) element.scrollTop = y - m.h / 2;
+  const isWide = x < element.scrollLeft || x + m.cw > element.scrollLeft + m.w, isHigh = y < element.scrollTop || y + m.ch > element.scrollTop + m.h;
+  if (isWide || isHigh) scroll(m, element, isWide ? x - m.w / 2 : element.scrollLeft, isHigh ? y - m.h / 2 : element.scrollTop);
 }
 
 const cellOf = (/** @type {Mat} */ m) => ({ r: m.isVector ? 0 : S.i.at(-2) ?? 0, c: S.i.at(-1) ?? 0 });

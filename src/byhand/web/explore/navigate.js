@@ -8,7 +8,8 @@ import { label, parse } from "./numbers.js";
 const SOON = 250; // milliseconds between addresses that replace each other: browsers refuse more
 
 /** What the page does when something has changed; `steady`, where the opened number stood, since a door opens in its place. */
-export const page = { draw: (/** @type {boolean} */ _moved = false) => {}, /** @type {number | null} */ steady: null };
+/** @type {{draw: (moved?: boolean) => void, steady: number | null}} */
+export const page = { draw: () => {}, steady: null };
 
 let due = 0;
 /** Put what is looked at into the address. @param {boolean} push  as a place to come back to */

@@ -8,10 +8,8 @@ import { Server } from "./server.js";
 import { page, write } from "./navigate.js";
 import { ranked } from "./drawing.js";
 
-export const session = {
-  server: new Server(), fetched: new Fetched(() => page.draw()),
-  isLoading: false, /** @type {Failure | null} */ failure: null,
-};
+/** @type {{server: Server, fetched: Fetched, isLoading: boolean, failure: Failure | null}} */
+export const session = { server: new Server(), fetched: new Fetched(() => page.draw()), isLoading: false, failure: null };
 const RENEWED = 3000; // milliseconds within which a pass that is gone again is not asked for again
 let turn = 0, shownQuestion = "", renewed = 0;
 

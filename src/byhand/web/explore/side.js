@@ -36,8 +36,8 @@ function nextToken() {
   const { row, order, p } = found, q = drawn(row, order, S.T, S.k, S.p), rows = [...order.subarray(0, tall() ? 8 : 6)];
   if (!rows.includes(S.tok) && S.tok < row.length) rows[rows.length - 1] = S.tok;
   return html`<section class="s-next"><div class="h">${say(isByte ? "nextByte" : "nextToken")}<span class="grow"></span><span class="cap" title=${say("legendTitle")}>${say("legend")}</span></div>
-    ${rows.map((v) => html`<button class="next ${q[v] ? "" : "cut"}" aria-pressed=${v === S.tok} title=${say("logitOf", shown(row[v], 3))} data-token=${v} @click=${() => go({ name: "logits", index: [0, S.t, v], back: S.back })}>
-      <span class="g">${pass.text(v)}</span><span class="p"><i .style=${`width:${(100 * q[v]).toFixed(2)}%`}></i><u .style=${`width:${(100 * p[v]).toFixed(2)}%`}></u></span><span class="v">${S.cover ? "···" : q[v] ? `${(100 * q[v]).toFixed(1)}%` : say("cut")}</span></button>`)}
+    <div class="nexts">${rows.map((v) => html`<button class="next ${q[v] ? "" : "cut"}" aria-pressed=${v === S.tok} title=${say("logitOf", shown(row[v], 3))} data-token=${v} @click=${() => go({ name: "logits", index: [0, S.t, v], back: S.back })}>
+      <span class="g">${pass.text(v)}</span><span class="p"><i .style=${`width:${(100 * q[v]).toFixed(2)}%`}></i><u .style=${`width:${(100 * p[v]).toFixed(2)}%`}></u></span><span class="v">${S.cover ? "···" : q[v] ? `${(100 * q[v]).toFixed(1)}%` : say("cut")}</span></button>`)}</div>
     <div class="knobs">${knob(say("temperature"), "T", 0, 2, 0.05, S.T.toFixed(2))}${knob(say("topk"), "k", 1, EVERY, 1, S.k ? String(S.k) : say("all"), (k) => (k >= EVERY ? 0 : k))}${knob(say("topp"), "p", 0.05, 1, 0.01, S.p.toFixed(2))}</div></section>`;
 }
 

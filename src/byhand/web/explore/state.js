@@ -7,15 +7,22 @@ import { label, parse } from "./numbers.js";
 /** The pass that is shown, and what it is compared with. @type {{pass: Pass, data: import("./data.js").Data, other: Pass | null, otherData: import("./data.js").Data | null, baseData: import("./data.js").Data | null}} */
 export const now = /** @type {any} */ ({ pass: null, data: null, other: null, otherData: null, baseData: null });
 
+/**
+ * i: the chosen number's index; t, tok, against: the position, the token whose logit is asked for, and one beside it; T, k, p: of the
+ * next token's draw, k 0 for all; tour: the stop, from 1; trail: the doors one came through; head: block and head of the arcs;
+ * vs: what it is compared with, "base" or p:PROMPT. The last line is not in the address.
+ * @type {{
+ *   at: string, i: number[], back: boolean, t: number, tok: number, against: number | null, T: number, k: number, p: number,
+ *   cover: boolean, lens: boolean, metric: string, zoom: string, tab: string, tour: number, trail: string[], head: [number, number],
+ *   prompt: string | null, next: string, changes: Change[], vs: string,
+ *   use: number, terms: number, tried: string, find: string | null, opened: Record<string, boolean>, panel: {compare: boolean, change: boolean},
+ * }}
+ */
 export const S = {
-  at: "", /** @type {number[]} */ i: [], back: false,
-  t: 0, tok: 0, /** @type {number | null} */ against: null, // position; token whose logit is asked for, and one beside it
-  T: 0.8, k: 0, p: 1, // of the next token: temperature, top-k (0: all), top-p
-  cover: false, lens: false, metric: "size", zoom: "", tab: "eq", tour: 0, // the tour's stop, from 1; 0: none
-  /** @type {string[]} */ trail: [], /** @type {[number, number]} */ head: [0, 0], // block and head of the arcs
-  /** @type {string | null} */ prompt: null, /** @type {string} */ next: "", /** @type {Change[]} */ changes: [],
-  vs: "", // "base", or p:PROMPT
-  use: 0, terms: 8, tried: "", /** @type {string | null} */ find: null, /** @type {Record<string, boolean>} */ opened: {}, panel: { compare: false, change: false }, // not in the address
+  at: "", i: [], back: false, t: 0, tok: 0, against: null, T: 0.8, k: 0, p: 1,
+  cover: false, lens: false, metric: "size", zoom: "", tab: "eq", tour: 0, trail: [], head: [0, 0],
+  prompt: null, next: "", changes: [], vs: "",
+  use: 0, terms: 8, tried: "", find: null, opened: {}, panel: { compare: false, change: false },
 };
 
 const tall = () => innerHeight > 900;
@@ -109,10 +116,10 @@ export function place({ name, index, back }) {
 /** The element of another place that is nearest to where one is: the same position and head, a column that exists. @param {string} name */
 export function near(name) {
   const { pass } = now, shape = pass.shape(name), isText = pass.isAlongText(name);
-  const before = pass.shape(S.at), column = before.at(-1) === shape.at(-1) && S.i.length && tailOf(name) === tailOf(S.at) ? /** @type {number} */ (S.i.at(-1)) : null;
+  const before = pass.shape(S.at), column = before.at(-1) === shape.at(-1) && S.i.length && tailOf(name) === tailOf(S.at) ? S.i[S.i.length - 1] : null;
   return shape.map((size, axis) => {
     if (axis === shape.length - 1) {
-      if (name === "logits" || (isText && size === pass.model.vocab)) return Math.min(S.tok, size - 1);
+      if (isText && shape.length === 3 && size === pass.model.vocab) return Math.min(S.tok, size - 1);
       if (pass.mask(name) && isText) return Math.min(S.t, column ?? Math.max(0, S.t - 1));
       return column ?? 0;
     }

@@ -27,14 +27,12 @@ export function tree(term) {
 
 const countOf = (/** @type {Node} */ node) => node.parts.length + node.more;
 export const isLong = (/** @type {Node | undefined} */ node) => Boolean(node) && ["sum", "max"].includes(node?.op ?? "") && countOf(/** @type {Node} */ (node)) > LONG;
-/** The first long sum, which is written below. @param {Node} node @returns {Node | null} */
-export function longest(node) {
-  if (isLong(node)) return node;
-  for (const part of node.parts) {
-    const found = node.op === "sum" && !isLong(part) && part.op === "sum" ? null : longest(part);
-    if (found) return found;
-  }
-  return null;
+/** The long sum that is written below: the outermost one, before a maximum. @param {Node} root @returns {Node | null} */
+export function longest(root) {
+  const level = [root];
+  for (const node of level) if (!isLong(node) || node.op === "max") level.push(...node.parts);
+  const found = level.filter(isLong);
+  return found.find(({ op }) => op === "sum") ?? found[0] ?? null;
 }
 
 const blank = () => html`<span class="blank" role="img" aria-label=${say("covered")}></span>`;

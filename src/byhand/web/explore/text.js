@@ -81,6 +81,6 @@ export function text() {
   return html`<div class="strip" .style=${`--cols:${LABEL}px ${wide.map((w) => `${w}px`).join(" ")}`}>
     <button class="button quiet lensed" aria-pressed=${S.lens} title=${say("lensTitle")} @click=${() => change({ lens: !S.lens })}>${say("afterEach")} ${S.lens ? "▴" : "▾"}</button>${arcs(wide)}
     <div class="cols chips" role="group" aria-label=${say("text")}><span class="cap att">${pass.weightsOf(block) ? say("blockHead", block, head) : ""}</span>${pass.tokens.map((id, t) => html`<button class="chip" tabindex=${t === S.t ? 0 : -1} aria-pressed=${t === S.t}
-      title=${say("chip", t, id, pass.text(pass.target(t)))} @click=${() => toPosition(t)}>${pass.text(id)}</button>`)}<span class="chip next" title=${say("trueNext")}>${pass.text(pass.target(pass.last))}</span>
+      title=${say("chip", t, id, pass.text(pass.target(t)))} @click=${() => toPosition(t)}>${pass.text(id)}</button>`)}<span class="chip after" title=${say("trueNext")}>${pass.text(pass.target(pass.last))}</span>
       <button class="button quiet edits" title="${say("edit")} (e)" aria-label=${say("edit")} @click=${edit}>✎</button></div>${lens()}</div>`;
 }

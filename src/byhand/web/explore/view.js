@@ -38,9 +38,9 @@ export function view() {
   const { pass, data } = now, equations = data.equations(), uses = pass.uses.get(S.at) ?? [], made = pass.data.made[S.at];
   const use = uses[S.use] ?? uses[0] ?? null;
   if (!S.back || !use) {
-    const equation = made ? equations?.[made.equation] ?? null : null;
+    const own = uses[0] ? equations?.[uses[0].equation]?.inputs[uses[0].slot]?.symbol ?? "" : "", equation = made ? equations?.[made.equation] ?? null : null;
     const inputs = made?.inputs.flatMap((name, k) => (name && !GIVEN.includes(name) && !S.back ? [mat(name, false, "in", equation?.inputs[k]?.symbol ?? "")] : [])) ?? [];
-    return { name: made?.equation ?? null, equation, use: null, uses, mats: [...inputs, mat(S.at, S.back, "out", equation?.results[made.result]?.symbol ?? "")] };
+    return { name: made?.equation ?? null, equation, use: null, uses, mats: [...inputs, mat(S.at, S.back, "out", equation?.results[made?.result ?? 0]?.symbol ?? own)] };
   }
   const equation = equations?.[use.equation] ?? null, symbolOf = (/** @type {string} */ name) => {
     const slot = use.inputs.indexOf(name), result = pass.data.made[name]?.result ?? 0;
