@@ -24,12 +24,12 @@ function crumbs() {
     })}</nav>`;
 }
 
-/** @param {Event} event */
-function copy(event) {
-  const button = /** @type {HTMLElement} */ (event.currentTarget);
+let isCopied = false;
+function copy() {
   navigator.clipboard?.writeText(location.href);
-  button.textContent = say("copied");
-  setTimeout(() => { button.textContent = say("link"); }, 1500);
+  isCopied = true;
+  page.draw();
+  setTimeout(() => { isCopied = false; page.draw(); }, 1500);
 }
 
 /** @param {import("./view.js").View} view */
@@ -45,7 +45,7 @@ export function cell(view) {
   const sign = out?.kind === "attention" ? "teal" : (value ?? 0) < 0 ? "down" : "up";
   return html`<section class="cell" aria-busy=${isPending}>
     <div class="h">${S.trail.length ? crumbs() : nothing}<span class="name mono" tabindex="-1">${S.back ? "∂loss/∂" : ""}${label(S.at, S.i)}</span><span class="grow"></span>
-      <button class="button quiet" title=${say("linkTitle")} @click=${copy}>${say("link")}</button></div>
+      <button class="button quiet" title=${say("linkTitle")} @click=${copy}>${say(isCopied ? "copied" : "link")}</button></div>
     <div class="body ${isSame || !kept ? "" : "stale"}"><div class="expr"><b class=${`figure ${sign}`}>${S.cover && value !== undefined ? input : shown(value, 7)}</b>
       ${S.cover && found ? html`<span class="said" role="status">${say(found[1], ...found[2])}</span>` : nothing}
       ${isMasked ? html`<span class="dim">${say("isMasked")}</span>` : root && isAll ? html`<span class="dim">${say("sumOf", root.parts.length + root.more)}</span>`

@@ -1,7 +1,7 @@
 /** Change the model: a weight, a head switched off, the mask; and what the loss becomes beside what the gradient foretold. */
 import { html, nothing, svg } from "../vendor/lit-html.js";
 import { S, now } from "./state.js";
-import { ask } from "./session.js";
+import { ask, session } from "./session.js";
 import { blockOf } from "./pass.js";
 import { go, page } from "./navigate.js";
 import { label, numeric, shown, signed } from "./numbers.js";
@@ -31,7 +31,7 @@ export function changing() {
   const { pass } = now, block = blockOf(S.at), heads = pass.headsOf(S.at);
   if (S.cover || S.back) return nothing;
   if (heads === pass.heads && block !== null) {
-    const head = /** @type {[number, number]} */ ([block, S.i[1]]), off = /** @type {Change} */ ({ head, off: true }), isOff = S.changes.some((each) => same(each, off));
+    const head = /** @type {[number, number]} */ ([block, S.i[1]]), off = /** @type {Change} */ ({ head }), isOff = S.changes.some((each) => same(each, off));
     const unmasked = /** @type {Change} */ ({ mask: false }), isUnmasked = S.changes.some((each) => same(each, unmasked));
     return html`<div class="row wrap change"><button class="button" aria-pressed=${isOff} @click=${() => (isOff ? undo(off) : put(off))}>${say("off")}</button>
       ${pass.mask(S.at) || isUnmasked ? html`<button class="button" aria-pressed=${isUnmasked} @click=${() => (isUnmasked ? undo(unmasked) : put(unmasked))}>${say("unmask")}</button>` : nothing}</div>`;
@@ -46,7 +46,8 @@ export function changing() {
 
 /** The loss along a number, with its slope; dragging tries values. @param {string} target @param {number | undefined} value */
 function curve(target, value) {
-  const data = now.baseData ?? now.data, along = data.along(S.at, S.i);
+  const data = now.baseData ?? now.data, first = data.along(S.at, S.i), far = first && value !== undefined ? Math.abs(value - first.value) : 0;
+  const isFar = first && far > Math.abs(first.losses[0][0] - first.value), along = isFar ? data.along(S.at, S.i, 2 ** Math.ceil(Math.log2(1.1 * far))) : first;
   if (!along) return html`<p class="cap">${say("along")}: ${say("pending")}</p>`;
   const points = along.losses.map(([x, y]) => [numeric(x), numeric(y)]).filter(([, y]) => Number.isFinite(y)), xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
   const [x0, x1, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)], tall = high - low || 1e-9;
@@ -69,7 +70,7 @@ function curve(target, value) {
 /** What is changed, and what came of it. */
 export function changed() {
   if (!S.changes.length) return nothing;
-  const found = now.data.predicted();
+  const found = now.pass.data.base && !session.isLoading ? now.data.predicted() : undefined;
   const name = (/** @type {Change} */ each) => ("target" in each ? `${each.target} = ${shown(each.value, 6)}` : "head" in each ? `${say("blockHead", ...each.head)}: ${say("isOff")}` : say("unmask"));
   const losses = found && html`<span>${say("lossWas")} <b>${shown(found.before, 6)}</b> → <b>${shown(found.after, 6)}</b> (${signed(numeric(found.after) - numeric(found.before))})
     ${found.predicted === null ? nothing : html`<span class="dim">· ${say("foretold")} ${signed(numeric(found.predicted) - numeric(found.before))}</span>`}</span>`;

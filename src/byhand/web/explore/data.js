@@ -85,9 +85,9 @@ export class Data {
     return this.fetched.why(`${this.pass.id}/shares?${JSON.stringify({ position: t, token, ...(against !== null && { against }) })}`);
   }
 
-  /** @param {string} name @param {number[]} index @returns {import("./server.js").Along | undefined} */
-  along(name, index) {
-    return this.#get("along", { target: label(name, index), points: 21 }, "along");
+  /** @param {string} name @param {number[]} index @param {number} [width] @returns {import("./server.js").Along | undefined} */
+  along(name, index, width) {
+    return this.#get("along", { target: label(name, index), points: 21, ...(width && { width }) }, width ? "along wider" : "along");
   }
 
   /** The lengths of vectors by place and position. @param {boolean} back @returns {Record<string, number[]> | undefined} */

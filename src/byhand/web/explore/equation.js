@@ -41,6 +41,6 @@ function halves({ uses, use }) {
 export function equation(view) {
   const kind = view.mats.at(-1)?.kind ?? "value", isAttention = kind === "attention";
   return html`${title(view)}${halves(view)}${matrices(view.mats)}
-    <div class="row wrap under"><div class="read grow" id="read">${say("read")}</div><span class="cap" aria-hidden="true">${S.back ? say("falls") : isAttention ? "0" : "−"}<span class="scale" .style=${`background:${scaleOf(kind)}`}></span>${S.back ? say("rises") : isAttention ? "1" : "+"}</span></div>
+    <div class="row wrap under"><div class="read grow" id="read"></div><span class="cap" aria-hidden="true">${S.back ? say("falls") : isAttention ? "0" : "−"}<span class="scale" .style=${`background:${scaleOf(kind)}`}></span>${S.back ? say("rises") : isAttention ? "1" : "+"}</span></div>
     ${cell(view)}`;
 }

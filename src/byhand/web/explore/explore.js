@@ -10,7 +10,7 @@ import { enter, paintAll } from "./matrices.js";
 import { equation } from "./equation.js";
 import { fillFormulas } from "./mathml.js";
 import { label } from "./numbers.js";
-import { light } from "./hover.js";
+import { light, over } from "./hover.js";
 import { load, renew, session } from "./session.js";
 import { map, thumbnails } from "./map.js";
 import { side } from "./side.js";
@@ -21,7 +21,7 @@ import { say } from "./words.js";
 
 const app = /** @type {HTMLElement} */ (document.querySelector("#app"));
 const PATIENCE = 80; // milliseconds that what was shown stays, so that a number and its arithmetic come together
-let isDue = false, isAsking = false;
+let isDue = false, isAsking = false, was = "";
 
 /** Draw before the next frame, whatever has changed by then. @param {boolean} [isMoved]  to another number */
 page.draw = (isMoved = false) => {
@@ -61,7 +61,10 @@ function draw() {
   render(html`${screen()}${keys()}<div class="unseen" aria-live="polite">${now.pass ? heard() : nothing}</div>`, app);
   if (!now.pass) return;
   fillFormulas(app);
-  light(null);
+  const here = `${now.pass.id} ${label(S.at, S.i, S.back)}`;
+  if (here !== was) over.cell = null;
+  was = here;
+  light(over.cell);
   paintAll();
   thumbnails();
   askTexts();

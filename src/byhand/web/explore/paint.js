@@ -81,7 +81,8 @@ export function paint(canvas, matrix, kind, view, { mask, hide }) {
     context.fillStyle = panel;
     context.beginPath();
     for (let r = r0; r <= r1; r++) for (let c = c0; c <= c1; c++) if (mask(r, c)) {
-      context.fillRect(c * cw - x, r * ch - y, cw, ch);
+      const left = Math.round(c * cw - x), top = Math.round(r * ch - y);
+      context.fillRect(left, top, Math.round((c + 1) * cw - x) - left + 1, Math.round((r + 1) * ch - y) - top + 1);
       if (ch <= 7) continue;
       context.moveTo((c + 0.4) * cw - x, (r + 0.6) * ch - y);
       context.lineTo((c + 0.6) * cw - x, (r + 0.4) * ch - y);

@@ -3,7 +3,7 @@ import { Failure, request } from "../api.js";
 
 /**
  * How a pass differs from the model's own.
- * @typedef {{target: string, value: number} | {head: [number, number], off: true} | {mask: false}} Change
+ * @typedef {{target: string, value: number} | {head: [number, number]} | {mask: false}} Change
  * @typedef {{equation: string, inputs: (string | null)[], result: number, static: Record<string, any>}} Made
  * @typedef {{name: string, top: [number, number][][], true: ([number, number] | null)[]}} Stage
  * @typedef {{

@@ -3,7 +3,7 @@ import { Failure } from "../api.js";
 import { Data } from "./data.js";
 import { Fetched } from "./fetched.js";
 import { Pass } from "./pass.js";
-import { S, now, place, readPlace } from "./state.js";
+import { S, now, place, readPlace, usual } from "./state.js";
 import { Server } from "./server.js";
 import { page, write } from "./navigate.js";
 import { ranked } from "./drawing.js";
@@ -65,11 +65,14 @@ export async function load(then = readPlace) {
 /** Change what is asked for. @param {Partial<Pick<typeof S, "prompt" | "next" | "changes" | "vs">>} to */
 export function ask(to) {
   Object.assign(S, to);
-  const { at, i, back, t, metric } = S;
+  const { at, back, t, metric } = S, i = [...S.i], wasLast = t === now.pass.last, isAlong = now.pass.isAlongText(at);
   return load(() => {
     const { pass } = now;
-    S.t = Math.min(t, pass.last);
-    if ("prompt" in to) [S.t, S.tok] = [pass.last, pass.target(pass.last) >= 0 ? pass.target(pass.last) : pass.likeliest];
+    if ("prompt" in to) {
+      S.t = wasLast ? pass.last : Math.min(t, pass.last);
+      S.tok = usual(S.t);
+      if (isAlong) i[i.length - 2] = S.t;
+    }
     if (!now.other && metric === "differs") S.metric = "size";
     keepPlace(at, i, back);
     write(true);

@@ -34,7 +34,7 @@ const written = (change) => ("head" in change ? `head:${change.head}` : "mask" i
 function read(text) {
   if (text === "mask") return { mask: false };
   const head = /^head:(\d+),(\d+)$/.exec(text), value = /^(.+\]):([-+.\de]+)$/i.exec(text);
-  if (head) return { head: [Number(head[1]), Number(head[2])], off: true };
+  if (head) return { head: [Number(head[1]), Number(head[2])] };
   return value && Number.isFinite(Number(value[2])) ? { target: value[1], value: Number(value[2]) } : null;
 }
 
@@ -42,7 +42,7 @@ function read(text) {
 export function address() {
   const { pass } = now, grad = (/** @type {string} */ text) => text.replaceAll("d ", "grad/");
   const kept = {
-    t: S.t !== pass.last && S.t, tok: S.tok !== usual(S.t) && S.tok, against: S.against, T: S.T !== 0.8 && S.T, k: S.k, p: S.p !== 1 && S.p,
+    t: S.t !== pass.last && !pass.isAlongText(S.at) && S.t, tok: S.tok !== usual(S.t) && S.at !== "logits" && S.tok, against: S.against, T: S.T !== 0.8 && S.T, k: S.k, p: S.p !== 1 && S.p,
     cover: S.cover && 1, lens: S.lens !== tall() && Number(S.lens), metric: S.metric !== "size" && S.metric, zoom: S.zoom && grad(S.zoom),
     tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour, via: S.trail.slice(-6).map(grad).join("~"), prompt: S.prompt,
     next: S.prompt !== null && S.next, change: S.changes.map(written).join("~"), vs: S.vs,

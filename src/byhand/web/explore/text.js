@@ -78,7 +78,7 @@ function editor() {
 export function text() {
   const { pass } = now, wide = columns(), [block, head] = S.head;
   if (isEditing) return editor();
-  return html`<div class="strip" .style=${`--cols:${LABEL}px ${wide.map((w) => `${w}px`).join(" ")}`}>
+  return html`<div class="strip" .style=${`--cols:${LABEL}px ${wide.map((w) => `${w}px`).join(" ")} 36px`}>
     <button class="button quiet lensed" aria-pressed=${S.lens} title=${say("lensTitle")} @click=${() => change({ lens: !S.lens })}>${say("afterEach")} ${S.lens ? "▴" : "▾"}</button>${arcs(wide)}
     <div class="cols chips" role="group" aria-label=${say("text")}><span class="cap att">${pass.weightsOf(block) ? say("blockHead", block, head) : ""}</span>${pass.tokens.map((id, t) => html`<button class="chip" tabindex=${t === S.t ? 0 : -1} aria-pressed=${t === S.t}
       title=${say("chip", t, id, pass.text(pass.target(t)))} @click=${() => toPosition(t)}>${pass.text(id)}</button>`)}<span class="chip after" title=${say("trueNext")}>${pass.text(pass.target(pass.last))}</span>
