@@ -11,7 +11,8 @@ import { say } from "./words.js";
 export function differences() {
   const found = now.other && now.data.compared(now.other.id);
   if (!found) return null;
-  return { first: found.first, of: new Map(found.places.map(({ name, difference }) => [name, difference === null ? null : numeric(difference)])) };
+  const of = new Map(found.places.map(({ name, difference }) => [name, difference === null ? null : numeric(difference)]));
+  return { first: now.pass.data.places.find((name) => of.has(name)) ?? found.first, of };
 }
 
 const leave = () => { S.panel.compare = false; ask({ vs: "" }); };
@@ -21,7 +22,7 @@ const choose = (vs) => ask({ vs }).then(() => now.other && change({ metric: "dif
 export function comparing() {
   const isOpen = S.panel.compare || S.vs;
   if (!isOpen) return nothing;
-  const { other, otherData, data } = now, found = other && data.compared(other.id), first = found?.first;
+  const { other, otherData, data } = now, found = other && data.compared(other.id), first = differences()?.first;
   const worst = first ? found.places.find(({ name }) => name === first) : null, text = S.vs.startsWith("p:") ? S.vs.slice(2) : "";
   const submit = (/** @type {SubmitEvent} */ e) => { e.preventDefault(); const given = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("text")); if (given) choose(`p:${given}`); };
   const fits = other && String(other.shape(S.at)) === String(now.pass.shape(S.at)), there = fits ? otherData?.value(S.at, false, S.i) : undefined, here = data.value(S.at, false, S.i);

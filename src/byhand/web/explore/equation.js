@@ -2,7 +2,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { S, now } from "./state.js";
 import { cell } from "./cell.js";
-import { change, flip, toHead } from "./navigate.js";
+import { change, flip, page, toHead } from "./navigate.js";
 import { covered } from "./terms.js";
 import { inLanguage, say } from "./words.js";
 import { matrices } from "./matrices.js";
@@ -25,8 +25,8 @@ function title({ equation, uses, use }) {
 /** @param {import("./view.js").View} view */
 function halves({ uses, use }) {
   const { pass, data } = now, equations = data.equations(), made = pass.data.made[S.at], reader = use ?? uses[0] ?? null;
-  const forward = data.answer(S.at, S.i, false)?.value ?? data.value(S.at, false, S.i), back = data.answer(S.at, S.i, true);
-  const slope = back?.value ?? undefined, refused = data.refusal(S.at, S.i, true), nudged = S.at === "loss" || refused || !back ? undefined : data.difference(S.at, S.i);
+  const forward = data.answer(S.at, S.i, false)?.value ?? data.value(S.at, false, S.i), isAsked = S.back || !data.isLarge, back = isAsked ? data.answer(S.at, S.i, true) : undefined;
+  const slope = back?.value ?? undefined, refused = data.refusal(S.at, S.i, true), nudged = S.at === "loss" || refused || !back || (data.isLarge && !S.nudge) ? undefined : data.difference(S.at, S.i);
   const digits = nudged !== undefined && slope !== undefined && numeric(slope) ? agreeing(numeric(nudged), numeric(slope)) : 0;
   const figure = (/** @type {any} */ x) => html`<span class="fig">${x === undefined ? "–" : covered(numeric(x), 6)}</span>`;
   return html`<div class="halves ${S.back ? "back" : ""}">
@@ -34,7 +34,8 @@ function halves({ uses, use }) {
       ${made ? html`<span class="maths" data-math=${equations?.[made.equation]?.forward ?? ""}></span>` : html`<span class="cap">${say("learned")}</span>`}</button>
     <button class="half derivative" aria-pressed=${S.back} @click=${() => flip(true)}><span class="row"><span class="cap grow">${uses.length > 1 ? say("asksBy", uses.length) : say("asks")}</span>${figure(slope)}</span>
       <span class="maths" data-math=${reader ? equations?.[reader.equation]?.derivative ?? "" : ""}></span>
-      ${refused ? html`<span class="cap">${say("noGradient")}</span>` : nudged !== undefined ? html`<span class="cap nudge">${say("nudged")}: ${covered(numeric(nudged), 6)} ${S.cover || !digits ? nothing : html`<b>${say("agree", digits)}</b>`}</span>` : html`<span class="cap nudge">${back && S.at !== "loss" ? `${say("nudged")}: ${say("pending")}` : nothing}</span>`}</button></div>`;
+      ${refused ? html`<span class="cap">${say("noGradient")}</span>` : nudged !== undefined ? html`<span class="cap nudge">${say("nudged")}: ${covered(numeric(nudged), 6)} ${S.cover || !digits ? nothing : html`<b>${say("agree", digits)}</b>`}</span>` : html`<span class="cap nudge">${!isAsked ? say("askGradient") : back && S.at !== "loss" && !data.isLarge ? `${say("nudged")}: ${say("pending")}` : nothing}</span>`}</button></div>
+    ${data.isLarge && S.back && back && S.at !== "loss" && nudged === undefined ? html`<button class="button quiet nudges" ?disabled=${S.nudge} @click=${() => { S.nudge = true; page.draw(); }}>${say(S.nudge ? "pending" : "nudge")}</button>` : nothing}`;
 }
 
 /** @param {import("./view.js").View} view */

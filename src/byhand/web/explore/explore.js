@@ -62,7 +62,10 @@ function draw() {
   if (!now.pass) return;
   fillFormulas(app);
   const here = `${now.pass.id} ${label(S.at, S.i, S.back)}`;
-  if (here !== was) over.cell = null;
+  if (here !== was) {
+    over.cell = null;
+    app.querySelector(".map [aria-current=true]")?.scrollIntoView({ block: "nearest" });
+  }
   was = here;
   light(over.cell);
   paintAll();

@@ -84,7 +84,7 @@ function lines(rows, high) {
 
 /** A block's heads. @param {number} block @param {string} weights */
 function thumbs(block, weights) {
-  const count = now.pass.headsOf(weights), size = Math.max(6, Math.min(17, Math.floor(80 / Math.min(count, 10)) - 3));
+  const count = now.pass.headsOf(weights), size = Math.max(5, Math.min(17, Math.floor(78 / (count > 10 ? Math.ceil(count / 2) : count)) - 2));
   return html`<span class="thumbs">${Array.from({ length: count }, (_, h) => html`<button tabindex="-1" aria-pressed=${block === S.head[0] && h === S.head[1]} title=${say("blockHead", block, h)} aria-label=${say("headLabel", block, h)}
     @click=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ name: weights, index: [0, h, S.t, Math.min(S.t, S.at === weights ? S.i[3] : Math.max(0, S.t - 1))], back: S.back }); }}>
     <canvas data-weights=${weights} data-head=${h} width="1" height="1" .style=${`width:${size}px;height:${size}px`}></canvas></button>`)}</span>`;

@@ -15,14 +15,14 @@ export const now = /** @type {any} */ ({ pass: null, data: null, other: null, ot
  *   at: string, i: number[], back: boolean, t: number, tok: number, against: number | null, T: number, k: number, p: number,
  *   cover: boolean, lens: boolean, metric: string, zoom: string, tab: string, tour: number, trail: string[], head: [number, number],
  *   prompt: string | null, next: string, changes: Change[], vs: string,
- *   use: number, terms: number, tried: string, find: string | null, opened: Record<string, boolean>, panel: {compare: boolean, change: boolean},
+ *   use: number, terms: number, nudge: boolean, tried: string, find: string | null, opened: Record<string, boolean>, panel: {compare: boolean, change: boolean},
  * }}
  */
 export const S = {
   at: "", i: [], back: false, t: 0, tok: 0, against: null, T: 0.8, k: 0, p: 1,
   cover: false, lens: false, metric: "size", zoom: "", tab: "eq", tour: 0, trail: [], head: [0, 0],
   prompt: null, next: "", changes: [], vs: "",
-  use: 0, terms: 8, tried: "", find: null, opened: {}, panel: { compare: false, change: false },
+  use: 0, terms: 8, nudge: false, tried: "", find: null, opened: {}, panel: { compare: false, change: false },
 };
 
 const tall = () => innerHeight > 900;
@@ -106,7 +106,7 @@ export function place({ name, index, back }) {
   const { pass } = now, shape = pass.shape(name), here = near(name);
   const given = index.length === shape.length ? index : here;
   S.i = given.map((i, axis) => (Number.isNaN(i) ? here[axis] : Math.max(0, Math.min(shape[axis] - 1, i < 0 ? i + shape[axis] : i))));
-  Object.assign(S, { at: name, back, tried: "", opened: {}, use: 0, terms: 8 });
+  Object.assign(S, { at: name, back, tried: "", opened: {}, use: 0, terms: 8, nudge: false });
   const block = blockOf(name), heads = pass.headsOf(name);
   if (block !== null) S.head = [block, heads ? (pass.headFor(name, S.head[1]) === S.i[1] ? S.head[1] : Math.floor((S.i[1] * pass.heads) / heads)) : S.head[1]];
   if (pass.isAlongText(name)) stand(S.i[shape.length - 2]);
