@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from byhand.engine.terms import Index
 from byhand.errors import DataError
@@ -12,7 +12,8 @@ from byhand.model import TinyGPT
 from byhand.tracing.passes import resolved
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True)
+class Change:
     """One change: a parameter's element and its new value; or a block and one of its heads; or no causal mask."""
 
     name: str = ""

@@ -12,7 +12,7 @@ from math_core import LatexToMathML
 
 from byhand.book.finding import source
 from byhand.book.finding.equations import of_equations
-from byhand.engine.equation import registry
+from byhand.engine.equation import Equation, registry
 
 BETWEEN = re.compile(r",\s*\\q?quad\s*")  # formulas of a line
 CONVERTER = LatexToMathML(fancy_error=False)
@@ -29,14 +29,15 @@ def mathml(latex: str) -> str:
 def formulas(name: str) -> dict[str, Any]:
     """Return an equation's formulas as MathML, its symbols, and where it is in the code, the tests and the book."""
     equation, found = registry[name], of_equations()[name]
-    halves = {"forward": found.code, "derivative": found.derived}
+    assert isinstance(equation, Equation)  # a pass has no composites
     symbols = {s.name: row for s, row in zip(equation.inputs, found.symbols, strict=False)}
     return {
         "title": asdict(found.title),
         "forward": mathml(found.latex),
         "derivative": mathml(found.latex_derivative),
-        "file": source.shown(found.code[0]),
-        **{f"{half}_lines": _lines(equation, half) for half in halves},
+        "file": source.shown(source.file_of(equation.forward)),
+        "forward_lines": _lines(equation.forward),
+        "derivative_lines": _lines(equation.vjp),
         "test": found.tests[0],
         "page": f"{found.pages}/{name}.md",
         "inputs": [_symbol(s, symbols[s.name].meaning) for s in equation.inputs],
@@ -52,9 +53,6 @@ def _symbol(symbol: Any, meaning: Any) -> dict[str, Any]:
     }
 
 
-def _lines(equation: Any, half: str) -> dict[str, Any] | None:
-    function = getattr(equation, "vjp" if half == "derivative" else "forward", None)
-    if function is None:
-        return None
+def _lines(function: Any) -> dict[str, Any]:
     text, line = inspect.getsourcelines(function)
     return {"line": line, "text": [each.rstrip() for each in text]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from byhand.exploring.changes import Change, changed
 from byhand.exploring.shares import shares
 from byhand.exploring.stages import stages
 from byhand.model import TinyGPT
+from byhand.optim import Optimizer
 from byhand.tracing.answers import finite
 from byhand.tracing.differences import recomputed
 
@@ -62,6 +63,8 @@ class View:
     tokens, targets  (T,) ids; a target of -1 is none, as after the last token of a text that goes no further
     changes          of the model, after which this pass is computed
     base             the pass without them
+    batch            of which these are the first row, each (B, T)
+    optimizer        its state, and the norm to which gradients are clipped, for the next update
     """
 
     def __init__(
@@ -71,15 +74,18 @@ class View:
         targets: Sequence[int],
         changes: Sequence[Change] = (),
         base: View | None = None,
+        batch: tuple[Any, Any] | None = None,
+        optimizer: Optimizer | None = None,
+        clip: float = 0.0,
     ) -> None:
         if len(tokens) < 2 and set(targets) == {NO_TARGET}:
             raise DataError("the text needs two tokens, or one and what follows it: the loss predicts the second.")
         self.subject, self.tokens, self.targets = subject, tuple(tokens), tuple(targets)
         self.changes, self.base = tuple(changes), base
         self.model = changed(base.model, changes) if base else subject.model
-        named = [subject.name, subject.step, self.tokens, self.targets, [c._asdict() for c in self.changes]]
+        named = [subject.name, subject.step, self.tokens, self.targets, [asdict(c) for c in self.changes], batch]
         self.id = sha256(json.dumps(named).encode()).hexdigest()[:16]
-        self.questions = Explainer(self.model, [self.tokens], [self.targets])
+        self.questions = Explainer(self.model, *(batch or ([self.tokens], [self.targets])), optimizer, clip)
 
     @cached_property
     def places(self) -> list[str]:
@@ -109,7 +115,7 @@ class View:
         summary = {
             "id": self.id,
             "base": self.base.id if self.base else None,
-            "changes": [change._asdict() for change in self.changes],
+            "changes": [asdict(change) for change in self.changes],
             "model": model,
             "tokens": self.tokens,
             "targets": self.targets,
@@ -130,9 +136,9 @@ class View:
             if gradient and name not in self.questions.gradients.by_name:
                 continue
             array = self.questions.array(name, gradient)
-            if array.ndim >= 3 and array.shape[0] == 1 and array.shape[-2] == len(self.tokens):
-                others = tuple(i for i in range(array.ndim) if i != array.ndim - 2)
-                found[name] = finite(np.sqrt(np.square(array, dtype=np.float64).sum(axis=others)).tolist())
+            if array.ndim >= 3 and array.shape[-2] == len(self.tokens):
+                first = array[0].reshape((-1, *array.shape[-2:]))
+                found[name] = finite(np.sqrt(np.square(first, dtype=np.float64).sum(axis=(0, 2))).tolist())
         return found
 
     def matrix(
@@ -174,7 +180,7 @@ class View:
         trace = self.questions.trace
         place = trace.resolved(name, index)
         value = float(trace.tensor(name).data[place])
-        slope = float(self.questions.array(name, True)[place]) if name in self.questions.gradients.by_name else 0.0
+        slope = float(self.questions.gradients.array(name)[place])
         reach = width or max(1.0, 4 * abs(value))
         steps = np.linspace(-reach, reach, max(3, min(points, POINTS) | 1))
         losses = [[value + float(h), float(recomputed(trace, name, place, float(h)))] for h in steps]

@@ -20,6 +20,8 @@ from byhand.files.tensor_file import blocks
 from byhand.layers.adapter import merged
 from byhand.layers.parameter import flat
 from byhand.model import TinyGPT, declared
+from byhand.optim import Optimizer
+from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.registry import stored
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -85,6 +87,15 @@ class Checkpoint:
             return TinyGPT(self.config.model, arrays=(average and self.averages) or self.parameters)
         except ByhandError as error:
             raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
+
+    def optimizer(self) -> Optimizer:
+        """Return the run's optimizer as it stands before the next step."""
+        settings = self.config.optim
+        made = Optimizer(settings, declared(self.config.model))
+        made.lr = learning_rate(settings, self.step, self.config.steps)
+        made.t = self.step
+        made.restore(self.moments, {})
+        return made
 
     def merged(self) -> Checkpoint:
         """Return it with its adapters merged into the weights; as it is if it has none."""

@@ -10,7 +10,7 @@ All of it is one process; `runs/hosts.py` wraps it where several hosts train.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -124,7 +124,7 @@ class Run:
         corpus = self.chats or tokens_of(self.text, self.config, self.tokens)
         return corpus.split(self.config.data.val_fraction, self.config.length)
 
-    def train(self, trainer: Trainer, stop: Stop | None = None, pace: Pace | None = None) -> Iterator[Progress]:
+    def train(self, trainer: Trainer, stop: Stop | None = None, pace: Pace | None = None) -> Generator[Progress]:
         """Train to the last step, or to the first signal.
 
         If the text changes, save the last step first: no byte of the changed text was used. Of several hosts, one

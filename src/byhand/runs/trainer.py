@@ -162,6 +162,13 @@ class Trainer:
         seen = self.step * config.tokens_per_step
         return Progress(self.step, config.steps, loss, lr, norm, seen, rate, bytes_per_token=self.bytes_per_token)
 
+    def go_back(self, to: Checkpoint) -> None:
+        """Become what it was at a checkpoint of this run."""
+        for name, tensor in self._model.parameters().items():
+            tensor.data = np.array(to.parameters[name])
+        self._optimizer.t = to.step
+        self._optimizer.restore({kind: dict(arrays) for kind, arrays in to.moments.items()}, to.averages)
+
     def end_at(self, steps: int) -> None:
         """End the run after `steps` updates; the schedule follows, and checkpoints record the change."""
         if steps != self.config.steps:

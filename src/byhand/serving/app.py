@@ -20,7 +20,7 @@ from byhand.serving.answer import AnswerResponse
 from byhand.serving.errors import as_json, of_ours, refusal
 from byhand.serving.explorer import Explorer
 from byhand.serving.guard import Access, Guard
-from byhand.serving.limits import Limits, RequestError
+from byhand.serving.limits import RequestError
 from byhand.serving.page import FILES
 from byhand.serving.protocol import ChatCompletion, Completion, Detokenize, Explain, Tokenize
 from byhand.serving.replies import ChatReply, CompletionReply
@@ -58,16 +58,20 @@ class Route(APIRoute):
         return bounded
 
 
-def application(service: Service | None, access: Access, limits: Limits, explorer: Explorer | None = None) -> ASGIApp:
+def application(service: Service | None, access: Access, explorer: Explorer | None = None) -> ASGIApp:
     """Return the application behind its guard; its lifespan is that of the service.
 
     explorer  adds its routes; without a service there are only these
     """
+    found = service or explorer
+    assert found
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with service or nullcontext():
             yield
+        if explorer:
+            await explorer.close()
 
     app = FastAPI(
         title="byhand", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
@@ -80,7 +84,7 @@ def application(service: Service | None, access: Access, limits: Limits, explore
     if service:
         _add_texts(app, service)
         _add_facts(app, service)
-    return Guard(Counted(app, service) if service else app, access, limits)
+    return Guard(Counted(app, service) if service else app, access, found.limits)
 
 
 class Counted:
@@ -121,7 +125,7 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, found: RequestValidationError) -> Response:
         first = found.errors()[0]
-        place = [each for each in first["loc"] if each != "body"]
+        place = [each for each in first["loc"] if each not in ("body", "query", "path")]
         param = str(place[0])[:100] if place else None
         said = first["msg"].removeprefix("Value error, ")
         if len({each["loc"][1:2] for each in found.errors()}) == 1 < len(found.errors()):

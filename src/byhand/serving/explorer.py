@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Query
@@ -77,7 +77,15 @@ class Explorer:
         self.subject, self.prompt, self.next = subject, prompt, next
         self.limits = limits or Limits()
         self.views: OrderedDict[str, View] = OrderedDict()
-        self._lane = Lane("explore", 32)
+        self.lane = Lane("explore", 32)
+        self.endings: list[Callable[[], Awaitable[None]]] = []
+        self.routes: list[Callable[[FastAPI], None]] = []
+
+    async def close(self) -> None:
+        """Let what trains here save, and the thread end."""
+        for end in self.endings:
+            await end()
+        self.lane.close()
 
     async def asked(self, id: str, question: Callable[[View], Result]) -> Result:
         """Return the answer of a pass."""
@@ -91,27 +99,31 @@ class Explorer:
                     other.forget_gradients()
             return question(self.views[id])
 
-        return await self._lane.run(answer)
+        return await self.lane.run(answer)
 
     async def begin(self, asked: PassAsked) -> dict[str, Any]:
         """Compute a pass, unless it is kept, and return what a page shows first."""
         changes = [change.read() for change in asked.changes]
-        return await self._lane.run(self._begin, asked, changes)
+        return await self.lane.run(self._begin, asked, changes)
 
     def _begin(self, asked: PassAsked, changes: list[Change]) -> dict[str, Any]:
         prompt, after = (self.prompt, self.next) if asked.prompt is None else (asked.prompt, asked.next)
-        encode, most = self.subject.encode, self.limits.explained
-        tokens = encode(prompt.encode())
-        if len(tokens) > min(most, self.subject.model.config.seq_len):
+        base = self.kept(self.view(self.subject, prompt, after))
+        view = self.kept(View(self.subject, base.tokens, base.targets, changes, base)) if changes else base
+        return {"prompt": prompt, "next": after} | view.summary()
+
+    def view(self, subject: Subject, prompt: str, after: str) -> View:
+        """Return the pass of a model over a text; RequestError if it is too long to be looked at."""
+        most, tokens = min(self.limits.explained, subject.model.config.seq_len), subject.encode(prompt.encode())
+        if len(tokens) > most:
             raise RequestError(
                 f"the text has {len(tokens)} tokens; at most {most} are explored.", 400, param="prompt"
             )
-        following = [*encode(after.encode())[:1], NO_TARGET][0]
-        base = self._kept(View(self.subject, tokens, [*tokens[1:], following]))
-        view = self._kept(View(self.subject, tokens, base.targets, changes, base)) if changes else base
-        return {"prompt": prompt, "next": after} | view.summary()
+        following = [*subject.encode(after.encode())[:1], NO_TARGET][0]
+        return View(subject, tokens, [*tokens[1:], following])
 
-    def _kept(self, view: View) -> View:
+    def kept(self, view: View) -> View:
+        """Return a pass, or the same one that is kept already, and keep it."""
         found = self.views.setdefault(view.id, view)
         self.views.move_to_end(view.id)
         while len(self.views) > KEPT:
@@ -120,6 +132,8 @@ class Explorer:
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
+        for add in self.routes:
+            add(app)
 
         @app.post("/explore/pass")
         async def _(request: PassAsked) -> Response:

@@ -28,7 +28,8 @@ def recomputed(trace: Pass, name: str, index: Index, step: float) -> Any:
     What depends on it is computed anew in float64; everything else is as it was in the pass.
     """
     changed = trace.tensor(name)
-    anew = {id(changed): perturbed(*in_float64([np.asarray(changed.data)]), index, step)}
+    (array,) = in_float64([np.asarray(changed.data)])
+    anew: dict[int, Any] = {id(changed): perturbed(array, index, step)}
     for application in trace.applications:
         if any(id(tensor) in anew for tensor in application.inputs) and not anew.keys() >= set(
             map(id, application.results)

@@ -20,11 +20,8 @@ from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, ExplainError, NoElementError, NonFiniteError
 from byhand.interop import exchange
-from byhand.model import declared
-from byhand.optim import Optimizer
 from byhand.quantities import counted
 from byhand.runs.contents import Checkpoint
-from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.tracing.elements import Element
@@ -156,7 +153,7 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
         say(loaded.of_average if average else "weights of the last step, from which training resumes")
     with np.errstate(all="ignore"):
         model, clip = loaded.model(average), loaded.config.optim.grad_clip
-        explainer = Explainer(model, tokens, targets, optimizer(loaded), clip, options.drawing)
+        explainer = Explainer(model, tokens, targets, loaded.optimizer(), clip, options.drawing)
         unsound = non_finite_value(explainer.trace.result)
         if not unsound and (grad or of_the_update):
             unsound = non_finite_gradient(explainer.gradients.steps)
@@ -242,16 +239,6 @@ def picture(
         return _spelled(tokenizer, tokens[place]) if made and axes > 2 and axis in positions else ""
 
     return svg(explanation, array, lang, shown, spell, (lambda i, j: j > i) if masked else None)
-
-
-def optimizer(loaded: Checkpoint) -> Optimizer:
-    """Return the run's optimizer as it stands before the next step."""
-    settings = loaded.config.optim
-    made = Optimizer(settings, declared(loaded.config.model))
-    made.lr = learning_rate(settings, loaded.step, loaded.config.steps)
-    made.t = loaded.step
-    made.restore(loaded.moments, {})
-    return made
 
 
 def _names(explainer: Explainer, lang: Language) -> str:

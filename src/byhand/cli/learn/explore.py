@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import Given, parse
 from byhand.cli.arguments.settings import Positional, Switch
-from byhand.cli.runs import serve
+from byhand.cli.runs import serve, train
 from byhand.cli.terminal.say import say
+from byhand.corpus.texts import MEMORY
 from byhand.errors import ConfigError
 from byhand.interop import exchange
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from byhand.exploring.view import Subject
+    from byhand.runs.run import Pace, Run
     from byhand.serving.guard import Access
 
 PAPER = Path("paper")
@@ -60,6 +64,7 @@ def main(arguments: list[str]) -> int:
         from byhand.serving.app import application
         from byhand.serving.explorer import Explorer
         from byhand.serving.limits import Limits
+        from byhand.serving.train import Trainings
     limits = Limits(slots=2)
 
     def app(access: Access) -> ASGIApp:
@@ -67,7 +72,8 @@ def main(arguments: list[str]) -> int:
         explorer = Explorer(
             subject, options.prompt or prompt, options.next or ("" if options.prompt else after), limits
         )
-        return application(service, access, limits, explorer)
+        Trainings(explorer, _training)
+        return application(service, access, explorer)
 
     def begun(address: str) -> None:
         say(f"exploring at {address}/explore (Ctrl-C stops)")
@@ -75,6 +81,14 @@ def main(arguments: list[str]) -> int:
             say("no browser opened. Open that address yourself.")
 
     return serve.run(options.where, limits, app, begun)
+
+
+@contextmanager
+def _training(settings: Mapping[str, Any], text: str) -> Iterator[tuple[Run, Pace | None]]:
+    """Begin the run that `byhand train` begins with these settings on a text."""
+    given = Given(train.Options, "explore", {**settings, "data": MEMORY}, False)
+    with train.opened(given, text) as (run, promise):
+        yield run, promise and promise.pace
 
 
 def _on_paper() -> tuple[Subject, str, str, None]:

@@ -131,7 +131,7 @@ def main(arguments: list[str]) -> int:
         served = _served(options)
         name = served.name
         newer = partial(_newer, options) if options.watch else None
-        return application(Service(served, partial(explained, options), newer, limits), access, limits)
+        return application(Service(served, partial(explained, options), newer, limits), access)
 
     return run(options.where, limits, app, lambda address: say(f"serving {name} at {address}/v1 (Ctrl-C stops)"))
 
@@ -148,7 +148,7 @@ def needing(command: str) -> Iterator[None]:
 
 
 def run(
-    where: Listening, limits: Limits, application: Callable[[Access], ASGIApp], begun: Callable[[str], object]
+    where: Listening, limits: Limits, application: Callable[[Access], ASGIApp], begun: Callable[[str], None]
 ) -> int:
     """Serve an application until a signal comes.
 

@@ -1,0 +1,250 @@
+"""The routes of a run that trains in front of someone; one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response, StreamingResponse
+
+from byhand.errors import ByhandError, DataError
+from byhand.exploring.training import Training
+from byhand.exploring.view import View
+from byhand.runs.run import Pace, Run
+from byhand.serving.errors import as_json
+from byhand.serving.explorer import Explorer
+from byhand.serving.limits import RequestError
+from byhand.tracing.targets import parse_target
+
+Opening = Callable[[Mapping[str, Any], str], AbstractContextManager[tuple[Run, Pace | None]]]
+MOST_STEPS, MOST_MINUTES = 100_000, 600
+SHORTEST, LONGEST = 256, 1 << 20  # characters of a text
+SAMPLE = 80  # tokens
+
+
+class Asked(BaseModel):
+    """What a request about training is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TrainAsked(Asked):
+    """A run to begin: a text, and either a number of updates of a shape, or a time, which chooses both."""
+
+    text: Annotated[str, Field(min_length=SHORTEST, max_length=LONGEST)]
+    minutes: Annotated[float, Field(gt=0, le=MOST_MINUTES)] | None = None
+    steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
+    preset: Literal["tiny", "nano", "modern"] = "tiny"
+    seed: Annotated[int, Field(ge=0, lt=1 << 31)] = 1
+
+
+class GoAsked(Asked):
+    """Whether it trains on."""
+
+    running: bool
+
+
+class StepAsked(Asked):
+    """One update more, or the last one back."""
+
+    by: Literal[1, -1]
+
+
+class WatchAsked(Asked):
+    """The parameter's element whose path is kept."""
+
+    target: Annotated[str, Field(max_length=300)]
+
+
+class TextAsked(Asked):
+    """A text that the model reads as it is now, and what follows it."""
+
+    prompt: Annotated[str, Field(min_length=1, max_length=1 << 12)]
+    next: Annotated[str, Field(max_length=1000)] = ""
+
+
+class Trainings:
+    """The run that trains now, behind an explorer's routes and on its thread.
+
+    opening  begins a run with these settings on this text
+    """
+
+    def __init__(self, explorer: Explorer, opening: Opening) -> None:
+        self.explorer, self._opening = explorer, opening
+        self._training: Training | None = None
+        self._going: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._failed = ""
+        explorer.routes.append(self.add_to)
+        explorer.endings.append(self.end)
+
+    @property
+    def training(self) -> Training:
+        """The run; RequestError if there is none."""
+        if self._training is None:
+            raise RequestError("nothing trains here. Begin a run.", 404, "not_found")
+        return self._training
+
+    def state(self) -> dict[str, Any]:
+        """Return what a page shows of it."""
+        found = self.training
+        running = self._going is not None and not self._going.done()
+        return {**found.state(), "running": running, "failed": self._failed, "seen": found.seen[-2000:]}
+
+    async def begin(self, asked: TrainAsked) -> None:
+        """Begin a run, paused; the one before ends, saved."""
+        await self.end()
+        values = asked.model_dump(exclude={"text"}, exclude_none=True)
+        if asked.minutes is not None:
+            if asked.steps is not None:
+                raise RequestError("give minutes or steps, not both.")
+            values.pop("preset")
+        self._training = await self._run(lambda: Training(self._opening(values, asked.text)))
+        self._failed = ""
+        self._tell()
+
+    async def go(self, running: bool) -> None:
+        """Train on, or pause after the update that is being made."""
+        training = self.training
+        if self._going:
+            going, self._going = self._going, None
+            going.cancel()
+            with suppress(asyncio.CancelledError):
+                await going
+        if running:
+            self._going = asyncio.create_task(self._train(training))
+        self._tell()
+
+    async def step(self, by: int) -> None:
+        """Make one update, or take one back; it pauses."""
+        await self.go(False)
+        training = self.training
+        await self._run(training.forward if by > 0 else training.back)
+        self._tell()
+
+    async def view(self, question: Callable[[Training], View]) -> dict[str, Any]:
+        """Keep a pass of the run's model among the explorer's, and return its summary."""
+        training = self.training
+        return await self._run(lambda: self.explorer.kept(question(training)).summary())
+
+    async def ask(self, question: Callable[[Training], Any]) -> Any:
+        """Return the answer of the run."""
+        training = self.training
+        return await self._run(lambda: question(training))
+
+    async def end(self) -> None:
+        """Save the run and let go of its folder."""
+        if self._training:
+            await self.go(False)
+            training, self._training = self._training, None
+            await self._run(training.close)
+
+    async def events(self) -> AsyncIterator[bytes]:
+        """Yield the state after each change, as server-sent events."""
+        sent = -1
+        while self._training:
+            state = self.state()
+            state["seen"] = (
+                [each for each in state["seen"] if each["step"] > sent] if sent <= state["step"] else state["seen"]
+            )
+            sent = state["step"]
+            news = self._news
+            yield b"data: " + as_json(json.loads(json.dumps(state, default=float))) + b"\n\n"
+            await news.wait()
+
+    async def _train(self, training: Training) -> None:
+        try:
+            while await self._run(training.forward) is not None:
+                self._tell()
+        except ByhandError as error:
+            self._failed = str(error)
+        finally:
+            self._tell()
+
+    async def _run(self, function: Callable[..., Any]) -> Any:
+        return await self.explorer.lane.run(function)
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def add_to(self, app: FastAPI) -> None:
+        """Add the routes."""
+
+        def state() -> Response:
+            return Response(
+                as_json(json.loads(json.dumps(self.state(), default=float))), media_type="application/json"
+            )
+
+        @app.post("/explore/train")
+        async def _(request: TrainAsked) -> Response:
+            """Begin a run on a text."""
+            await self.begin(request)
+            return state()
+
+        @app.get("/explore/train")
+        async def _() -> Response:
+            """Return the run's state."""
+            return state()
+
+        @app.post("/explore/train/go")
+        async def _(request: GoAsked) -> Response:
+            """Train on, or pause."""
+            await self.go(request.running)
+            return state()
+
+        @app.post("/explore/train/step")
+        async def _(request: StepAsked) -> Response:
+            """Make one update, or take one back."""
+            await self.step(request.by)
+            return state()
+
+        @app.post("/explore/train/watch")
+        async def _(request: WatchAsked) -> Response:
+            """Keep the path of a parameter's element."""
+            name, index, gradient = parse_target(request.target)
+            if gradient:
+                raise DataError("a gradient has no path. Watch a parameter's element.")
+            await self.ask(lambda training: training.watch(name, index))
+            return state()
+
+        @app.post("/explore/train/end")
+        async def _() -> Response:
+            """Save the run, and let go of its folder."""
+            folder = str(self.training.run.folder)
+            await self.end()
+            return Response(as_json({"folder": folder}), media_type="application/json")
+
+        @app.get("/explore/train/events")
+        async def _() -> Response:
+            """Return the state after each update."""
+            self.training  # noqa: B018  (it must be there)
+            return StreamingResponse(
+                self.events(), headers={"cache-control": "no-store"}, media_type="text/event-stream"
+            )
+
+        @app.post("/explore/train/sample")
+        async def _(request: TextAsked) -> Response:
+            """Return a text as the model continues it now."""
+            text = await self.ask(lambda training: training.sample(request.prompt, SAMPLE))
+            return Response(as_json({"text": text}), media_type="application/json")
+
+        @app.post("/explore/train/pass")
+        async def _(request: TextAsked) -> Response:
+            """Compute a pass of the model as it is now."""
+
+            def view(training: Training) -> View:
+                subject = training.subject()
+                return self.explorer.view(subject, request.prompt, request.next)
+
+            return Response(as_json(await self.view(view)), media_type="application/json")
+
+        @app.post("/explore/train/why")
+        async def _() -> Response:
+            """Compute the pass over the batch of the last update, whose numbers explain it."""
+            return Response(as_json(await self.view(Training.why)), media_type="application/json")

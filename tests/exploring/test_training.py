@@ -1,0 +1,123 @@
+"""A run in front of someone is the run of `byhand train`, also after going back; and its reasons are its numbers."""
+
+import asyncio
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.api.settings import named
+from byhand.cli.runs import train
+from byhand.corpus.texts import MEMORY
+from byhand.errors import DataError
+from byhand.exploring import paper
+from byhand.exploring.training import Training
+from byhand.runs import checkpoint
+from byhand.serving.app import application
+from byhand.serving.explorer import Explorer
+from byhand.serving.guard import Access
+from byhand.serving.train import Trainings
+
+TEXT = "no pain no gain, no rain no grain. " * 40
+SETTINGS = {
+    "preset": "tiny",
+    "steps": 6,
+    "d_model": 16,
+    "n_heads": 2,
+    "seq_len": 16,
+    "runtime": "numpy",
+    "eval_windows": 4,
+}
+
+
+@contextmanager
+def opening(settings, text):
+    with train.opened(named(train.Options, "train", {"data": MEMORY, **settings}), text) as (run, promise):
+        yield run, promise and promise.pace
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_going_back_and_on_makes_the_run_that_train_makes():
+    training = Training(opening(SETTINGS, TEXT))
+    training.watch("wte", (ord("n"), 3))
+    seen = [training.forward()["loss"] for _ in range(4)]
+    for _ in range(3):
+        training.back()
+    assert training.state()["step"] == 1
+    assert [step for step, _ in training.path] == [0, 1]
+    assert training.forward()["loss"] == seen[1]
+    training.back()
+    training.close()
+    kept = checkpoint.load(training.run.folder)
+    assert kept.step == 1
+    assert kept.parameters["wte"][ord("n"), 3] == np.float32(training.path[-1][1])
+    bh.train(resume=training.run.folder, progress=False)
+    bh.train(text=TEXT, out="whole", progress=False, **SETTINGS)
+    ours, whole = checkpoint.load(training.run.folder), checkpoint.load(Path("whole"))
+    assert ours.step == whole.step == 6
+    assert all(np.array_equal(ours.parameters[name], array) for name, array in whole.parameters.items())
+    lines = [json.loads(line)["step"] for line in (training.run.folder / "metrics.jsonl").read_text().splitlines()]
+    assert lines == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_update_is_explained_by_the_numbers_that_it_made():
+    training = Training(opening(SETTINGS | {"grad_accum": 2}, TEXT))
+    with pytest.raises(DataError, match="no update yet"):
+        training.why()
+    for _ in range(2):
+        progress = training.forward()
+    view, after = training.why(), training.trainer.model.parameters()
+    assert float(view.questions.trace.result.data) == pytest.approx(progress["loss"], rel=1e-6)
+    for name in ("wte", "blocks.0.attn.w_qkv", "lm_head.b"):
+        index = tuple(n // 2 for n in after[name].shape)
+        found = view.answer(f"{name}.theta", index, False, 4)
+        assert found["value"] == pytest.approx(float(after[name].data[index]), rel=1e-5, abs=1e-8)
+    training.close()
+
+
+def test_training_by_routes_pauses_steps_back_and_saves():
+    explorer = Explorer(paper.subject(), paper.PROMPT, paper.NEXT)
+    Trainings(explorer, lambda settings, text: opening(SETTINGS | {"seed": settings["seed"]}, text))
+
+    async def run():
+        transport = httpx.ASGITransport(application(None, Access(), explorer))  # pyright: ignore
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
+
+            async def post(path, body=None):
+                return await client.post(f"/explore/train{path}", json=body)
+
+            assert (await post("/step", {"by": 1})).status_code == 404
+            assert (await post("", {"text": "short"})).status_code == 400
+            assert (await post("", {"text": TEXT, "out": "/tmp"})).status_code == 400
+            assert (await post("", {"text": TEXT, "steps": 5, "minutes": 1.0})).status_code == 400
+            begun = (await post("", {"text": TEXT})).json()
+            assert (begun["step"], begun["running"], begun["seen"]) == (0, False, [])
+            assert (await post("/watch", {"target": "nothing[0]"})).status_code == 400
+            await post("/watch", {"target": "wte[110,0]"})
+            await post("/go", {"running": True})
+            while not (state := (await client.get("/explore/train")).json())["complete"]:
+                await asyncio.sleep(0.01)
+            assert [each["step"] for each in state["seen"]] == [1, 2, 3, 4, 5, 6]
+            assert len(state["path"]) == 7
+            back = (await post("/step", {"by": -1})).json()
+            assert back["step"] == 5
+            assert len(back["path"]) == 6
+            now = (await post("/pass", {"prompt": "no pain", "next": " "})).json()
+            assert now["model"]["step"] == 5
+            why = (await post("/why")).json()
+            target = {"target": "wte.update[110,0]"}
+            answer = (await client.get(f"/explore/{why['id']}/answer", params=target)).json()
+            assert answer["value"] == pytest.approx(back["path"][-1][1] - back["path"][-2][1], rel=1e-3, abs=1e-8)
+            assert (await post("/sample", {"prompt": "no"})).json()["text"].startswith("no")
+            folder = (await post("/end")).json()["folder"]
+            assert checkpoint.load(Path(folder)).step == 5
+
+    asyncio.run(run())
