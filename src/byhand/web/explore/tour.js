@@ -1,7 +1,7 @@
 /** A tour: a list of addresses with a sentence each. A teacher's own is a file, by `?tour=URL` of this server or picked. */
 import { html, nothing } from "../vendor/lit-html.js";
-import { S, now, readPlace, readQuestion } from "./state.js";
-import { change, page, write } from "./navigate.js";
+import { S, address, now, readPlace, readQuestion } from "./state.js";
+import { change, page } from "./navigate.js";
 import { inLanguage, say } from "./words.js";
 import { load } from "./session.js";
 
@@ -43,7 +43,7 @@ export async function toStop(n) {
   readQuestion();
   await load(() => { readPlace(); S.tour = n; });
   S.tour = n;
-  if (now.pass) write(false);
+  if (now.pass) history.replaceState(null, "", address());
   page.draw(true);
 }
 export const toggleTour = () => toStop(S.tour ? 0 : 1);
