@@ -15,8 +15,8 @@ let due = 0;
 
 const same = (/** @type {Change} */ a, /** @type {Change} */ b) =>
   ("target" in a && "target" in b && a.target === b.target) || ("head" in a && "head" in b && String(a.head) === String(b.head)) || ("mask" in a && "mask" in b);
-/** @param {Change} to */
-const put = (to) => ask({ changes: [...S.changes.filter((each) => !same(each, to)), to] });
+/** @param {Change} to @param {boolean} [push] */
+const put = (to, push = true) => ask({ changes: [...S.changes.filter((each) => !same(each, to)), to] }, push);
 /** @param {Change} what */
 const undo = (what) => ask({ changes: S.changes.filter((each) => !same(each, what)) });
 
@@ -57,7 +57,7 @@ function curve(target, value) {
   const drag = (/** @type {InputEvent} */ e) => {
     const to = Number(/** @type {HTMLInputElement} */ (e.target).value);
     clearTimeout(due);
-    due = setTimeout(() => put({ target, value: Number(to.toPrecision(6)) }), 120);
+    due = setTimeout(() => put({ target, value: Number(to.toPrecision(6)) }, false), 120);
   };
   return html`<figure class="along"><figcaption class="cap">${say("along")}</figcaption><svg viewBox="0 0 ${W} ${H}" role="img" aria-label=${say("along")}>
       <path class="curve" d=${`M${points.map(([x, y]) => `${X(x).toFixed(1)} ${Y(y).toFixed(1)}`).join("L")}`} />

@@ -23,7 +23,7 @@ export function comparing() {
   const isOpen = S.panel.compare || S.vs;
   if (!isOpen) return nothing;
   const { other, otherData, data } = now, found = other && data.compared(other.id), first = differences()?.first;
-  const worst = first ? found.places.find(({ name }) => name === first) : null, text = S.vs.startsWith("p:") ? S.vs.slice(2) : "";
+  const worst = first ? found?.places.find(({ name }) => name === first) : null, text = S.vs.startsWith("p:") ? S.vs.slice(2) : "";
   const submit = (/** @type {SubmitEvent} */ e) => { e.preventDefault(); const given = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("text")); if (given) choose(`p:${given}`); };
   const fits = other && String(other.shape(S.at)) === String(now.pass.shape(S.at)), there = fits ? otherData?.value(S.at, false, S.i) : undefined, here = data.value(S.at, false, S.i);
   return html`<section class="strip-of compare" aria-label=${say("compare")}><b>${say("compareWith")}</b>

@@ -3,9 +3,12 @@ import { Failure } from "../api.js";
 
 /** @typedef {{value: any, failure: Failure | null, arrived: Promise<void>, stop: AbortController}} Entry */
 
-const MOST = 3000; // answers that are kept
+const MOST = 3000, LARGEST = 1 << 27; // answers that are kept, and bytes of their arrays
+
+const sizeOf = (/** @type {any} */ value) => value?.data?.byteLength ?? 0;
 
 export class Fetched {
+  #bytes = 0;
   /** @type {Map<string, Entry>} */
   #found = new Map();
   /** @type {Map<string, string>} what is asked in each lane, where only the last question matters */
@@ -40,15 +43,29 @@ export class Fetched {
     const entry = { value: undefined, failure: null, stop, arrived: Promise.resolve() };
     this.#found.set(key, entry);
     entry.arrived = load(stop.signal).then(
-      (value) => { entry.value = value; },
+      (value) => {
+        entry.value = value;
+        this.#bytes += sizeOf(value);
+        this.#forget();
+        if (this.failure?.kind === "lost") this.retry(); // it answers again
+      },
       (why) => {
         if (stop.signal.aborted) return;
         entry.failure = why instanceof Failure ? why : new Failure("failed", String(why));
         if (entry.failure.status !== 400) this.failure = entry.failure;
       },
     ).then(() => this.changed());
-    if (this.#found.size > MOST) this.#found.delete(/** @type {string} */ (this.#found.keys().next().value));
     return undefined;
+  }
+
+  /** Let go of what was asked for first. */
+  #forget() {
+    for (const [key, entry] of this.#found) {
+      if (this.#found.size <= MOST && this.#bytes <= LARGEST) return;
+      if (entry.value === undefined) continue;
+      this.#bytes -= sizeOf(entry.value);
+      this.#found.delete(key);
+    }
   }
 
   /** Why there is no answer. @param {string} key */

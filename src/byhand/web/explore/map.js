@@ -94,7 +94,7 @@ function thumbs(block, weights) {
 function rowOf({ kind, names, block, heads }, meter, high, differ, isStop) {
   const weights = block === null ? undefined : now.pass.weightsOf(block), isOpen = block === S.head[0];
   const bar = !meter ? html`<span></span>` : meter.sum === null ? html`<span class="meter" title=${meter.title} .style=${`--w:${(100 * meter.width).toFixed(1)}%`}></span>`
-    : html`<span class="meter two ${meter.sum < 0 ? "m" : ""}" title=${meter.title}><i .style=${`width:${(100 * meter.width).toFixed(1)}%`}></i><small>${S.cover ? "" : signed(Number(meter.sum.toFixed(2)), 3)}</small></span>`;
+    : html`<span class="meter two ${meter.sum < 0 ? "m" : ""}" title=${meter.title}><i .style=${`width:${S.cover ? 0 : (100 * meter.width).toFixed(1)}%`}></i><small>${S.cover ? "" : signed(Number(meter.sum.toFixed(2)), 3)}</small></span>`;
   const said = (/** @type {string} */ name) => (kind === "fold" ? (heads ? say("attentionN", block ?? 0) : /\.mlp\./.test(name) ? say("mlpN", block ?? 0) : `${word(name)} ${block}`) : word(name));
   const mark = (/** @type {string} */ name) => (differ?.of.has(name) ? (differ.first === name || (kind === "fold" && blockOf(differ.first ?? "") === block) ? "first" : "differs") : "");
   const place = (/** @type {string} */ name, /** @type {number} */ k) => html`<button class="n ${mark(name)}" title=${name} aria-current=${name === S.at ? "true" : "false"} tabindex=${isStop && (name === S.at || (k === 0 && !names.includes(S.at))) ? 0 : -1}

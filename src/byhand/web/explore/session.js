@@ -58,12 +58,12 @@ export async function load(then = readPlace) {
     }
   } finally {
     if (mine === turn) session.isLoading = false;
-    page.draw();
+    page.draw(true);
   }
 }
 
-/** Change what is asked for. @param {Partial<Pick<typeof S, "prompt" | "next" | "changes" | "vs">>} to */
-export function ask(to) {
+/** Change what is asked for. @param {Partial<Pick<typeof S, "prompt" | "next" | "changes" | "vs">>} to @param {boolean} [push]  as a place to come back to */
+export function ask(to, push = true) {
   Object.assign(S, to);
   const { at, back, t, metric } = S, i = [...S.i], wasLast = t === now.pass.last, isAlong = now.pass.isAlongText(at);
   return load(() => {
@@ -75,7 +75,7 @@ export function ask(to) {
     }
     if (!now.other && metric === "differs") S.metric = "size";
     keepPlace(at, i, back);
-    write(true);
+    write(push);
   });
 }
 

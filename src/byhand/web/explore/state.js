@@ -44,7 +44,7 @@ export function address() {
   const kept = {
     t: S.t !== pass.last && !pass.isAlongText(S.at) && S.t, tok: S.tok !== usual(S.t) && S.at !== "logits" && S.tok, against: S.against, T: S.T !== 0.8 && S.T, k: S.k, p: S.p !== 1 && S.p,
     cover: S.cover && 1, lens: S.lens !== tall() && Number(S.lens), metric: S.metric !== "size" && S.metric, zoom: S.zoom && grad(S.zoom),
-    tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour, via: S.trail.slice(-6).map(grad).join("~"), prompt: S.prompt,
+    tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour > 0 && S.tour, via: S.trail.slice(-6).map(grad).join("~"), prompt: S.prompt,
     next: S.prompt !== null && S.next, change: S.changes.map(written).join("~"), vs: S.vs,
   };
   const query = Object.entries(kept).filter(([name, value]) => value || (value === 0 && ["t", "tok", "against", "T", "lens"].includes(name)) || (name === "prompt" && value === ""));
