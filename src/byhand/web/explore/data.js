@@ -10,6 +10,7 @@ const DWELL = 400; // milliseconds at a number before its slow facts are asked f
 export class Data {
   /** @type {Map<string, Matrix>} */
   #matrices = new Map();
+  #isWhole = false; // a model whose parts do not add up
 
   /** @param {Server} server @param {import("./pass.js").Pass} pass @param {import("./fetched.js").Fetched} fetched */
   constructor(server, pass, fetched) {
@@ -78,11 +79,12 @@ export class Data {
 
   /** @param {number} t @param {number} token @param {number | null} against @returns {import("./server.js").Shares | undefined} */
   shares(t, token, against) {
+    if (this.#isWhole) return undefined;
     return this.#get("shares", { position: t, token, ...(against !== null && { against }) });
   }
   /** @param {number} t @param {number} token @param {number | null} against */
   noShares(t, token, against) {
-    return this.fetched.why(`${this.pass.id}/shares?${JSON.stringify({ position: t, token, ...(against !== null && { against }) })}`);
+    return (this.#isWhole ||= this.fetched.why(`${this.pass.id}/shares?${JSON.stringify({ position: t, token, ...(against !== null && { against }) })}`)?.status === 400);
   }
 
   /** @param {string} name @param {number[]} index @param {number} [width] @returns {import("./server.js").Along | undefined} */

@@ -12,7 +12,7 @@ import { say } from "./words.js";
 
 /**
  * A row of the map: places beside each other, or a folded branch of a closed block.
- * @typedef {{kind: "trunk" | "in" | "fold", names: string[], block: number | null, opens: boolean, closes: boolean, state: string, heads: boolean}} Row
+ * @typedef {{kind: "trunk" | "in" | "fold", names: string[], block: number | null, opens: boolean, closes: boolean, state: string, heads: boolean, mlp: boolean}} Row
  */
 
 const X = 22, B = 46; // of the trunk and of a branch
@@ -24,7 +24,7 @@ function rowsOf() {
   /** @type {Row[]} */
   const rows = [];
   let state = "";
-  const add = (/** @type {Partial<Row> & {names: string[]}} */ row) => rows.push({ kind: "trunk", block: null, opens: false, closes: false, heads: false, state, ...row });
+  const add = (/** @type {Partial<Row> & {names: string[]}} */ row) => rows.push({ kind: "trunk", block: null, opens: false, closes: false, heads: false, mlp: false, state, ...row });
   for (const { block, places, branches } of pass.stretches) {
     if (block === null) {
       for (const name of places) { state = pass.stream.has(name) || rows.length < 2 ? name : state; add({ names: [name], state }); }
@@ -32,7 +32,7 @@ function rowsOf() {
     }
     for (const { rows: inside, out, trunk } of branches) {
       const heads = inside.flat().some((name) => pass.isAttention(name));
-      if (block !== open && inside.length) add({ kind: "fold", names: [out], block, heads });
+      if (block !== open && inside.length) add({ kind: "fold", names: [out], block, heads, mlp: inside.flat().some((name) => /\.mlp\./.test(name)) });
       if (block === open) inside.forEach((names, k) => add({ kind: "in", names, block, opens: k === 0, closes: k === inside.length - 1, heads: names.some((name) => pass.isAttention(name)) }));
       state = trunk;
       if (block === open) add({ names: [trunk], block });
@@ -91,11 +91,11 @@ function thumbs(block, weights) {
 }
 
 /** @param {Row} row @param {{width: number, sum: number | null, title: string} | null} meter @param {number} high @param {{first: string | null, of: Map<string, number | null>} | null} differ @param {boolean} isStop  whether the tab key stops here */
-function rowOf({ kind, names, block, heads }, meter, high, differ, isStop) {
+function rowOf({ kind, names, block, heads, mlp }, meter, high, differ, isStop) {
   const weights = block === null ? undefined : now.pass.weightsOf(block), isOpen = block === S.head[0];
   const bar = !meter ? html`<span></span>` : meter.sum === null ? html`<span class="meter" title=${meter.title} .style=${`--w:${(100 * meter.width).toFixed(1)}%`}></span>`
     : html`<span class="meter two ${meter.sum < 0 ? "m" : ""}" title=${meter.title}><i .style=${`width:${S.cover ? 0 : (100 * meter.width).toFixed(1)}%`}></i><small>${S.cover ? "" : signed(Number(meter.sum.toFixed(2)), 3)}</small></span>`;
-  const said = (/** @type {string} */ name) => (kind === "fold" ? (heads ? say("attentionN", block ?? 0) : /\.mlp\./.test(name) ? say("mlpN", block ?? 0) : `${word(name)} ${block}`) : word(name));
+  const said = (/** @type {string} */ name) => (kind === "fold" ? (heads ? say("attentionN", block ?? 0) : mlp ? say("mlpN", block ?? 0) : `${word(name)} ${block}`) : word(name));
   const mark = (/** @type {string} */ name) => (differ?.of.has(name) ? (differ.first === name || (kind === "fold" && blockOf(differ.first ?? "") === block) ? "first" : "differs") : "");
   const place = (/** @type {string} */ name, /** @type {number} */ k) => html`<button class="n ${mark(name)}" title=${name} aria-current=${name === S.at ? "true" : "false"} tabindex=${isStop && (name === S.at || (k === 0 && !names.includes(S.at))) ? 0 : -1}
     @click=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ name, index: [], back: S.back }); }}>${said(name)}</button>`;

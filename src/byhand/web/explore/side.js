@@ -45,7 +45,7 @@ function nextToken() {
 function partWord(name) {
   const b = blockOf(name), head = /\.head\.(\d+)$/.exec(name);
   if (b === null) return say(name === "wpe" ? "itsPosition" : name === "bias" ? "outputBias" : "tokenItself");
-  return head ? say("headN", b, Number(head[1])) : /\.attn\.|ln_1/.test(name) ? say("attentionBias", b) : say("mlpOf", b);
+  return head ? say("headN", b, Number(head[1])) : /\.attn\.|ln_1/.test(name) ? say(now.pass.isParameter(name) ? "attentionBias" : "attentionOf", b) : say("mlpOf", b);
 }
 /** Where one goes to see a part. @param {string} name */
 function placeOf(name) {
