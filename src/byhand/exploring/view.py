@@ -15,6 +15,7 @@ from byhand.book.explain.explainer import Explainer
 from byhand.engine.terms import Index
 from byhand.errors import DataError, ExplainError
 from byhand.exploring.changes import Change, changed
+from byhand.exploring.formulas import formulas
 from byhand.exploring.shares import shares
 from byhand.exploring.stages import stages
 from byhand.model import TinyGPT
@@ -166,6 +167,11 @@ class View:
     def difference(self, name: str, index: Index) -> float:
         """Return a gradient's central difference."""
         return self.questions.gradients.central_difference(name, index)
+
+    def equations(self) -> dict[str, Any]:
+        """Return the formulas, symbols and lines of the equations that the pass uses."""
+        names = {use.equation.name for use, _ in self.questions.trace.made.values()}
+        return {name: formulas(name) for name in sorted(names)}
 
     def stages(self) -> list[dict[str, Any]]:
         """Return the next token as the model's own head would predict it after each half of a block."""

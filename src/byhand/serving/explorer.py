@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from byhand.errors import ExplainError
 from byhand.exploring.changes import Change
-from byhand.exploring.formulas import formulas
 from byhand.exploring.regions import regions
 from byhand.exploring.view import NO_TARGET, POINTS, Subject, View
 from byhand.serving.errors import as_json
@@ -213,12 +212,7 @@ class Explorer:
         @app.get("/explore/{id}/equations")
         async def _(id: str) -> Response:
             """Return the formulas, symbols and lines of the equations that a pass uses."""
-
-            def used(view: View) -> dict[str, Any]:
-                names = {use.equation.name for use, _ in view.questions.trace.made.values()}
-                return {name: formulas(name) for name in sorted(names)}
-
-            return _json(await self.asked(id, used))
+            return _json(await self.asked(id, View.equations))
 
 
 def _window(text: str | None) -> tuple[int, int] | None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from byhand.cli.arguments.parsing import Given, parse
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs import serve, train
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show
+from byhand.cli.terminal.shown import shown
 from byhand.corpus.texts import MEMORY
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, command
 from byhand.interop import exchange
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from byhand.exploring.view import Subject
     from byhand.runs.run import Pace, Run
+    from byhand.serving.explorer import Explorer
     from byhand.serving.guard import Access
 
 PAPER = Path("paper")
@@ -51,6 +53,8 @@ class Options:
     next: str = ""
     """The text that follows it, whose first token the loss expects last."""
     where: Listening = field(default_factory=Listening)
+    static: Path | None = None
+    """Write a page that needs no server into this folder instead, of a model that is small enough."""
     no_browser: Switch = False
     """Only say the address."""
     last: Switch = False
@@ -66,12 +70,12 @@ def main(arguments: list[str]) -> int:
         from byhand.serving.limits import Limits
         from byhand.serving.train import Trainings
     limits = Limits(slots=2)
+    if options.static:
+        return _written(options.static, Explorer(*_texts(options, limits)[:3]))
 
     def app(access: Access) -> ASGIApp:
-        subject, prompt, after, service = _on_paper() if options.run == PAPER else _read(options, limits)
-        explorer = Explorer(
-            subject, options.prompt or prompt, options.next or ("" if options.prompt else after), limits
-        )
+        subject, prompt, after, service = _texts(options, limits)
+        explorer = Explorer(subject, prompt, after, limits)
         Trainings(explorer, _training)
         return application(service, access, explorer)
 
@@ -81,6 +85,23 @@ def main(arguments: list[str]) -> int:
             say("no browser opened. Open that address yourself.")
 
     return serve.run(options.where, limits, app, begun)
+
+
+def _written(folder: Path, explorer: Explorer) -> int:
+    """Write the page without a server."""
+    from byhand.exploring import static
+
+    view = explorer.view(explorer.subject, explorer.prompt, explorer.next)
+    count = static.write(view, folder)
+    look = command("python", "-m", "http.server", "--directory", folder)
+    show(f"wrote {shown(folder)}: {count:,} numbers. Look at it with: {shown(look)}")
+    return 0
+
+
+def _texts(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
+    """Return the model to look at, the text that comes first and what follows it, and the chat page's service."""
+    subject, prompt, after, service = _on_paper() if options.run == PAPER else _read(options, limits)
+    return subject, options.prompt or prompt, options.next or ("" if options.prompt else after), service
 
 
 @contextmanager
