@@ -1,6 +1,9 @@
 """The explorer in a real browser: what is shown of a number is what `explain --json` says; every door leads there."""
 
 import json
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -8,10 +11,13 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
-from browser.explorer import MODELS, PROMPT, cells, exploring, leaves, number
+from browser.explorer import MODELS, PROMPT, Page, cells, exploring, leaves, number
 from browser.webdriver import DOWN, ENTER, ESCAPE, LEFT, RIGHT, UP
 from byhand.errors import ExplainError
+from byhand.exploring import paper, static
+from byhand.exploring.view import View
 from byhand.runtimes.sampling import Sampling, probabilities
+from byhand.serving.explorer import Explorer
 
 pytestmark = pytest.mark.browser
 
@@ -70,6 +76,37 @@ def test_what_is_shown_is_what_explain_says(browser, model):
             for text, value in zip(found["halves"], values, strict=True):
                 assert value is None or number(text) == pytest.approx(value, rel=1e-5)
         assert browser.complaints() == []
+
+
+def test_a_page_without_a_server_shows_the_same(browser, tmp_path):
+    subject = paper.subject()
+    view = View(subject, subject.encode(paper.PROMPT.encode()), [1, 0, 2])
+    static.write(view, tmp_path)
+    handler = partial(QuietHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = Page(browser, Explorer(subject, paper.PROMPT, paper.NEXT), server.server_port)
+        page.url = f"http://127.0.0.1:{server.server_port}/"
+        browser.look(prefers_reduced_motion="reduce")
+        page.open()
+        for name, index, gradient in cells(view, 16):
+            page.go(target(name, index, gradient))
+            due = view.answer(name, index, gradient, 8)
+            assert number(page.texts(".cell .figure")[0]) == pytest.approx(due["value"], rel=1e-6, abs=1e-15)
+            read = {target(**_source(leaf)) for leaf in leaves(due["terms"])}
+            assert {each for each, _ in shown(page)["doors"]} == read
+        page.go("logits[0,2,1]")
+        page.wait("document.querySelector('.who')")
+        browser.open("about:blank")
+        server.shutdown()
+    assert browser.complaints() == []
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, format, *args):
+        pass
 
 
 def _source(leaf):

@@ -4,6 +4,7 @@ import { S, now } from "./state.js";
 import { change, flip, go, page } from "./navigate.js";
 import { parse, shown } from "./numbers.js";
 import { retry, session, unlock } from "./session.js";
+import { isStill } from "./still.js";
 import { spoken } from "./view.js";
 import { switchLanguage } from "../language.js";
 import { switchTheme } from "../theme.js";
@@ -49,7 +50,7 @@ export function bar() {
   return html`<header class="bar"><b class="brand">byhand</b><span class="cap wide facts">${facts()}</span><span class="grow"></span>${isThere ? find() : nothing}
     <span class="seg"><button aria-pressed=${!S.back} ?disabled=${!isThere} @click=${() => flip(false)}>${say("forward")}</button><button aria-pressed=${S.back} ?disabled=${!isThere} @click=${() => flip(true)}>${say("backward")}</button></span>
     ${toggle(say(isNarrow ? "coverShort" : "cover"), S.cover, () => change({ cover: !S.cover, tried: "" }), say("coverTitle"))}
-    ${toggle(say("compare"), Boolean(S.vs || S.panel.compare), toggleCompare, "", "wide")}${toggle(say("tour"), S.tour > 0, toggleTour, "", "wide")}
+    ${isStill ? nothing : toggle(say("compare"), Boolean(S.vs || S.panel.compare), toggleCompare, "", "wide")}${toggle(say("tour"), S.tour > 0, toggleTour, "", "wide")}
     <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} @click=${() => { switchLanguage(); page.draw(); }}>${say("other")}</button>
     <button class="button quiet" aria-label=${say("theme")} title=${say("theme")} @click=${() => { switchTheme(); page.draw(); }}>◐</button><button class="button quiet wide" aria-label=${say("keys")} title=${say("keys")} @click=${showKeys}>?</button></header>`;
 }

@@ -5,6 +5,7 @@ import { ask, session } from "./session.js";
 import { blockOf } from "./pass.js";
 import { go, page } from "./navigate.js";
 import { label, numeric, shown, signed } from "./numbers.js";
+import { isStill } from "./still.js";
 import { typed } from "./cover.js";
 import { say } from "./words.js";
 
@@ -29,7 +30,7 @@ function putValue(target, text) {
 /** What the chosen number may be changed to, if it is one of the model's own. */
 export function changing() {
   const { pass } = now, block = blockOf(S.at), heads = pass.headsOf(S.at);
-  if (S.cover || S.back) return nothing;
+  if (S.cover || S.back || isStill) return nothing;
   if (heads === pass.heads && block !== null) {
     const head = /** @type {[number, number]} */ ([block, S.i[1]]), off = /** @type {Change} */ ({ head }), isOff = S.changes.some((each) => same(each, off));
     const unmasked = /** @type {Change} */ ({ mask: false }), isUnmasked = S.changes.some((each) => same(each, unmasked));

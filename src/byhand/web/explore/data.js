@@ -2,7 +2,7 @@
 import { Matrix } from "./matrix.js";
 import { label } from "./numbers.js";
 
-/** @typedef {import("./server.js").Server} Server */
+/** @typedef {import("./server.js").Server | import("./still.js").Still} Server */
 
 const LARGE = 2e7; // parameters
 const DWELL = 400; // milliseconds at a number before its slow facts are asked for

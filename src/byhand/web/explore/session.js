@@ -5,11 +5,12 @@ import { Fetched } from "./fetched.js";
 import { Pass } from "./pass.js";
 import { S, now, place, readPlace, usual } from "./state.js";
 import { Server } from "./server.js";
+import { Still, isStill } from "./still.js";
 import { page, write } from "./navigate.js";
 import { ranked } from "./drawing.js";
 
-/** @type {{server: Server, fetched: Fetched, isLoading: boolean, failure: Failure | null}} */
-export const session = { server: new Server(), fetched: new Fetched(() => page.draw()), isLoading: false, failure: null };
+/** @type {{server: Server | Still, fetched: Fetched, isLoading: boolean, failure: Failure | null}} */
+export const session = { server: isStill ? new Still() : new Server(), fetched: new Fetched(() => page.draw()), isLoading: false, failure: null };
 const RENEWED = 3000; // milliseconds within which a pass that is gone again is not asked for again
 let turn = 0, shownQuestion = "", renewed = 0;
 

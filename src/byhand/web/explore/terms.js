@@ -22,7 +22,7 @@ export function tree(term) {
   const nodes = parts.map(tree), isLong = (op === "sum" || op === "max") && nodes.length > LONG && !rest;
   if (isLong) nodes.sort((a, b) => (op === "sum" ? Math.abs(b.v) - Math.abs(a.v) : b.v - a.v));
   if (op === "sum" && nodes.length === 1 && !rest) return nodes[0];
-  return { v: numeric(term.value), label: term.label, op, parts: nodes, source: term.source, more: rest?.count ?? 0, rest: rest?.value === undefined ? undefined : numeric(rest.value), again: term.ref !== undefined };
+  return { v: numeric(term.value), label: term.label, op: nodes.length ? op : "", parts: nodes, source: term.source, more: rest?.count ?? 0, rest: rest?.value === undefined ? undefined : numeric(rest.value), again: term.ref !== undefined };
 }
 
 const countOf = (/** @type {Node} */ node) => node.parts.length + node.more;

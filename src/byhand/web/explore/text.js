@@ -5,6 +5,7 @@ import { ask } from "./session.js";
 import { blockOf } from "./pass.js";
 import { change, go, page, toPosition } from "./navigate.js";
 import { numeric, shown } from "./numbers.js";
+import { isStill } from "./still.js";
 import { say } from "./words.js";
 
 const LABEL = 96, HIGH = 46, MOST = 132; // of the first column; of the arcs; of a chip
@@ -53,6 +54,7 @@ function close(event) {
 }
 /** Begin to change the text. */
 export function edit() {
+  if (isStill) return;
   isEditing = true;
   change({ tab: "eq" });
   requestAnimationFrame(() => requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector("#prompt"))?.focus()));
@@ -82,5 +84,5 @@ export function text() {
     <button class="button quiet lensed" aria-pressed=${S.lens} title=${say("lensTitle")} @click=${() => change({ lens: !S.lens })}>${say("afterEach")} ${S.lens ? "▴" : "▾"}</button>${arcs(wide)}
     <div class="cols chips" role="group" aria-label=${say("text")}><span class="cap att">${pass.weightsOf(block) ? say("blockHead", block, head) : ""}</span>${pass.tokens.map((id, t) => html`<button class="chip" tabindex=${t === S.t ? 0 : -1} aria-pressed=${t === S.t}
       title=${say("chip", t, id, pass.text(pass.target(t)))} @click=${() => toPosition(t)}>${pass.text(id)}</button>`)}<span class="chip after" title=${say("trueNext")}>${pass.text(pass.target(pass.last))}</span>
-      <button class="button quiet edits" title="${say("edit")} (e)" aria-label=${say("edit")} @click=${edit}>✎</button></div>${lens()}</div>`;
+      ${isStill ? nothing : html`<button class="button quiet edits" title="${say("edit")} (e)" aria-label=${say("edit")} @click=${edit}>✎</button>`}</div>${lens()}</div>`;
 }

@@ -7,7 +7,7 @@ import { load } from "./session.js";
 
 /** @typedef {{address: string, en: string, zh: string}} Stop */
 
-const USUAL = "/web/explore/tours/gpt.json", LONGEST = 200; // stops
+const USUAL = new URL("tours/gpt.json", import.meta.url).href, LONGEST = 200; // stops
 /** @type {Stop[] | null} */
 let stops = null;
 let isBad = false;
