@@ -9,11 +9,13 @@ pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
 from browser.explorer import NEXT, PROMPT, Page, exploring, number, subject
-from browser.webdriver import ENTER, ESCAPE, TAB
+from browser.webdriver import ENTER, ESCAPE, RIGHT, TAB
 from byhand.exploring.changes import Change
 from byhand.exploring.view import View
 from byhand.serving.explorer import Explorer
 from byhand.serving.guard import Access
+from byhand.serving.train import Trainings
+from exploring.test_training import SETTINGS, TEXT, opening
 from serving.house import listening
 
 pytestmark = pytest.mark.browser
@@ -203,6 +205,66 @@ def test_the_text_is_changed_in_its_place(page):
     page.click(".notice button")
     assert page.texts(".notice") == []
     page.browser.complaints()  # 400 is among them
+
+
+def test_a_run_trains_in_front_of_one(browser, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    explorer = Explorer(subject(), PROMPT, NEXT)
+    Trainings(explorer, lambda settings, text: opening({**SETTINGS, "steps": settings["steps"]}, text))
+    browser.look(prefers_reduced_motion="reduce")
+    with listening(None, None, explorer) as port:
+        page = Page(browser, explorer, port)
+        page.open("#/wte[110,3]")
+        button = "document.querySelector('.train .row.wrap')?.textContent.includes('step %d of 6')"
+        buttons = ".train button, .bar .button"
+
+        def press(word):
+            page.click(buttons, page.texts(buttons).index(word))
+
+        press("Train")
+        fill = "const f = document.querySelector('.begins'); f.text.value = arguments[0]; f.steps.value = 6;"
+        browser.run(f"{fill} f.requestSubmit()", TEXT)
+        page.wait(button % 6, 60)
+        assert len(page.texts(".graph path")) == 2
+        press("‹ One back")
+        page.wait(button % 5)
+        press("Watch this weight")
+        page.wait("document.querySelectorAll('.graph').length === 3")
+        press("One step ›")
+        page.wait(button % 6)
+        press("Look at it now")
+        page.wait("document.querySelector('.facts').textContent.includes('step 6')")
+        press("Why it moved")
+        page.there("wte.update[110,3]")
+        assert page.texts(".cell .door")
+        press("Save and end")
+        page.wait("document.querySelector('.begins')")
+        press("Train")
+        page.wait("document.querySelector('.facts').textContent.startsWith('small')")
+        page.browser.open("about:blank")
+    assert any(tmp_path.rglob("step-00000006"))
+    browser.complaints()  # 404 is among them: nothing trained at first
+
+
+def test_on_a_slow_network_the_last_number_stays_readable_and_late_ones_are_dropped(page):
+    page.go("blocks.0.ln_1[0,3,2]")
+    slow = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.browser.devtools("Network.enable")
+    page.browser.devtools("Network.emulateNetworkConditions", **slow)
+    try:
+        page.press(RIGHT)
+        page.wait("document.querySelector('.cell').getAttribute('aria-busy') === 'true'")
+        assert page.texts(".cell .name")[0].startswith("blocks.0.attn.qkv")
+        assert page.texts(".cell .body.stale .figure") != []  # the number before, dimmed
+        for _ in range(3):
+            page.press(RIGHT)
+        page.wait("document.querySelector('.cell .name').textContent.startsWith('blocks.0.attn.v')")
+        page.ready()
+        due = page.answer("blocks.0.attn.v", (0, 0, 3, 0), False)["value"]
+        assert number(page.texts(".cell .figure")[0]) == pytest.approx(due, rel=1e-6)
+        assert page.texts(".cell .body.stale") == []
+    finally:
+        page.browser.devtools("Network.emulateNetworkConditions", **slow | {"latency": 0})
 
 
 @pytest.mark.parametrize("lang", TEXTS)

@@ -37,7 +37,7 @@ export function cell(view) {
   const { data } = now, key = `${now.pass.id} ${label(S.at, S.i, S.back)}`, got = data.answer(S.at, S.i, S.back, S.terms), refused = data.refusal(S.at, S.i, S.back, S.terms);
   if (got) last = { key, got };
   const isPending = !got && !refused, kept = got ?? (isPending ? last?.got : null), isSame = got || last?.key === key;
-  const value = isSame && kept ? numeric(kept.value) : data.value(S.at, S.back, S.i), out = view.mats.at(-1);
+  const value = isSame && kept ? numeric(kept.value) : now.pass.updated(S.at) ? undefined : data.value(S.at, S.back, S.i), out = view.mats.at(-1);
   const root = kept?.terms ? tree(kept.terms) : null, isAll = isLong(root ?? undefined), below = root && longest(root), found = value === undefined ? null : verdict(S.tried, value);
   const input = html`<input class="try ${found?.[0] ? "good" : ""}" inputmode="text" autocomplete="off" aria-label=${say("yours")} placeholder=${say("yours")} .value=${S.tried}
     @input=${(/** @type {InputEvent} */ e) => { S.tried = /** @type {HTMLInputElement} */ (e.target).value; page.draw(); }}>`;

@@ -17,7 +17,7 @@ const agreeing = (a, b) => Math.max(0, Math.min(9, Math.floor(-Math.log10(Math.a
 function title({ equation, uses, use }) {
   const { pass } = now, heads = pass.headsOf(S.at), said = inLanguage(equation?.title);
   const choice = (/** @type {string} */ name, /** @type {unknown} */ buttons) => html`<span class="row"><span class="cap">${name}</span><span class="seg" role="group" aria-label=${name}>${buttons}</span></span>`;
-  return html`<div class="title"><h1>${!equation ? say("parameter") : S.back ? say("backwards", said) : said}</h1><span class="dim mono">${S.at}</span>
+  return html`<div class="title"><h1>${pass.updated(S.at) ? say("update") : !equation ? say("parameter") : S.back ? say("backwards", said) : said}</h1><span class="dim mono">${S.at}</span>
     ${heads > 1 ? choice(say("head"), Array.from({ length: heads }, (_, h) => html`<button aria-pressed=${h === S.i[1]} @click=${() => toHead(h)}>${h}</button>`)) : nothing}
     ${S.back && uses.length > 1 ? choice(say("usedBy"), uses.map((each, k) => html`<button aria-pressed=${each === use} @click=${() => change({ use: k }, true)}>${word(each.results[0])}</button>`)) : nothing}</div>`;
 }
@@ -25,16 +25,16 @@ function title({ equation, uses, use }) {
 /** @param {import("./view.js").View} view */
 function halves({ uses, use }) {
   const { pass, data } = now, equations = data.equations(), made = pass.data.made[S.at], reader = use ?? uses[0] ?? null;
-  const forward = data.answer(S.at, S.i, false)?.value ?? data.value(S.at, false, S.i), isAsked = S.back || !data.isLarge, back = isAsked ? data.answer(S.at, S.i, true) : undefined;
+  const forward = data.answer(S.at, S.i, false)?.value ?? (pass.updated(S.at) ? undefined : data.value(S.at, false, S.i)), isUpdate = pass.updated(S.at) !== "", isAsked = !isUpdate && (S.back || !data.isLarge), back = isAsked ? data.answer(S.at, S.i, true) : undefined;
   const slope = back?.value ?? undefined, refused = data.refusal(S.at, S.i, true), nudged = S.at === "loss" || refused || !back || (data.isLarge && !S.nudge) ? undefined : data.difference(S.at, S.i);
   const digits = nudged !== undefined && slope !== undefined && numeric(slope) ? agreeing(numeric(nudged), numeric(slope)) : 0;
   const figure = (/** @type {any} */ x) => html`<span class="fig">${x === undefined ? "–" : covered(numeric(x), 6)}</span>`;
   return html`<div class="halves ${S.back ? "back" : ""}">
     <button class="half forward" aria-pressed=${!S.back} @click=${() => flip(false)}><span class="row"><span class="cap grow">${say("made")}</span>${figure(forward)}</span>
-      ${made ? html`<span class="maths" data-math=${equations?.[made.equation]?.forward ?? ""}></span>` : html`<span class="cap">${say("learned")}</span>`}</button>
+      ${made ? html`<span class="maths" data-math=${equations?.[made.equation]?.forward ?? ""}></span>` : html`<span class="cap">${isUpdate ? nothing : say("learned")}</span>`}</button>
     <button class="half derivative" aria-pressed=${S.back} @click=${() => flip(true)}><span class="row"><span class="cap grow">${uses.length > 1 ? say("asksBy", uses.length) : say("asks")}</span>${figure(slope)}</span>
       <span class="maths" data-math=${reader ? equations?.[reader.equation]?.derivative ?? "" : ""}></span>
-      ${refused ? html`<span class="cap">${say("noGradient")}</span>` : nudged !== undefined ? html`<span class="cap nudge">${say("nudged")}: ${covered(numeric(nudged), 6)} ${S.cover || !digits ? nothing : html`<b>${say("agree", digits)}</b>`}</span>` : html`<span class="cap nudge">${!isAsked ? say("askGradient") : back && S.at !== "loss" && !data.isLarge ? `${say("nudged")}: ${say("pending")}` : nothing}</span>`}</button></div>
+      ${refused ? html`<span class="cap">${say("noGradient")}</span>` : nudged !== undefined ? html`<span class="cap nudge">${say("nudged")}: ${covered(numeric(nudged), 6)} ${S.cover || !digits ? nothing : html`<b>${say("agree", digits)}</b>`}</span>` : html`<span class="cap nudge">${isUpdate ? nothing : !isAsked ? say("askGradient") : back && S.at !== "loss" && !data.isLarge ? `${say("nudged")}: ${say("pending")}` : nothing}</span>`}</button></div>
     ${data.isLarge && S.back && back && S.at !== "loss" && nudged === undefined ? html`<button class="button quiet nudges" ?disabled=${S.nudge} @click=${() => { S.nudge = true; page.draw(); }}>${say(S.nudge ? "pending" : "nudge")}</button>` : nothing}`;
 }
 

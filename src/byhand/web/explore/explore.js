@@ -16,6 +16,7 @@ import { map, thumbnails } from "./map.js";
 import { side } from "./side.js";
 import { findTour, toStop, toggleTour, tour } from "./tour.js";
 import { switchTheme } from "../theme.js";
+import { training } from "./train.js";
 import { view } from "./view.js";
 import { say } from "./words.js";
 
@@ -38,7 +39,7 @@ page.draw = (isMoved = false) => {
 function fetched() {
   const { data, pass } = now, of = `${pass.id}/`;
   data.answer(S.at, S.i, S.back, S.terms);
-  data.reads(S.at, S.back);
+  if (!pass.updated(S.at)) data.reads(S.at, S.back);
   for (const m of view().mats) if (m.rows * m.cols <= 1 << 17) m.matrix.want(0, m.rows - 1, 0, m.cols - 1);
   return session.fetched.settled((key) => key.startsWith(of) && /\/(answer|reads)\?|\/\d+,\d+$/.test(key));
 }
@@ -49,7 +50,7 @@ function screen() {
   return html`<div class="app" data-tab=${S.tab} aria-busy=${session.isLoading}>${bar()}
     <nav class="map" aria-label=${say("model")} @scroll=${thumbnails}>${map()}</nav>
     <section class="text" aria-label=${say("text")}>${text()}</section>
-    <main class="eq" id="eq">${trouble()}${changed()}${comparing()}${equation(shown)}</main>
+    <main class="eq" id="eq">${trouble()}${training()}${changed()}${comparing()}${equation(shown)}</main>
     <aside class="side">${side(shown)}</aside>
     <nav class="tabs">${tabs.map(([tab, word]) => html`<button aria-pressed=${S.tab === tab} @click=${() => change({ tab })}>${say(word)}</button>`)}</nav></div>${tour()}`;
 }

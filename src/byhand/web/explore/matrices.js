@@ -19,7 +19,7 @@ const roomOf = () => (document.querySelector("#eq")?.clientWidth ?? innerWidth) 
 
 /** Whether a matrix is shown; one that is not is a door to its place. @param {Mat} m */
 const isShown = (m) => m.slot === "out" || (!m.isVector && (!m.isParameter || roomOf() >= ROOM));
-const isScalar = (/** @type {Mat} */ m) => !now.pass.shape(m.name).length;
+const isScalar = (/** @type {Mat} */ m) => !now.pass.shape(m.name).length || now.pass.updated(m.name) !== "";
 
 /** @type {Placed[]} */
 let placed = [];

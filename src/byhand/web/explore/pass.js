@@ -30,6 +30,8 @@ export class Pass {
     this.tokens = data.tokens;
     this.last = data.tokens.length - 1;
     this.heads = data.model.heads;
+    /** whether it is of a run that trains here */
+    this.isTrained = false;
     /** tokens whose texts have not come @type {Set<number>} */
     this.unknown = new Set();
     /** the likeliest token after the text */
@@ -57,11 +59,16 @@ export class Pass {
 
   /** @param {string} name @returns {number[]} */
   shape(name) {
-    return this.data.shapes[name] ?? [];
+    return this.data.shapes[name] ?? this.data.shapes[this.updated(name)] ?? [];
   }
   /** @param {string} name */
   has(name) {
-    return name in this.data.shapes && !GIVEN.includes(name);
+    return (name in this.data.shapes && !GIVEN.includes(name)) || this.updated(name) !== "";
+  }
+  /** The parameter to whose update a name belongs; "" if it is another one. @param {string} name */
+  updated(name) {
+    const found = /^(.+)\.(theta|m|v|update)$/.exec(name)?.[1] ?? "";
+    return !(name in this.data.shapes) && this.data.trained[found] ? found : "";
   }
   /** @param {string} name */
   isParameter(name) {

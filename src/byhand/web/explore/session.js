@@ -2,8 +2,8 @@
 import { Failure } from "../api.js";
 import { Data } from "./data.js";
 import { Fetched } from "./fetched.js";
-import { Pass } from "./pass.js";
-import { S, now, place, readPlace, usual } from "./state.js";
+import { Pass, tailOf } from "./pass.js";
+import { S, first, now, place, readPlace, usual } from "./state.js";
 import { Server } from "./server.js";
 import { Still, isStill } from "./still.js";
 import { page, write } from "./navigate.js";
@@ -29,6 +29,37 @@ async function begin(isOther) {
   return { pass, data };
 }
 
+/** Fetch what every view of a pass needs. @param {{pass: Pass, data: Data}} made */
+async function prepare({ pass, data }) {
+  const logits = data.matrix("logits", false);
+  data.equations();
+  logits.row(pass.last);
+  await session.fetched.settled((key) => key.startsWith(`${pass.id}/`));
+  const row = logits.row(pass.last);
+  if (!row) throw session.fetched.failure ?? new Failure("lost");
+  pass.likeliest = ranked(row)[0];
+}
+
+/** Leave the run that trains here for the model that the address names. */
+export function leaveTraining() {
+  if (!now.pass.isTrained) return;
+  shownQuestion = "";
+  const { at, i, back } = S;
+  load(() => keepPlace(at, i, back));
+}
+
+/** Show a pass of the run that trains here, which no address names. @param {import("./server.js").PassData} summary @param {string} at @param {number[]} index */
+export async function present(summary, at, index) {
+  const pass = new Pass(summary), data = new Data(session.server, pass, session.fetched);
+  pass.isTrained = true;
+  await prepare({ pass, data });
+  Object.assign(now, { pass, data, other: null, otherData: null, baseData: null });
+  const { back } = S;
+  S.t = Math.min(S.t, pass.last);
+  keepPlace(at, index, back && !pass.updated(at));
+  page.draw(true);
+}
+
 /** Compute what the address asks for; until it has come, what was shown stays. @param {() => void} [then]  when it is there */
 export async function load(then = readPlace) {
   if (now.pass && question() === shownQuestion) return then();
@@ -37,14 +68,8 @@ export async function load(then = readPlace) {
   page.draw();
   try {
     const [{ pass, data }, other] = await Promise.all([begin(false), S.vs ? begin(true) : null]);
-    const logits = data.matrix("logits", false);
-    data.equations();
-    logits.row(pass.last);
-    await session.fetched.settled((key) => key.startsWith(`${pass.id}/`));
-    const row = logits.row(pass.last);
-    if (!row) throw session.fetched.failure ?? new Failure("lost");
+    await prepare({ pass, data });
     if (mine !== turn) return;
-    pass.likeliest = ranked(row)[0];
     const base = pass.data.base ? new Data(session.server, Object.assign(Object.create(Object.getPrototypeOf(pass)), pass, { id: pass.data.base }), session.fetched) : null;
     Object.assign(now, { pass, data, other: other?.pass ?? null, otherData: other?.data ?? null, baseData: base });
     [session.failure, shownQuestion] = [null, asks];
@@ -82,8 +107,9 @@ export function ask(to, push = true) {
 
 /** @param {string} at @param {number[]} i @param {boolean} back */
 function keepPlace(at, i, back) {
-  const fits = now.pass.has(at) && now.pass.shape(at).length === i.length && i.every((n, axis) => n < now.pass.shape(at)[axis]);
-  place(fits ? { name: at, index: i, back } : { name: now.pass.has(at) ? at : now.pass.data.places.at(-1) ?? "", index: [], back });
+  const { pass } = now, alike = `blocks.${pass.model.layers - 1}.${tailOf(at)}`, name = [at, alike].find((each) => pass.has(each)) ?? first();
+  const fits = name === at && pass.shape(at).length === i.length && i.every((n, axis) => n < pass.shape(at)[axis]);
+  place({ name, index: fits ? i : [], back });
 }
 
 /** The server may have been started anew, or have let the pass go: ask for it again, then for what failed. */

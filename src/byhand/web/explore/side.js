@@ -74,6 +74,7 @@ const tint = (line) => line.split(/(#.*$|"""[^"]*(?:"""|$)|\b(?:def|return|if|el
 
 /** @param {import("./view.js").View} view */
 function code({ equation, use }) {
+  if (now.pass.updated(S.at)) return nothing;
   if (!equation) return html`<section class="s-code"><div class="h">${say("code")}</div><p class="cap">${say("noCode")}</p></section>`;
   const isBack = Boolean(use), shownHalf = isBack ? equation.derivative_lines : equation.forward_lines, halves = [equation.forward_lines, equation.derivative_lines];
   return html`<section class="s-code"><div class="h">${say(isBack ? "derivative" : "code")}<span class="cap grow file" title=${`${equation.file}:${shownHalf?.line ?? ""}`}>${equation.file.split("/").at(-1)}:${shownHalf?.line ?? ""}</span>

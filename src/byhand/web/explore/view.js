@@ -35,7 +35,9 @@ function mat(name, back, slot, symbol) {
 
 /** @returns {View} */
 export function view() {
-  const { pass, data } = now, equations = data.equations(), uses = pass.uses.get(S.at) ?? [], made = pass.data.made[S.at];
+  const { pass, data } = now;
+  if (pass.updated(S.at)) return { name: null, equation: null, use: null, uses: [], mats: [] };
+  const equations = data.equations(), uses = pass.uses.get(S.at) ?? [], made = pass.data.made[S.at];
   const use = uses[S.use] ?? uses[0] ?? null;
   if (!S.back || !use) {
     const own = uses[0] ? equations?.[uses[0].equation]?.inputs[uses[0].slot]?.symbol ?? "" : "", equation = made ? equations?.[made.equation] ?? null : null;
