@@ -98,6 +98,13 @@ def test_a_tour_leads_from_number_to_number(page):
         assert page.texts(".tour p") != first
     assert any(stop.startswith("∂loss/∂") for stop in stops)
     assert "loss" in stops
+    for guide in ("gradient", "why"):
+        script = "const e = document.querySelector('.tour select'); e.value = arguments[0];"
+        page.browser.run(f"{script} e.dispatchEvent(new Event('change'))", guide)
+        page.wait(f"location.hash.includes('tour=1&guide={guide}')")
+        said = page.texts(".tour p")
+        page.open(page.at())
+        page.wait(f"document.querySelector('.tour p')?.textContent === {json.dumps(said[0])}")
     where = page.at()
     page.press(ESCAPE)
     page.wait("!document.querySelector('.tour')")

@@ -129,7 +129,7 @@ addEventListener("mouseover", (event) => { // a symbol in a formula lights its m
   const has = (/** @type {HTMLElement} */ m) => m.querySelector(".sym")?.textContent?.replace("∂", "") === said, isAny = said && mats.some(has);
   for (const m of mats) m.classList.toggle("dimmed", Boolean(isAny && !has(m)));
 });
-const arrive = () => { readQuestion(); load(() => { readPlace(); page.draw(true); }); };
+const arrive = () => { readQuestion(); load(() => { readPlace(); if (S.tour) findTour(); page.draw(true); }); };
 addEventListener("popstate", arrive);
 addEventListener("hashchange", arrive);
 addEventListener("resize", () => page.draw());

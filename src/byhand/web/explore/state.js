@@ -9,18 +9,18 @@ export const now = /** @type {any} */ ({ pass: null, data: null, other: null, ot
 
 /**
  * i: the chosen number's index; t, tok, against: the position, the token whose logit is asked for, and one beside it; T, k, p: of the
- * next token's draw, k 0 for all; tour: the stop, from 1; trail: the doors one came through; head: block and head of the arcs;
+ * next token's draw, k 0 for all; tour: the stop, from 1; guide: which tour; trail: the doors one came through; head: block and head of the arcs;
  * vs: what it is compared with, "base" or p:PROMPT. The last line is not in the address.
  * @type {{
  *   at: string, i: number[], back: boolean, t: number, tok: number, against: number | null, T: number, k: number, p: number,
- *   cover: boolean, lens: boolean, metric: string, zoom: string, tab: string, tour: number, trail: string[], head: [number, number],
+ *   cover: boolean, lens: boolean, metric: string, zoom: string, tab: string, tour: number, guide: string, trail: string[], head: [number, number],
  *   prompt: string | null, next: string, changes: Change[], vs: string,
  *   use: number, terms: number, nudge: boolean, tried: string, find: string | null, opened: Record<string, boolean>, panel: {compare: boolean, change: boolean, train: boolean},
  * }}
  */
 export const S = {
   at: "", i: [], back: false, t: 0, tok: 0, against: null, T: 0.8, k: 0, p: 1,
-  cover: false, lens: false, metric: "size", zoom: "", tab: "eq", tour: 0, trail: [], head: [0, 0],
+  cover: false, lens: false, metric: "size", zoom: "", tab: "eq", tour: 0, guide: "", trail: [], head: [0, 0],
   prompt: null, next: "", changes: [], vs: "",
   use: 0, terms: 8, nudge: false, tried: "", find: null, opened: {}, panel: { compare: false, change: false, train: false },
 };
@@ -44,7 +44,7 @@ export function address() {
   const kept = {
     t: S.t !== pass.last && !pass.isAlongText(S.at) && S.t, tok: S.tok !== usual(S.t) && S.at !== "logits" && S.tok, against: S.against, T: S.T !== 0.8 && S.T, k: S.k, p: S.p !== 1 && S.p,
     cover: S.cover && 1, lens: S.lens !== tall() && Number(S.lens), metric: S.metric !== "size" && S.metric, zoom: S.zoom && grad(S.zoom),
-    tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour > 0 && S.tour, via: S.trail.slice(-6).map(grad).join("~"), prompt: S.prompt,
+    tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour > 0 && S.tour, guide: S.tour > 0 && S.guide, via: S.trail.slice(-6).map(grad).join("~"), prompt: S.prompt,
     next: S.prompt !== null && S.next, change: S.changes.map(written).join("~"), vs: S.vs,
   };
   const query = Object.entries(kept).filter(([name, value]) => value || (value === 0 && ["t", "tok", "against", "T", "lens"].includes(name)) || (name === "prompt" && value === ""));
@@ -70,7 +70,7 @@ export function readPlace() {
   S.against = query.has("against") ? number("against", 0) : null;
   Object.assign(S, {
     T: number("T", 0.8), k: number("k", 0), p: number("p", 1), cover: query.has("cover"), lens: query.has("lens") ? query.get("lens") === "1" : tall(),
-    metric: query.get("metric") ?? "size", zoom: (query.get("zoom") ?? "").replace("grad/", "d "), tab: query.get("tab") ?? "eq", tour: number("tour", 0),
+    metric: query.get("metric") ?? "size", zoom: (query.get("zoom") ?? "").replace("grad/", "d "), tab: query.get("tab") ?? "eq", tour: number("tour", 0), guide: query.get("guide") ?? "",
     trail: (query.get("via") ?? "").replaceAll("grad/", "d ").split("~").filter(Boolean),
   });
   const there = parse(path.replace("grad/", "d "));
