@@ -12,6 +12,7 @@ import { toggleCompare } from "./compare.js";
 import { toggleTour } from "./tour.js";
 import { toggleTrain } from "./train.js";
 import { say } from "./words.js";
+import { isNarrow } from "./screen.js";
 
 const MOST = 8; // places that are found at once
 let picked = 0;
@@ -46,11 +47,11 @@ function facts() {
 }
 
 export function bar() {
-  const isNarrow = innerWidth < 760, isThere = Boolean(now.pass);
+  const isThere = Boolean(now.pass);
   const toggle = (/** @type {string} */ name, /** @type {boolean} */ isOn, /** @type {() => unknown} */ act, title = "", wide = "") => html`<button class="button ${wide}" aria-pressed=${isOn} title=${title} ?disabled=${!isThere} @click=${act}>${name}</button>`;
   return html`<header class="bar"><b class="brand">byhand</b><span class="cap wide facts">${facts()}</span><span class="grow"></span>${isThere ? find() : nothing}
-    <span class="seg"><button aria-pressed=${!S.back} ?disabled=${!isThere} @click=${() => flip(false)}>${say("forward")}</button><button aria-pressed=${S.back} ?disabled=${!isThere} @click=${() => flip(true)}>${say("backward")}</button></span>
-    ${toggle(say(isNarrow ? "coverShort" : "cover"), S.cover, () => change({ cover: !S.cover, tried: "" }), say("coverTitle"))}
+    <span class="seg"><button aria-pressed=${!S.back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(false)}>${say("forward")}</button><button aria-pressed=${S.back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(true)}>${say("backward")}</button></span>
+    ${toggle(say(isNarrow() ? "coverShort" : "cover"), S.cover, () => change({ cover: !S.cover, tried: "" }), say("coverTitle"))}
     ${isStill ? nothing : toggle(say("compare"), Boolean(S.vs || S.panel.compare), toggleCompare, "", "wide")}${isStill ? nothing : toggle(say("train"), S.panel.train, toggleTrain, "", "wide")}${toggle(say("tour"), S.tour > 0, toggleTour, "", "wide")}
     <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} @click=${() => { switchLanguage(); page.draw(); }}>${say("other")}</button>
     <button class="button quiet" aria-label=${say("theme")} title=${say("theme")} @click=${() => { switchTheme(); page.draw(); }}>◐</button><button class="button quiet wide" aria-label=${say("keys")} title=${say("keys")} @click=${showKeys}>?</button></header>`;

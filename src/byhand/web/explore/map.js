@@ -9,6 +9,7 @@ import { word } from "./view.js";
 import { theme } from "./colours.js";
 import { thumbnail } from "./paint.js";
 import { say } from "./words.js";
+import { isNarrow, isWide } from "./screen.js";
 
 /**
  * A row of the map: places beside each other, or a folded branch of a closed block.
@@ -104,7 +105,7 @@ function rowOf({ kind, names, block, heads, mlp }, meter, high, differ, isStop) 
 }
 
 export function map() {
-  const rows = rowsOf(), high = innerWidth < 760 ? 34 : innerWidth > 1500 ? 25 : 22, bars = meters(rows), differ = now.other ? differences() : null;
+  const rows = rowsOf(), high = isNarrow() ? 34 : isWide() ? 25 : 22, bars = meters(rows), differ = now.other ? differences() : null;
   const stop = Math.max(0, rows.findIndex(({ names }) => names.includes(S.at)));
   const kinds = ["size", "share", ...(now.other ? ["differs"] : [])], next = kinds[(kinds.indexOf(S.metric) + 1) % kinds.length];
   const said = S.metric === "share" ? say("shareOf", now.pass.text(S.tok)) : S.metric === "differs" && now.other ? say("differs") : say("length");

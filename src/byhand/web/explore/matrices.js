@@ -9,13 +9,13 @@ import { indexIn, madeFrom, spoken, word } from "./view.js";
 import { powerOf } from "./numbers.js";
 import { tailOf } from "./pass.js";
 import { say } from "./words.js";
+import { isNarrow, isPhone, isTall } from "./screen.js";
 
 /** @typedef {import("./view.js").Mat} Mat @typedef {Mat & import("./paint.js").Window} Placed */
 
 const ROOM = 1000; // CSS pixels from which parameters are shown too
 const ZOOM = { cw: 46, ch: 19 }; // of a cell with a number
-const phone = () => innerWidth < 760;
-const roomOf = () => (document.querySelector("#eq")?.clientWidth ?? innerWidth) - (phone() ? 24 : 48);
+const roomOf = () => (document.querySelector("#eq")?.clientWidth ?? innerWidth) - (isNarrow() ? 24 : 48);
 
 /** Whether a matrix is shown; one that is not is a door to its place. @param {Mat} m */
 const isShown = (m) => m.slot === "out" || (!m.isVector && (!m.isParameter || roomOf() >= ROOM));
@@ -26,10 +26,10 @@ let placed = [];
 
 /** @param {Mat[]} mats */
 function lay(mats) {
-  const real = mats.filter((m) => isShown(m) && !isScalar(m)), isPhone = phone(), stubs = Number(mats.some((m) => !isShown(m)));
-  const room = roomOf(), high = isPhone ? 200 : innerHeight > 900 ? 300 : 200, between = Math.max(0, real.length - 1) * 46;
-  const each = isPhone ? room : Math.max(80, (room - stubs * 164 - between) / real.length);
-  const squares = real.filter((m) => m.mask).length, spare = real.length > 1 && squares === 1 && !isPhone ? Math.max(0, each - high) / (real.length - 1) : 0;
+  const real = mats.filter((m) => isShown(m) && !isScalar(m)), isSmall = isPhone(), stubs = Number(mats.some((m) => !isShown(m)));
+  const room = roomOf(), high = isSmall ? 200 : isTall() ? 300 : 200, between = Math.max(0, real.length - 1) * 46;
+  const each = isSmall ? room : Math.max(80, (room - stubs * 164 - between) / real.length);
+  const squares = real.filter((m) => m.mask).length, spare = real.length > 1 && squares === 1 && !isSmall ? Math.max(0, each - high) / (real.length - 1) : 0;
   placed = real.map((m) => {
     const isZoomed = S.zoom === m.key, most = m.mask && spare ? Math.min(each, high + 8) : each + (m.mask ? 0 : spare);
     let cw = most / m.cols, ch = Math.min(28, high / m.rows);

@@ -7,9 +7,9 @@ import { drawn, ranked, softmax } from "./drawing.js";
 import { numeric, shown } from "./numbers.js";
 import { blockOf } from "./pass.js";
 import { say } from "./words.js";
+import { isTall } from "./screen.js";
 
 const EVERY = 41; // the end of top-k's slider, which cuts nothing
-const tall = () => innerHeight > 900;
 
 /** What follows from a position's logits, until others are looked at. @type {{row: Float32Array | undefined, order: Uint32Array, p: Float64Array}} */
 let known = { row: undefined, order: new Uint32Array(), p: new Float64Array() };
@@ -33,7 +33,7 @@ const knob = (said, key, min, max, step, text, read = (x) => x) => html`<label f
 function nextToken() {
   const found = logits(), { pass } = now, isByte = pass.model.unit === "byte";
   if (!found?.row) return html`<section class="s-next" aria-busy="true"><div class="h">${say(isByte ? "nextByte" : "nextToken")}</div></section>`;
-  const { row, order, p } = found, q = drawn(row, order, S.T, S.k, S.p), rows = [...order.subarray(0, tall() ? 8 : 6)];
+  const { row, order, p } = found, q = drawn(row, order, S.T, S.k, S.p), rows = [...order.subarray(0, isTall() ? 8 : 6)];
   if (!rows.includes(S.tok) && S.tok < row.length) rows[rows.length - 1] = S.tok;
   return html`<section class="s-next"><div class="h">${say(isByte ? "nextByte" : "nextToken")}<span class="grow"></span><span class="cap" title=${say("legendTitle")}>${say("legend")}</span></div>
     <div class="nexts">${rows.map((v) => html`<button class="next ${q[v] ? "" : "cut"}" aria-pressed=${v === S.tok} title=${say("logitOf", shown(row[v], 3))} data-token=${v} @click=${() => go({ name: "logits", index: [0, S.t, v], back: S.back })}>
@@ -65,7 +65,7 @@ function added() {
   const most = Math.abs(parts[0]?.value ?? 1) || 1, wide = (/** @type {number} */ v) => (50 * Math.abs(v)) / most;
   return html`<section class="s-who" aria-busy=${!found}><div class="h"><span class="name">${title}</span><span class="grow"></span><span class="cap">${found ? (S.cover ? covered(0, 1) : say(S.against === null ? "logit" : "by", shown(found.total, 3))) : nothing}</span></div>
     <div class="row cap"><span>${say("against")}</span>${choice}</div>
-    ${S.cover ? nothing : parts.slice(0, tall() ? 10 : 5).map(({ name, value }) => html`<button class="who" title=${name} @click=${() => placeOf(name)}><span>${partWord(name)}</span>
+    ${S.cover ? nothing : parts.slice(0, isTall() ? 10 : 5).map(({ name, value }) => html`<button class="who" title=${name} @click=${() => placeOf(name)}><span>${partWord(name)}</span>
       <span class="bar2"><i class=${value < 0 ? "m" : ""} .style=${`left:${value < 0 ? 50 - wide(value) : 50}%;width:${wide(value)}%`}></i></span><span class="v ${value < 0 ? "down" : "up"}">${shown(value, 3)}</span></button>`)}</section>`;
 }
 

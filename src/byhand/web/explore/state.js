@@ -1,6 +1,7 @@
 /** What is looked at: one chosen number, and the settings around it. The address holds all of it. */
 import { Pass, blockOf, tailOf } from "./pass.js";
 import { label, parse } from "./numbers.js";
+import { isTall } from "./screen.js";
 
 /** @typedef {import("./numbers.js").There} There @typedef {import("./server.js").Change} Change */
 
@@ -25,7 +26,6 @@ export const S = {
   use: 0, terms: 8, nudge: false, tried: "", find: null, opened: {}, panel: { compare: false, change: false, train: false },
 };
 
-const tall = () => innerHeight > 900;
 
 /** @param {Change} change */
 const written = (change) => ("head" in change ? `head:${change.head}` : "mask" in change ? "mask" : `${change.target}:${change.value}`);
@@ -43,7 +43,7 @@ export function address() {
   const { pass } = now, grad = (/** @type {string} */ text) => text.replaceAll("d ", "grad/");
   const kept = {
     t: S.t !== pass.last && !pass.isAlongText(S.at) && S.t, tok: S.tok !== usual(S.t) && S.at !== "logits" && S.tok, against: S.against, T: S.T !== 0.8 && S.T, k: S.k, p: S.p !== 1 && S.p,
-    cover: S.cover && 1, lens: S.lens !== tall() && Number(S.lens), metric: S.metric !== "size" && S.metric, zoom: S.zoom && grad(S.zoom),
+    cover: S.cover && 1, lens: S.lens !== isTall() && Number(S.lens), metric: S.metric !== "size" && S.metric, zoom: S.zoom && grad(S.zoom),
     tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour > 0 && S.tour, guide: S.tour > 0 && S.guide, via: S.trail.slice(-6).map(grad).join("~"), prompt: S.prompt,
     next: S.prompt !== null && S.next, change: S.changes.map(written).join("~"), vs: S.vs,
   };
@@ -69,7 +69,7 @@ export function readPlace() {
   S.tok = number("tok", usual(S.t));
   S.against = query.has("against") ? number("against", 0) : null;
   Object.assign(S, {
-    T: number("T", 0.8), k: number("k", 0), p: number("p", 1), cover: query.has("cover"), lens: query.has("lens") ? query.get("lens") === "1" : tall(),
+    T: number("T", 0.8), k: number("k", 0), p: number("p", 1), cover: query.has("cover"), lens: query.has("lens") ? query.get("lens") === "1" : isTall(),
     metric: query.get("metric") ?? "size", zoom: (query.get("zoom") ?? "").replace("grad/", "d "), tab: query.get("tab") ?? "eq", tour: number("tour", 0), guide: query.get("guide") ?? "",
     trail: (query.get("via") ?? "").replaceAll("grad/", "d ").split("~").filter(Boolean),
   });

@@ -7,13 +7,14 @@ import { change, go, page, toPosition } from "./navigate.js";
 import { numeric, shown } from "./numbers.js";
 import { isStill } from "./still.js";
 import { say } from "./words.js";
+import { isNarrow, isWide } from "./screen.js";
 
 const LABEL = 96, HIGH = 46, MOST = 132; // of the first column; of the arcs; of a chip
 let isEditing = false;
 
 /** Columns as wide as their tokens, in CSS pixels. */
 function columns() {
-  const { pass } = now, least = innerWidth > 1500 ? 32 : innerWidth < 760 ? 26 : 22;
+  const { pass } = now, least = isWide() ? 32 : isNarrow() ? 26 : 22;
   const wide = (/** @type {string} */ text) => [...text].reduce((sum, c) => sum + (c > "⺀" ? 14 : 8.2), 0);
   return [...pass.tokens, pass.target(pass.last)].map((id) => Math.round(Math.min(MOST, Math.max(least, wide(pass.text(id)) + 12))));
 }
