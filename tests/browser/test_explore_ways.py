@@ -157,6 +157,7 @@ def test_a_weight_is_changed_and_the_loss_foretold(page):
     assert (before, after) == (pytest.approx(due["before"], rel=1e-5), pytest.approx(due["after"], rel=1e-5))
     foretold = re.findall(r"foretold\s+([+−]?[\d.]+(?:·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)", text)[0].lstrip("+")
     assert number(foretold) == pytest.approx(due["predicted"] - due["before"], rel=6e-3)
+    page.ready()
     assert number(page.texts(".cell .figure")[0]) == 0.75
     assert "change=lm_head.b[32]:0.75" in page.at()
     page.open(page.at())
@@ -206,7 +207,7 @@ def test_the_text_is_changed_in_its_place(page):
     page.press("e")
     page.browser.run("document.querySelector('#prompt').select()")
     page.browser.type("x" * 40, ENTER)
-    page.wait("document.querySelector('.notice')")
+    page.wait("document.querySelector('.notice[role=alert]')")
     assert "40 tokens" in page.texts(".notice span")[0]
     assert page.texts(".chips button.chip") == list("to␣see␣<b>")  # what is shown stays
     page.click(".notice button")
@@ -226,7 +227,9 @@ def test_a_run_trains_in_front_of_one(browser, tmp_path, monkeypatch):
         buttons = ".train button, .bar .button"
 
         def press(word):
-            page.click(buttons, page.texts(buttons).index(word))
+            k = page.texts(buttons).index(word)
+            page.wait(f"!document.querySelectorAll('{buttons}')[{k}].disabled")  # one question at a time
+            page.click(buttons, k)
 
         press("Train")
         fill = "const f = document.querySelector('.begins'); f.text.value = arguments[0]; f.steps.value = 6;"
@@ -336,7 +339,7 @@ def test_a_server_that_is_gone_is_said_and_found_again(browser):
         page.wait("document.querySelector('.nudge b')")
         value = page.texts(".cell .figure")
     page.browser.run("location.hash = '#/blocks.1.mlp.act[0,2,3]'")
-    page.wait("document.querySelector('.notice')")
+    page.wait("document.querySelector('.notice[role=alert]')")
     assert "The server does not answer." in page.texts(".notice span")[0]
     page.browser.run("location.hash = '#/blocks.0.ln_1[0,3,2]'")  # it works on with what it has
     page.there("blocks.0.ln_1[0,3,2]")
@@ -360,7 +363,7 @@ def test_a_key_is_asked_for(browser):
         page.wait("document.querySelector('.notice input')")
         page.browser.run("document.querySelector('.notice input').focus()")
         page.browser.type("wrong-key", ENTER)
-        page.wait("document.querySelector('.notice')")
+        page.wait("!document.querySelector('[aria-busy=true]')")
         page.browser.run("const e = document.querySelector('.notice input'); e.value = ''; e.focus()")
         page.browser.type(KEY, ENTER)
         page.ready()

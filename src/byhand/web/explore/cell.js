@@ -1,10 +1,11 @@
 /** The opened number: its name and the way to it, its arithmetic, what it may be changed to, and its answer by hand. */
 import { html, nothing } from "../vendor/lit-html.js";
-import { S, now } from "./state.js";
+import { S, address, now } from "./state.js";
 import { backTo, change, page } from "./navigate.js";
 import { expression, isLong, longest, sumOf, tree } from "./terms.js";
 import { label, numeric, parse, short, shown } from "./numbers.js";
 import { changing } from "./change.js";
+import { isStill } from "./still.js";
 import { spoken } from "./view.js";
 import { verdict } from "./cover.js";
 import { say } from "./words.js";
@@ -26,7 +27,7 @@ function crumbs() {
 
 let isCopied = false;
 function copy() {
-  navigator.clipboard?.writeText(location.href);
+  navigator.clipboard?.writeText(new URL(address(!isStill), location.href).href);
   isCopied = true;
   page.draw();
   setTimeout(() => { isCopied = false; page.draw(); }, 1500);
@@ -46,7 +47,7 @@ export function cell(view) {
   return html`<section class="cell" aria-busy=${isPending}>
     <div class="h">${S.trail.length ? crumbs() : nothing}<span class="name mono" tabindex="-1">${S.back ? "∂loss/∂" : ""}${label(S.at, S.i)}</span><span class="grow"></span>
       <button class="button quiet" title=${say("linkTitle")} @click=${copy}>${say(isCopied ? "copied" : "link")}</button></div>
-    <div class="body ${isSame || !kept ? "" : "stale"}"><div class="expr"><b class=${`figure ${sign}`}>${S.cover && value !== undefined ? input : shown(value, 7)}</b>
+    <div class="body ${isSame || !kept ? "" : "stale"}"><div class="expr"><b class=${`figure ${sign}`}>${S.cover && value !== undefined ? input : shown(value ?? kept?.value, 7)}</b>
       ${S.cover && found ? html`<span class="said" role="status">${say(found[1], ...found[2])}</span>` : nothing}
       ${isMasked ? html`<span class="dim">${say("isMasked")}</span>` : root && isAll ? html`<span class="dim">${say("sumOf", root.parts.length + root.more)}</span>`
         : root ? html`<span class="op">=</span>${expression(root, "0", "", below)}` : nothing}

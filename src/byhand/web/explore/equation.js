@@ -25,8 +25,8 @@ function title({ equation, uses, use }) {
 /** @param {import("./view.js").View} view */
 function halves({ uses, use }) {
   const { pass, data } = now, equations = data.equations(), made = pass.data.made[S.at], reader = use ?? uses[0] ?? null;
-  const forward = data.answer(S.at, S.i, false)?.value ?? (pass.updated(S.at) ? undefined : data.value(S.at, false, S.i)), isUpdate = pass.updated(S.at) !== "", isAsked = !isUpdate && (S.back || !data.isLarge), back = isAsked ? data.answer(S.at, S.i, true) : undefined;
-  const slope = back?.value ?? undefined, refused = data.refusal(S.at, S.i, true), nudged = S.at === "loss" || refused || !back || (data.isLarge && !S.nudge) ? undefined : data.difference(S.at, S.i);
+  const forward = data.answer(S.at, S.i, false)?.value ?? (pass.updated(S.at) ? undefined : data.value(S.at, false, S.i)), isUpdate = pass.updated(S.at) !== "", isFrozen = pass.data.trained[S.at] === false, isAsked = !isUpdate && !isFrozen && (S.back || !data.isLarge), back = isAsked ? data.answer(S.at, S.i, true) : undefined;
+  const slope = back?.value ?? undefined, refused = isFrozen || data.refusal(S.at, S.i, true), nudged = S.at === "loss" || refused || !back || (data.isLarge && !S.nudge) ? undefined : data.difference(S.at, S.i);
   const digits = nudged !== undefined && slope !== undefined && numeric(slope) ? agreeing(numeric(nudged), numeric(slope)) : 0;
   const figure = (/** @type {any} */ x) => html`<span class="fig">${x === undefined ? "–" : covered(numeric(x), 6)}</span>`;
   return html`<div class="halves ${S.back ? "back" : ""}">

@@ -140,6 +140,5 @@ export function renew() {
 /** @param {string} key */
 export function unlock(key) {
   session.server.unlock(key);
-  session.failure = null;
   return now.pass ? retry() : load();
 }

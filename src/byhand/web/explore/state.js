@@ -38,14 +38,14 @@ function read(text) {
   return value && Number.isFinite(Number(value[2])) ? { target: value[1], value: Number(value[2]) } : null;
 }
 
-/** The address of what is looked at: what differs from the beginning. */
-export function address() {
+/** The address of what is looked at: what differs from the beginning. @param {boolean} [isWhole]  with the text, for those who began with another */
+export function address(isWhole = false) {
   const { pass } = now, grad = (/** @type {string} */ text) => text.replaceAll("d ", "grad/");
   const kept = {
     t: S.t !== pass.last && !pass.isAlongText(S.at) && S.t, tok: S.tok !== usual(S.t) && S.at !== "logits" && S.tok, against: S.against, T: S.T !== 0.8 && S.T, k: S.k, p: S.p !== 1 && S.p,
     cover: S.cover && 1, lens: S.lens !== isTall() && Number(S.lens), metric: S.metric !== "size" && S.metric, zoom: S.zoom && grad(S.zoom),
-    tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour > 0 && S.tour, guide: S.tour > 0 && S.guide, via: S.trail.slice(-6).map(grad).join("~"), prompt: S.prompt,
-    next: S.prompt !== null && S.next, change: S.changes.map(written).join("~"), vs: S.vs,
+    tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour > 0 && S.tour, guide: S.tour > 0 && S.guide, via: S.trail.slice(-6).map(grad).join("~"),
+    prompt: S.prompt ?? (isWhole ? pass.data.prompt : null), next: S.prompt !== null ? S.next : isWhole && (pass.data.next ?? ""), change: S.changes.map(written).join("~"), vs: S.vs,
   };
   const query = Object.entries(kept).filter(([name, value]) => value || (value === 0 && ["t", "tok", "against", "T", "lens"].includes(name)) || (name === "prompt" && value === ""));
   const said = query.map(([name, value]) => `${name}=${encodeURIComponent(String(value)).replace(/%(5B|5D|2C|2F|3A|7E)/g, decodeURIComponent)}`);
@@ -64,18 +64,19 @@ export function readQuestion() {
 /** Read the rest, once there is a pass. */
 export function readPlace() {
   const { path, query } = parts(), { pass } = now;
-  const number = (/** @type {string} */ name, /** @type {number} */ usually) => (query.has(name) && Number.isFinite(Number(query.get(name))) ? Number(query.get(name)) : usually);
-  S.t = Math.max(0, Math.min(pass.last, Math.trunc(number("t", pass.last))));
-  S.tok = number("tok", usual(S.t));
-  S.against = query.has("against") ? number("against", 0) : null;
+  const number = (/** @type {string} */ name, /** @type {number} */ usually, /** @type {number} */ most, least = 0) => (query.has(name) && Number.isFinite(Number(query.get(name))) ? Math.max(least, Math.min(most, Number(query.get(name)))) : usually);
+  const whole = (/** @type {string} */ name, /** @type {number} */ usually, /** @type {number} */ most) => Math.trunc(number(name, usually, most)), token = pass.model.vocab - 1;
+  S.t = whole("t", pass.last, pass.last);
+  S.tok = whole("tok", usual(S.t), token);
+  S.against = query.has("against") ? whole("against", 0, token) : null;
   Object.assign(S, {
-    T: number("T", 0.8), k: number("k", 0), p: number("p", 1), cover: query.has("cover"), lens: query.has("lens") ? query.get("lens") === "1" : isTall(),
-    metric: query.get("metric") ?? "size", zoom: (query.get("zoom") ?? "").replace("grad/", "d "), tab: query.get("tab") ?? "eq", tour: number("tour", 0), guide: query.get("guide") ?? "",
+    T: number("T", 0.8, 2), k: whole("k", 0, token + 1), p: number("p", 1, 1, 0.01), cover: query.has("cover"), lens: query.has("lens") ? query.get("lens") === "1" : isTall(),
+    metric: query.get("metric") ?? "size", zoom: (query.get("zoom") ?? "").replace("grad/", "d "), tab: query.get("tab") ?? "eq", tour: whole("tour", 0, 999), guide: query.get("guide") ?? "",
     trail: (query.get("via") ?? "").replaceAll("grad/", "d ").split("~").filter(Boolean),
   });
   const there = parse(path.replace("grad/", "d "));
   place(pass.has(there.name) ? there : { name: first(), index: [], back: false });
-  S.use = number("use", 0);
+  S.use = whole("use", 0, 999);
 }
 
 function parts() {
