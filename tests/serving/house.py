@@ -15,6 +15,7 @@ from byhand import ModelConfig, TinyGPT
 from byhand.generation import Engine
 from byhand.serving.app import application
 from byhand.serving.connections import Server
+from byhand.serving.explorer import Explorer
 from byhand.serving.guard import Access
 from byhand.serving.limits import Limits
 from byhand.serving.served import Served
@@ -84,11 +85,14 @@ def events(response: httpx.Response) -> list[Any]:
 
 
 @contextmanager
-def listening(found: Service, access: Access | None = None) -> Iterator[int]:
+def listening(
+    found: Service | None, access: Access | None = None, explorer: Explorer | None = None, port: int = 0
+) -> Iterator[int]:
     """Serve at a socket of this machine, in a thread; yield the port."""
     ready = threading.Event()
-    with create_server(("127.0.0.1", 0)) as socket:
-        server = Server(application(found, access or Access()), found.limits, ready.set)
+    limits = found.limits if found else Limits()
+    with create_server(("127.0.0.1", port)) as socket:
+        server = Server(application(found, access or Access(), explorer), limits, ready.set)
         thread = threading.Thread(target=server.run, args=([socket],), daemon=True)
         thread.start()
         assert ready.wait(60)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import re
 from importlib.resources import files
+from urllib.parse import urljoin
 
 import pytest
 
@@ -48,20 +50,41 @@ def test_files_have_types_and_are_asked_for_again_only_if_they_changed():
     asyncio.run(ask())
 
 
-def test_the_page_has_no_script_and_no_style_of_its_own():
-    content = FILES["/"].content.decode()
+@pytest.mark.parametrize("page", ["/", "/explore"])
+def test_a_page_has_no_script_and_no_style_of_its_own(page):
+    content = FILES[page].content.decode()
     assert not re.search(r"<style|style=|\son\w+=|javascript:", content)
     assert re.findall(r"<script[^>]*>(.*?)</script>", content) == [""]
     assert set(re.findall(r'(?:src|href)="([^"]*)"', content)) <= FILES.keys()
+
+
+def test_modules_are_there_and_write_no_styles():
     for path, file in FILES.items():  # what lit-html writes into an attribute `style` the policy would refuse
-        if path.startswith("/web/") and "vendor" not in path:
-            assert not re.search(r"[^.]style=\$|innerHTML|unsafeHTML", file.content.decode()), path
-            for module in re.findall(r'from "\./([^"]*)"', file.content.decode()):
-                assert f"/web/{module}" in FILES
+        if path.endswith(".js") and "vendor" not in path:
+            content = file.content.decode()
+            assert not re.search(r"[^.]style=\$|<\w[^>\n]* style=|innerHTML|unsafeHTML", content), path
+            assert content.count("\n") <= 250, path
+            for module in re.findall(r'from "(\.[^"]*)"', content):
+                assert urljoin(path, module) in FILES, (path, module)
 
 
-def test_lit_html_is_the_one_that_its_note_names():
+def test_a_page_is_small_without_its_fonts():
+    sent = [gzip.compress(file.content) for path, file in FILES.items() if not path.endswith(".woff2")]
+    assert sum(map(len, sent)) < 120_000
+
+
+@pytest.mark.parametrize(
+    ("file", "license"),
+    [
+        ("lit-html.js", "BSD 3-Clause"),
+        ("inter.woff2", "SIL OPEN FONT LICENSE"),
+        ("mono.woff2", "SIL OPEN FONT LICENSE"),
+        ("formulas.woff2", "GUST Font License"),
+    ],
+)
+def test_what_is_from_elsewhere_is_the_one_that_its_note_names(file, license):
     note = (WEB / "vendor" / "README.md").read_text(encoding="utf-8")
-    found = hashlib.sha256((WEB / "vendor" / "lit-html.js").read_bytes()).hexdigest()
-    assert re.findall(r"\b[0-9a-f]{64}\b", note) == [found]
-    assert "BSD 3-Clause" in (WEB / "vendor" / "lit-html.LICENSE").read_text(encoding="utf-8")
+    found = hashlib.sha256((WEB / "vendor" / file).read_bytes()).hexdigest()
+    assert re.findall(rf"^{re.escape(file)} is .*\nSHA-256: (\w+)$", note, re.MULTILINE) == [found]
+    own = file.rpartition(".")[0]
+    assert license in (WEB / "vendor" / f"{own}.LICENSE").read_text(encoding="utf-8")

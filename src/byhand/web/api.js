@@ -8,10 +8,11 @@ const LONGEST_WAIT = 60; // seconds
 
 /** Why there is no answer: key, full, busy, lost, or failed with the server's own words. */
 export class Failure extends Error {
-  /** @param {"key" | "full" | "busy" | "lost" | "failed"} kind @param {string} said @param {number} wait  seconds before it is worth another try */
-  constructor(kind, said = "", wait = 0) {
+  /** @param {"key" | "full" | "busy" | "lost" | "failed"} kind @param {string} said @param {number} status @param {number} wait  seconds before it is worth another try */
+  constructor(kind, said = "", status = 0, wait = 0) {
     super(said);
     this.kind = kind;
+    this.status = status;
     this.until = performance.now() + 1000 * Math.min(wait, LONGEST_WAIT);
   }
 }
@@ -19,15 +20,15 @@ export class Failure extends Error {
 /** @param {{code?: string, message?: string} | undefined} error @param {number} status @param {number} [wait] */
 function failure(error, status, wait) {
   if (status === 401) return new Failure("key");
-  if (status === 429) return new Failure("busy", "", wait);
+  if (status === 429) return new Failure("busy", "", status, wait);
   if (error?.code === "context_length_exceeded") return new Failure("full");
-  return new Failure("failed", error?.message ?? `${status}`);
+  return new Failure("failed", error?.message ?? `${status}`, status);
 }
 
 const lost = () => { throw new Failure("lost"); };
 
 /** @param {string} path @param {string} key @param {RequestInit} how @returns {Promise<Response>} */
-async function request(path, key, how) {
+export async function request(path, key, how) {
   if (/[^\x20-\x7e]/.test(key)) throw new Failure("key"); // no header can have it
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
   const response = await fetch(path, { ...how, headers, cache: "no-store" }).catch(lost);

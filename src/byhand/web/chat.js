@@ -1,10 +1,12 @@
 /** The chat page: the bar, the conversation, the field below it, and the keys. */
 import { html, noChange, nothing, render } from "./vendor/lit-html.js";
 import { answer, heard, leave, pointed, popover, scrolled } from "./answer.js";
+import { switchLanguage } from "./language.js";
 import { notice } from "./notice.js";
 import { panel, settings } from "./settings.js";
 import { Talk } from "./talk.js";
-import { kept, say, switchLanguage } from "./words.js";
+import { switchTheme } from "./theme.js";
+import { say } from "./words.js";
 
 const app = /** @type {HTMLElement} */ (document.querySelector("#app"));
 const FIELD = ".field textarea";
@@ -58,13 +60,6 @@ function ask(question) {
 function edit(question) {
   write(question);
   focus(FIELD);
-}
-
-const theme = (/** @type {string | null} */ found) => found && (document.documentElement.dataset.theme = found);
-function switchTheme() {
-  const isDark = getComputedStyle(document.documentElement).colorScheme === "dark"
-    || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  kept.set("theme", theme(isDark ? "light" : "dark") ?? "");
 }
 
 function close() {
@@ -147,7 +142,6 @@ addEventListener("pointerdown", (event) => {
   if (!(/** @type {Element} */ (event.target)).closest(".answer, .popover") && leave()) changed();
 });
 addEventListener("resize", () => leave() && changed());
-theme(kept.get("theme"));
 draw();
 talk.meet();
 begin();

@@ -1,6 +1,7 @@
 /** How answers are drawn: the settings, their panel, and the same as a command. */
 import { html, nothing } from "./vendor/lit-html.js";
-import { kept, say } from "./words.js";
+import { kept } from "./language.js";
+import { say } from "./words.js";
 
 const USUAL = { temperature: 0.8, top_k: 0, top_p: 1, min_p: 0 }; // those of `byhand chat`
 const EVERY = 101; // the slider's end, which cuts nothing

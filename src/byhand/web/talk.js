@@ -2,7 +2,7 @@
 import { answer, Failure, model } from "./api.js";
 import { asked, settings, suggest } from "./settings.js";
 import { Pieces } from "./tokens.js";
-import { keptHere } from "./words.js";
+import { keptHere } from "./language.js";
 
 /**
  * A version of an answer.

@@ -1,4 +1,5 @@
-/** What the page says, in two languages, and what a browser remembers. */
+/** What the chat page says, in two languages. */
+import { speaking } from "./language.js";
 
 const WORDS = {
   en: {
@@ -43,28 +44,4 @@ const WORDS = {
   },
 };
 
-/** What the browser remembers; nothing in a window that must not. @param {() => Storage} storage */
-const memory = (storage) => ({
-  /** @param {string} name @returns {string | null} */
-  get(name) { try { return storage().getItem(`byhand.${name}`); } catch { return null; } },
-  /** @param {string} name @param {string} value */
-  set(name, value) { try { storage().setItem(`byhand.${name}`, value); } catch { /* a private window */ } },
-});
-export const kept = memory(() => localStorage), keptHere = memory(() => sessionStorage); // keptHere: in this tab
-
-const first = kept.get("language") ?? navigator.language;
-/** @type {"en" | "zh"} */
-let language = first.startsWith("zh") ? "zh" : "en";
-document.documentElement.lang = { en: "en", zh: "zh-CN" }[language];
-
-/** @param {string} name @param {...(string | number)} values @returns {any} */
-export const say = (name, ...values) => {
-  const found = WORDS[language][name];
-  return typeof found === "function" ? found(...values) : found;
-};
-
-export function switchLanguage() {
-  language = language === "en" ? "zh" : "en";
-  document.documentElement.lang = { en: "en", zh: "zh-CN" }[language];
-  kept.set("language", language);
-}
+export const say = speaking(WORDS);

@@ -1,0 +1,41 @@
+/** Compare with another text, or with the model unchanged: the first place that differs lights. */
+import { html, nothing } from "../vendor/lit-html.js";
+import { S, now } from "./state.js";
+import { ask } from "./session.js";
+import { change, go, page } from "./navigate.js";
+import { numeric, shown, signed } from "./numbers.js";
+import { spoken } from "./view.js";
+import { say } from "./words.js";
+
+/** Where the two passes differ, by place; null is a place that only one has, or in another shape. @returns {{first: string | null, of: Map<string, number | null>} | null} */
+export function differences() {
+  const found = now.other && now.data.compared(now.other.id);
+  if (!found) return null;
+  const of = new Map(found.places.map(({ name, difference }) => [name, difference === null ? null : numeric(difference)]));
+  return { first: now.pass.data.places.find((name) => of.has(name)) ?? found.first, of };
+}
+
+const leave = () => { S.panel.compare = false; ask({ vs: "" }); };
+/** @param {string} vs */
+const choose = (vs) => ask({ vs }).then(() => now.other && change({ metric: "differs" }));
+
+export function comparing() {
+  const isOpen = S.panel.compare || S.vs;
+  if (!isOpen) return nothing;
+  const { other, otherData, data } = now, found = other && data.compared(other.id), first = differences()?.first;
+  const worst = first ? found?.places.find(({ name }) => name === first) : null, text = S.vs.startsWith("p:") ? S.vs.slice(2) : "";
+  const submit = (/** @type {SubmitEvent} */ e) => { e.preventDefault(); const given = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("text")); if (given) choose(`p:${given}`); };
+  const fits = other && String(other.shape(S.at)) === String(now.pass.shape(S.at)), there = fits ? otherData?.value(S.at, false, S.i) : undefined, here = data.value(S.at, false, S.i);
+  return html`<section class="strip-of compare" aria-label=${say("compare")}><b>${say("compareWith")}</b>
+    ${S.changes.length ? html`<button class="button" aria-pressed=${S.vs === "base"} @click=${() => choose("base")}>${say("unchanged")}</button>` : nothing}
+    <form class="row" @submit=${submit}><input class="box" name="text" placeholder=${say("otherText")} aria-label=${say("otherText")} .value=${text}><button class="button">${say("use")}</button></form>
+    <span class="grow" role="status">${!other ? nothing : !found ? say("pending") : first ? html`<button class="differs" @click=${() => go({ name: first, index: worst?.index ?? [], back: false })}>${say("differsFirst", spoken(first))}</button>${worst?.difference ? html` <span class="dim">${say("largest", shown(worst.difference, 3))}</span>` : nothing}` : say("same")}</span>
+    ${there !== undefined && here !== undefined && !S.back ? html`<span>${shown(here, 5)} / ${shown(there, 5)} <span class="dim">(${signed(there - here)})</span></span>` : nothing}
+    <button class="button quiet" aria-label=${say("leave")} @click=${leave}>✕</button></section>`;
+}
+/** Ask what to compare with, or leave it. */
+export function toggleCompare() {
+  if (S.vs) return leave();
+  S.panel.compare = !S.panel.compare;
+  page.draw();
+}

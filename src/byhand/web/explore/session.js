@@ -1,0 +1,144 @@
+/** The passes that are looked at: the one that the address asks for, and the one beside it. */
+import { Failure } from "../api.js";
+import { Data } from "./data.js";
+import { Fetched } from "./fetched.js";
+import { Pass, tailOf } from "./pass.js";
+import { S, first, now, place, readPlace, usual } from "./state.js";
+import { Server } from "./server.js";
+import { Still, isStill } from "./still.js";
+import { page, write } from "./navigate.js";
+import { ranked } from "./drawing.js";
+
+/** @type {{server: Server | Still, fetched: Fetched, isLoading: boolean, failure: Failure | null}} */
+export const session = { server: isStill ? new Still() : new Server(), fetched: new Fetched(() => page.draw()), isLoading: false, failure: null };
+const RENEWED = 3000; // milliseconds within which a pass that is gone again is not asked for again
+let turn = 0, shownQuestion = "", renewed = 0;
+
+const question = () => JSON.stringify([S.prompt, S.next, S.changes, S.vs]);
+const failureOf = (/** @type {unknown} */ why) => (why instanceof Failure ? why : new Failure("failed", String(why)));
+
+/** @param {boolean} isOther */
+function asked(isOther) {
+  const text = isOther && S.vs.startsWith("p:") ? { prompt: S.vs.slice(2) } : S.prompt === null ? {} : { prompt: S.prompt, next: S.next };
+  return isOther || !S.changes.length ? text : { ...text, changes: S.changes };
+}
+
+/** @param {boolean} isOther */
+async function begin(isOther) {
+  const pass = new Pass(await session.server.pass(asked(isOther))), data = new Data(session.server, pass, session.fetched);
+  return { pass, data };
+}
+
+/** Fetch what every view of a pass needs. @param {{pass: Pass, data: Data}} made */
+async function prepare({ pass, data }) {
+  const logits = data.matrix("logits", false);
+  data.equations();
+  logits.row(pass.last);
+  await session.fetched.settled((key) => key.startsWith(`${pass.id}/`));
+  const row = logits.row(pass.last);
+  if (!row) throw session.fetched.failure ?? new Failure("lost");
+  pass.likeliest = ranked(row)[0];
+}
+
+/** Leave the run that trains here for the model that the address names. */
+export function leaveTraining() {
+  if (!now.pass.isTrained) return;
+  shownQuestion = "";
+  const { at, i, back } = S;
+  load(() => keepPlace(at, i, back));
+}
+
+/** Show a pass of the run that trains here, which no address names. @param {import("./server.js").PassData} summary @param {string} at @param {number[]} index */
+export async function present(summary, at, index) {
+  const pass = new Pass(summary), data = new Data(session.server, pass, session.fetched);
+  pass.isTrained = true;
+  await prepare({ pass, data });
+  Object.assign(now, { pass, data, other: null, otherData: null, baseData: null });
+  const { back } = S;
+  S.t = Math.min(S.t, pass.last);
+  keepPlace(at, index, back && !pass.updated(at));
+  page.draw(true);
+}
+
+/** Compute what the address asks for; until it has come, what was shown stays. @param {() => void} [then]  when it is there */
+export async function load(then = readPlace) {
+  if (now.pass && question() === shownQuestion) return then();
+  const mine = ++turn, asks = question();
+  session.isLoading = true;
+  page.draw();
+  try {
+    const [{ pass, data }, other] = await Promise.all([begin(false), S.vs ? begin(true) : null]);
+    await prepare({ pass, data });
+    if (mine !== turn) return;
+    const base = pass.data.base ? new Data(session.server, Object.assign(Object.create(Object.getPrototypeOf(pass)), pass, { id: pass.data.base }), session.fetched) : null;
+    Object.assign(now, { pass, data, other: other?.pass ?? null, otherData: other?.data ?? null, baseData: base });
+    [session.failure, shownQuestion] = [null, asks];
+    then();
+  } catch (why) {
+    if (mine !== turn) return;
+    session.failure = failureOf(why);
+    session.fetched.failure = null;
+    if (now.pass) { // what is shown stays, and so does its address
+      [S.prompt, S.next, S.changes, S.vs] = JSON.parse(shownQuestion);
+      write(false);
+    }
+  } finally {
+    if (mine === turn) session.isLoading = false;
+    page.draw(true);
+  }
+}
+
+/** Change what is asked for. @param {Partial<Pick<typeof S, "prompt" | "next" | "changes" | "vs">>} to @param {boolean} [push]  as a place to come back to */
+export function ask(to, push = true) {
+  Object.assign(S, to);
+  const { at, back, t, metric } = S, i = [...S.i], wasLast = t === now.pass.last, isAlong = now.pass.isAlongText(at);
+  return load(() => {
+    const { pass } = now;
+    if ("prompt" in to) {
+      S.t = wasLast ? pass.last : Math.min(t, pass.last);
+      S.tok = usual(S.t);
+      if (isAlong) i[i.length - 2] = S.t;
+    }
+    if (!now.other && metric === "differs") S.metric = "size";
+    keepPlace(at, i, back);
+    write(push);
+  });
+}
+
+/** @param {string} at @param {number[]} i @param {boolean} back */
+function keepPlace(at, i, back) {
+  const { pass } = now, alike = `blocks.${pass.model.layers - 1}.${tailOf(at)}`, name = [at, alike].find((each) => pass.has(each)) ?? first();
+  const fits = name === at && pass.shape(at).length === i.length && i.every((n, axis) => n < pass.shape(at)[axis]);
+  place({ name, index: fits ? i : [], back });
+}
+
+/** The server may have been started anew, or have let the pass go: ask for it again, then for what failed. */
+export async function retry() {
+  try {
+    if (!now.pass) return await load();
+    const [pass, other] = await Promise.all([session.server.pass(asked(false)), S.vs ? session.server.pass(asked(true)) : null]);
+    if (pass.id !== now.pass.id || (other && other.id !== now.other?.id)) { // another model is served now
+      shownQuestion = "";
+      return await load(() => keepPlace(S.at, S.i, S.back));
+    }
+    session.failure = null;
+    session.fetched.retry();
+  } catch (why) {
+    session.failure = failureOf(why);
+    page.draw();
+  }
+}
+
+/** Ask for a pass that the server no longer keeps. */
+export function renew() {
+  if (session.fetched.failure?.status !== 404 || performance.now() - renewed < RENEWED) return;
+  renewed = performance.now();
+  session.fetched.failure = null;
+  retry();
+}
+
+/** @param {string} key */
+export function unlock(key) {
+  session.server.unlock(key);
+  return now.pass ? retry() : load();
+}

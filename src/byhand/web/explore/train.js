@@ -1,0 +1,88 @@
+/** Train in front of you: a text, a time, go; its losses, a weight's path and why it moved; pause, one step, back. */
+import { html, nothing, svg } from "../vendor/lit-html.js";
+import { S, now } from "./state.js";
+import { begin, end, find, run, tell } from "./training.js";
+import { go, page } from "./navigate.js";
+import { label, numeric, shown } from "./numbers.js";
+import { leaveTraining, present } from "./session.js";
+import { say } from "./words.js";
+
+const W = 300, H = 90, PAD = 6; // of a curve
+const PROMPT = "The ";
+let hasAsked = false;
+
+/** A curve over the steps. @param {[number, number][]} points @param {string} said @param {[number, number][]} [dots] */
+function curve(points, said, dots = []) {
+  const real = points.filter(([, y]) => Number.isFinite(y)), all = [...real, ...dots];
+  if (all.length < 1) return nothing;
+  const xs = all.map(([x]) => x), ys = all.map(([, y]) => y), [x0, x1, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const X = (/** @type {number} */ x) => PAD + ((x - x0) / (x1 - x0 || 1)) * (W - 2 * PAD), Y = (/** @type {number} */ y) => H - PAD - ((y - low) / (high - low || 1)) * (H - 2 * PAD);
+  const last = real.at(-1);
+  return html`<figure class="graph"><figcaption class="cap">${said} <b>${last ? shown(last[1], 5) : ""}</b></figcaption><svg viewBox="0 0 ${W} ${H}" role="img" aria-label=${`${said} ${last ? shown(last[1], 5) : ""}`}>
+    <path d=${real.length ? `M${real.map(([x, y]) => `${X(x).toFixed(1)} ${Y(y).toFixed(1)}`).join("L")}` : ""} />${dots.map(([x, y]) => svg`<circle class="was" cx=${X(x)} cy=${Y(y)} r="2.5" />`)}${last ? svg`<circle class="is" cx=${X(last[0])} cy=${Y(last[1])} r="3.5" />` : nothing}</svg></figure>`;
+}
+
+/** @param {SubmitEvent} event */
+function submit(event) {
+  event.preventDefault();
+  const given = new FormData(/** @type {HTMLFormElement} */ (event.target)), text = String(given.get("text")), minutes = Number(given.get("minutes"));
+  begin(minutes > 0 ? { text, minutes } : { text, steps: Number(given.get("steps")) || 500, preset: String(given.get("preset")) });
+}
+/** @param {Event} event */
+async function pick(event) {
+  const input = /** @type {HTMLInputElement} */ (event.target), field = /** @type {HTMLTextAreaElement | null} */ (input.form?.querySelector("textarea"));
+  if (field && input.files?.[0]) field.value = await input.files[0].text();
+}
+
+const form = () => html`<form class="begins" @submit=${submit}>
+  <label class="grow"><span class="cap">${say("trainText")}</span><textarea class="box mono" name="text" rows="3" required minlength="256"></textarea></label>
+  <div class="row wrap"><label class="button quiet file-of">${say("trainFile")}<input class="unseen" type="file" accept="text/*,.txt,.md" @change=${pick}></label>
+    <label class="row"><span class="cap">${say("trainMinutes")}</span><input class="box short" name="minutes" type="number" min="0" max="600" step="any"></label><span class="cap">${say("trainOr")}</span>
+    <label class="row"><span class="cap">${say("trainSteps")}</span><input class="box short" name="steps" type="number" min="1" max="100000" value="500"></label>
+    <select class="box" name="preset" aria-label="preset">${["tiny", "nano", "modern"].map((name) => html`<option>${name}</option>`)}</select>
+    <button class="button" ?disabled=${run.isBusy}>${say(run.isBusy ? "pending" : "trainGo")}</button></div></form>`;
+
+/** Look at the model as it is now, over the text that is shown. */
+async function look() {
+  const prompt = now.pass.data.prompt || PROMPT, next = now.pass.data.next ?? "", found = await tell("/pass", { prompt, next });
+  if (found?.id) present({ ...found, prompt, next }, S.at, S.i);
+}
+/** Open the last update of the weight that is watched. */
+async function why() {
+  const watched = run.state?.watched ?? null, found = watched && (await tell("/why", {}));
+  if (watched && found?.id) present({ ...found, prompt: "", next: "" }, `${watched.name}.update`, watched.index);
+}
+async function sample() {
+  const found = await tell("/sample", { prompt: now.pass.data.prompt || PROMPT });
+  if (found?.text) [run.text] = [found.text];
+  page.draw();
+}
+
+/** @param {import("./training.js").State} state */
+function panel(state) {
+  const button = (/** @type {string} */ word, /** @type {() => unknown} */ act, off = false) => html`<button class="button" ?disabled=${off || run.isBusy} @click=${act}>${say(word)}</button>`;
+  const { watched, running, complete, step, steps, back } = state, isParameter = now.pass.isParameter(S.at), isWatched = watched && label(watched.name, watched.index) === label(S.at, S.i);
+  const vals = run.seen.flatMap(({ step: at, val_loss: loss }) => (loss === null ? [] : [/** @type {[number, number]} */ ([at, numeric(loss)])]));
+  return html`<div class="row wrap"><span>${say("trainStep", step, steps)}</span>
+      ${running ? button("trainPause", () => tell("/go", { running: false })) : button("trainOn", () => tell("/go", { running: true }), complete)}
+      ${button("trainBack", () => tell("/step", { by: -1 }), !back)}${button("trainOne", () => tell("/step", { by: 1 }), complete)}${button("trainLook", look)}${button("trainSample", sample)}
+      ${isParameter && !isWatched ? button("trainWatch", () => tell("/watch", { target: label(S.at, S.i) })) : nothing}${watched ? button("trainWhy", why, !step) : nothing}<span class="grow"></span>${button("trainEnd", end)}</div>
+    <div class="graphs">${curve(run.seen.map(({ step: at, loss }) => [at, numeric(loss)]), say("lossWas"), vals)}${curve(run.seen.map(({ step: at, grad_norm: norm }) => [at, numeric(norm)]), say("trainNorm"))}
+      ${watched ? html`<button class="watched" title=${label(watched.name, watched.index)} @click=${() => go(label(watched.name, watched.index))}>${curve(state.path, label(watched.name, watched.index))}</button>` : nothing}</div>
+    ${run.text ? html`<pre class="sampled" tabindex="0">${run.text}</pre>` : nothing}${state.failed ? html`<p role="alert">${state.failed}</p>` : nothing}`;
+}
+
+export function training() {
+  if (!S.panel.train) return nothing;
+  if (!hasAsked) { hasAsked = true; find(); }
+  return html`<section class="strip-of train" aria-label=${say("train")}><div class="row"><b class="grow">${say("train")}</b>${run.saved ? html`<span class="cap">${say("trainSaved", run.saved)}</span>` : nothing}
+      <button class="button quiet" aria-label=${say("close")} @click=${toggleTrain}>✕</button></div>
+    ${run.state ? panel(run.state) : form()}${run.failure ? html`<p role="alert" class="wrong">${run.failure}</p>` : nothing}</section>`;
+}
+
+/** Open the panel, or leave it for the model that the address names. */
+export function toggleTrain() {
+  S.panel.train = !S.panel.train;
+  if (!S.panel.train) leaveTraining();
+  page.draw();
+}

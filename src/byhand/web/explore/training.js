@@ -1,0 +1,92 @@
+/** A run that trains in front of someone: what the server says of it, as it comes, and what it is asked to do. */
+import { Failure, request } from "../api.js";
+import { page } from "./navigate.js";
+import { session } from "./session.js";
+
+/**
+ * @typedef {{step: number, loss: number | string, lr: number, grad_norm: number | string, val_loss: number | string | null}} Update
+ * @typedef {{
+ *   folder: string, step: number, steps: number, back: number, complete: boolean, running: boolean, failed: string,
+ *   watched: {name: string, index: number[]} | null, path: [number, number][], seen: Update[],
+ * }} State
+ */
+
+/** @type {{state: State | null, seen: Update[], text: string, failure: string, isBusy: boolean, saved: string}} */
+export const run = { state: null, seen: [], text: "", failure: "", isBusy: false, saved: "" };
+/** @type {AbortController | null} */
+let listening = null;
+
+/** @param {string} path @param {unknown} [body] */
+const asked = (path, body) => request(`/explore/train${path}`, session.server.key, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
+
+/** @param {State} state */
+function take(state) {
+  const known = new Set(state.seen.map(({ step }) => step));
+  run.seen = [...run.seen.filter(({ step }) => step <= state.step && !known.has(step)), ...state.seen].sort((a, b) => a.step - b.step);
+  run.state = state;
+  page.draw();
+}
+
+/** Ask the run for something; what fails is said in its panel. @param {string} path @param {unknown} body @returns {Promise<any>} */
+export async function tell(path, body) {
+  [run.failure, run.isBusy] = ["", true];
+  page.draw();
+  try {
+    const found = await (await asked(path, body)).json();
+    if (found && "seen" in found) take(found);
+    return found;
+  } catch (why) {
+    run.failure = why instanceof Failure ? why.message || why.kind : String(why);
+    return null;
+  } finally {
+    run.isBusy = false;
+    page.draw();
+  }
+}
+
+/** Hear of each update, until the run ends. */
+export async function listen() {
+  listening?.abort();
+  const mine = (listening = new AbortController());
+  try {
+    const response = await request("/explore/train/events", session.server.key, { signal: mine.signal });
+    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), decoder = new TextDecoder();
+    for (let rest = ""; ;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const events = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+      rest = events.pop() ?? "";
+      const last = events.length - 1;
+      events.forEach((event, k) => { // all updates, but the state as it is now
+        const state = JSON.parse(event.slice("data: ".length));
+        if (k === last) take(state);
+        else run.seen = [...run.seen.filter(({ step }) => step < (state.seen[0]?.step ?? Infinity)), ...state.seen];
+      });
+    }
+  } catch { /* the panel has what came; the next question says what is wrong */ }
+}
+
+/** @param {{text: string, minutes?: number, steps?: number, preset?: string}} settings */
+export async function begin(settings) {
+  [run.seen, run.text, run.saved] = [[], "", ""];
+  const state = await tell("", settings);
+  if (!state) return;
+  listen();
+  await tell("/go", { running: true });
+}
+
+/** Find a run that trains already. */
+export async function find() {
+  try {
+    take(await (await asked("")).json());
+    listen();
+  } catch { /* there is none */ }
+}
+
+/** Save the run, and let go of it. */
+export async function end() {
+  const found = await tell("/end", {});
+  if (!found) return;
+  listening?.abort();
+  Object.assign(run, { state: null, seen: [], saved: found.folder });
+}
