@@ -95,7 +95,10 @@ def check(arguments: list[str]) -> int:
         code = call([BIN / tool[0], *tool[1:]], folder=ROOT)
         if code:
             return code
-    return 0
+    tsc = shutil.which("tsc")
+    if not tsc:
+        print("tsc: not installed, so the types of the pages' scripts are not checked", flush=True)
+    return call([tsc, "--project", ROOT], folder=ROOT) if tsc else 0
 
 
 def docs(arguments: list[str]) -> int:

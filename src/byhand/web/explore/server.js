@@ -1,4 +1,5 @@
 /** The server's side: the routes under /explore, and what each gives. */
+import { keptHere } from "../language.js";
 import { Failure, request } from "../api.js";
 
 /**
@@ -25,12 +26,12 @@ import { Failure, request } from "../api.js";
  */
 
 export class Server {
-  key = sessionStorage.getItem("byhand.key") ?? "";
+  key = keptHere.get("key") ?? "";
 
   /** @param {string} key */
   unlock(key) {
     this.key = key;
-    sessionStorage.setItem("byhand.key", key);
+    keptHere.set("key", key);
   }
 
   /** @param {{prompt?: string, next?: string, changes?: Change[]}} asked @param {AbortSignal} [signal] @returns {Promise<PassData>} */
