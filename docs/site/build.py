@@ -7,6 +7,7 @@ form, and Sphinx builds `en/` and `zh-CN/` of them; `source/` holds every file t
 Needs the dependency group `docs`. What comes out is static and loads nothing from elsewhere.
 """
 
+import json
 import os
 import re
 import shutil
@@ -26,9 +27,11 @@ SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "build"))
 
+from byhand.book.finding.finding import Finding  # noqa: E402
 from live import explorer  # noqa: E402
 from live.pages import hooked  # noqa: E402
 from pages.filling import as_read  # noqa: E402
+from where.exported import exported  # noqa: E402
 from where.syntax import statement  # noqa: E402
 
 SCRIPTS = (
@@ -45,6 +48,7 @@ SCRIPTS = (
     "settings",
     "start",
 )  # in this order, as one file: a page has all of them or none
+SEARCH = ("words", "formula", "search", "show")  # likewise, behind the index
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
 SITE_URL = os.environ.get("SITE_URL", "")  # which only the pictures of shared links need
 CARD, SUFFIX = ROOT / "docs" / "images" / "front", {"en": ".png", "zh-CN": ".zh-CN.png"}  # made by card.py
@@ -74,6 +78,7 @@ class Site:
     def __init__(self, out: Path, only: tuple[str, ...] = ()) -> None:
         self.out = out
         self.sources: set[Path] = set()
+        self.whole = not only
         found = [ROOT / "README.md", ROOT / "README.zh-CN.md", *(ROOT / "docs").rglob("*.md")]
         self.pages = {page: _destination(page) for page in sorted(found) if page.is_file()}
         self.staging = {
@@ -101,9 +106,11 @@ class Site:
             code = sphinx([*flags, str(staging / folder), str(self.out / folder)])
             if code:
                 return code
-            parts = ((SITE / "live" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
             static = self.out / folder / "_static"
-            (static / "live.js").write_text("\n".join(parts), encoding="utf-8")
+            index = exported(self.answer, "zh" if folder == "zh-CN" else "en")
+            data = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+            (static / "live.js").write_text(_joined("live", SCRIPTS), encoding="utf-8")
+            (static / "where.js").write_text(f"const whereIndex = {data};\n{_joined('search', SEARCH)}", "utf-8")
             shutil.copyfile(CARD.with_suffix(SUFFIX[folder]), static / "card.png")
         explorer.write(self.out)
         for file in sorted(self.sources):
@@ -194,6 +201,19 @@ class Site:
         line = f"#L-{statement(file, anchor).lineno}" if anchor else ""  # pages name a definition
         return f'<a href="{_relative(there, here)}{line}">{shown}</a>'
 
+    def answer(self, finding: Finding, lang: str) -> str:
+        """Return where the site has an answer of `where`, from the folder of its language; "" for nowhere."""
+        here = Path("zh-CN" if lang == "zh" else "en", "search.html")
+        term = ROOT / "docs" / "guides" / f"glossary{'.zh-CN' * (lang == 'zh')}.md"
+        page = term if finding.kind == "term" else ROOT / finding.page_path(lang)
+        if page in self.staging:
+            return _relative(self.pages[page].with_suffix(".html"), here)
+        path, _, line = (finding.forward or "").partition(":")
+        file = ROOT / path
+        if self.whole and line:
+            self.sources.add(file)
+        return f"../source/{path}.html#L-{line}" if file in self.sources and line else ""
+
     def contents(self, index: Path) -> str:
         """Return the tables of contents of the index: its lists of links, one for each heading or group.
 
@@ -241,6 +261,10 @@ def _destination(page: Path) -> Path:
     path = page.relative_to(ROOT / "docs") if page.is_relative_to(ROOT / "docs") else page.relative_to(ROOT)
     language = "zh-CN" if page.name.endswith(".zh-CN.md") else "en"
     return Path(language) / path.with_name(path.name.replace(".zh-CN.md", ".md"))
+
+
+def _joined(folder: str, names: tuple[str, ...]) -> str:
+    return "\n".join((SITE / folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
 def _in_both(page: Path) -> bool:

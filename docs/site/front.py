@@ -28,17 +28,20 @@ END = re.compile(r"(?<=[.!?]) |(?<=[。！？])")
 
 
 def first_page(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> str | None:
-    """Give the first page its template, its words and its numbers."""
+    """Give the first page its template, its words and its numbers, and the search page its words."""
+    lang = "zh" if app.config.language.startswith("zh") else "en"
+    said = tomllib.loads(WORDS.read_text(encoding="utf-8"))[lang]
+    if page == "search":
+        context["where_said"] = said["search"]
     if page != "index":
         return None
-    lang = "zh" if app.config.language.startswith("zh") else "en"
     data = as_json(graph_of(LESSON), lang)
     cells, of = data["values"], {name: first for name, _, first, *_ in data["arrays"] if name}
     powers, total = (data["arrays"][k][2] for k in data["steps"][0]["reads"][1:])
     words = [getattr(word, lang) for word in VOCABULARY]
     context |= {
         "body": TITLE.sub(r"\1", context["body"], count=1),
-        "said": tomllib.loads(WORDS.read_text(encoding="utf-8"))[lang],
+        "said": said,
         "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/"),
         "number": lambda cell: decimal(cells[cell], DIGITS),
         "cell": of | {"exp": powers, "total": total, "target": int(cells[of["y"]])},

@@ -5,12 +5,14 @@ import re
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from urllib.parse import urlencode
 
 import pytest
 
-from browser.conftest import PAGES
+from browser.conftest import PAGES, ROOT
 from browser.test_live_pages import LANGUAGES
 from browser.webdriver import ENTER, RIGHT, TAB
+from byhand.book.finding.search import search, stored
 from byhand.book.lessons.examples import make
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.words.language import say
@@ -165,3 +167,52 @@ def test_steps_have_addresses(site):
     assert len(places) > 40
     assert all(place == target for place, target in places)
     assert len({place for place, _ in places}) == len(places)
+
+
+ASKED = [
+    question["ask"]
+    for name in ("questions", "questions_tuned")
+    for question in json.loads((ROOT / f"tests/book/{name}.json").read_text(encoding="utf-8"))
+]
+
+
+def ask(browser, site, lang, query):
+    browser.open(f"{(site / lang / 'search.html').as_uri()}?{urlencode({'q': query})}")
+
+
+def test_the_search_box_answers_as_where_does(browser, site):
+    ask(browser, site, "en", "softmax")
+    formulas = [entry.latex for entry in stored().findings() if entry.latex]
+    strange = ["", "x", "的", "a.b.c.weight", "ﬁne", "注意力" * 30, "Q K^T / √d", "İ", "\\frac{", "..", "constructor"]
+    asked = [*ASKED[::8], *formulas[::4], *strange]
+    found = browser.run(
+        "return arguments[0].map((asked) => where.search(asked).map((n) => whereIndex.answers[n][0]))", asked
+    )
+    assert len(asked) > 100
+    wrong = [q for q, own in zip(asked, found, strict=True) if own != [match.finding.name for match in search(q)]]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("lang", "query", "title"), [("en", "how is temperature used", "Temperature"), ("zh-CN", "温度", "温度")]
+)
+def test_answers_stand_above_the_pages(browser, site, lang, query, title):
+    ask(browser, site, lang, query)
+    (first, *_) = browser.run(
+        "return [...document.querySelectorAll('#where-answers li :first-child')].map((e) => e.textContent)"
+    )
+    assert first == title
+    names = browser.run("return [...document.querySelectorAll('#where-answers li')].map((e) => e.dataset.name)")
+    assert names == [match.finding.name for match in search(query)][:8]
+    assert browser.run("return document.querySelector('input[name=q]').value") == query
+    assert not any("where.js" in line for line in browser.complaints())  # Sphinx reads pages, which a disk refuses
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_answers_lead_to_pages_of_the_site(browser, site, lang):
+    ask(browser, site, lang, "softmax")
+    found = browser.run("return whereIndex.answers.map(([name, , kind, address]) => [kind, address])")
+    led = {address.partition("#")[0] for _, address in found if address}
+    assert len(led) > 30
+    assert all((site / lang / address).is_file() for address in led)
+    assert {"equation", "place", "setting"} <= {kind for kind, address in found if address}
