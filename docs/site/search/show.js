@@ -15,7 +15,8 @@
     const item = make("li");
     item.dataset.name = name;
     item.append(title(number), " ", make("small", said[kind]), ...lines.map((line) => make("p", line)));
-    if (command) item.append(make("code", command));
+    if (command) item.append(make("p"));
+    if (command) item.lastChild.append(make("code", command));
     const others = see.map((other) => whereIndex.answers.findIndex(([own]) => own === other)).filter((other) => other >= 0);
     if (others.length) item.append(make("p", `${said.see} `));
     others.forEach((other, k) => item.lastChild.append(k ? " · " : "", title(other)));
