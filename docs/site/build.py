@@ -1,12 +1,14 @@
 """Builds the site from the pages of docs/: `python docs/site/build.py [FOLDER [PAGE ...]]`, by default build/site.
 
-With names of pages (`matrix-core`) it builds only these, without links to others, for a look at them.
+With names of pages (`classifier`) it builds only these and the first page's doors, without links to others.
 
 The pages are written for GitHub. They are copied once for each language with their links and formulas in Sphinx's
 form, and Sphinx builds `en/` and `zh-CN/` of them; `source/` holds every file that a page points into, line by line.
 Needs the dependency group `docs`. What comes out is static and loads nothing from elsewhere.
 """
 
+import json
+import os
 import re
 import shutil
 import sys
@@ -25,8 +27,11 @@ SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "build"))
 
+from byhand.book.finding.finding import Finding  # noqa: E402
+from live import explorer  # noqa: E402
 from live.pages import hooked  # noqa: E402
 from pages.filling import as_read  # noqa: E402
+from where.exported import exported  # noqa: E402
 from where.syntax import statement  # noqa: E402
 
 SCRIPTS = (
@@ -43,16 +48,26 @@ SCRIPTS = (
     "settings",
     "start",
 )  # in this order, as one file: a page has all of them or none
+SEARCH = ("words", "formula", "search", "show")  # likewise, behind the index
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
+SITE_URL = os.environ.get("SITE_URL", "")  # which only the pictures of shared links need
+CARD, SUFFIX = ROOT / "docs" / "images" / "front", {"en": ".png", "zh-CN": ".zh-CN.png"}  # made by card.py
+DOORS = ("index", "README", "matrix-core", "learn-by-hand")
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^)\s]+)\)")
 PICTURE = re.compile(r"!\[.*?\]\(((?!https?:)[^()\s]+\.(?:svg|png))\)")  # its words may hold brackets: Y[1,0]
+LISTED = re.compile(r"^(?:-|(\d+)\.) (?:([^\[\n]+?)[:：] ?)?(\[.*)\n", re.MULTILINE)  # with its number, or its group
+EQUATION, FIRST = re.compile(r"equations/(\w+)(?:\.zh-CN)?\.md$"), re.compile(r"^(?=## )", re.MULTILINE)
+DOOR = {
+    "en": "Open it in the explorer, at the first number that it makes in the GPT on paper",
+    "zh-CN": "在浏览工具中打开：它在纸上的 GPT 里算出的第一个数",
+}
 GAP = re.compile(
     r"(?<=[，。、；：（“]) (?=\$`)|(?<=`\$) (?=[，。、；：）”])"
 )  # GitHub needs these spaces, readers do not
 CHOICE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>byhand</title>
-<script>location.replace(navigator.language.startsWith("zh") ? "zh-CN/index.html" : "en/index.html")</script>
+<script src="en/_static/language.js"></script>
 <p><a href="en/index.html">English</a> · <a href="zh-CN/index.html" lang="zh-CN">简体中文</a></p></html>
 """
 
@@ -63,10 +78,11 @@ class Site:
     def __init__(self, out: Path, only: tuple[str, ...] = ()) -> None:
         self.out = out
         self.sources: set[Path] = set()
+        self.whole = not only
         found = [ROOT / "README.md", ROOT / "README.zh-CN.md", *(ROOT / "docs").rglob("*.md")]
         self.pages = {page: _destination(page) for page in sorted(found) if page.is_file()}
         self.staging = {
-            page: target for page, target in self.pages.items() if not only or target.stem in (*only, "index")
+            page: target for page, target in self.pages.items() if not only or target.stem in (*only, *DOORS)
         }
 
     def build(self) -> int:
@@ -85,11 +101,18 @@ class Site:
         for folder, language in LANGUAGES.items():
             shutil.copytree(SITE / "locale", staging / folder / "locale")
             flags = ["-q", "-W", "--keep-going", "-c", str(SITE), "-D", f"language={language}"]
+            if SITE_URL:
+                flags += ["-D", f"html_baseurl={SITE_URL}{folder}/"]
             code = sphinx([*flags, str(staging / folder), str(self.out / folder)])
             if code:
                 return code
-            parts = ((SITE / "live" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
-            (self.out / folder / "_static" / "live.js").write_text("\n".join(parts), encoding="utf-8")
+            static = self.out / folder / "_static"
+            index = exported(self.answer, "zh" if folder == "zh-CN" else "en")
+            data = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+            (static / "live.js").write_text(_joined("live", SCRIPTS), encoding="utf-8")
+            (static / "where.js").write_text(f"const whereIndex = {data};\n{_joined('search', SEARCH)}", "utf-8")
+            shutil.copyfile(CARD.with_suffix(SUFFIX[folder]), static / "card.png")
+        explorer.write(self.out)
         for file in sorted(self.sources):
             self.write_source(file)
         (self.out / "index.html").write_text(CHOICE, encoding="utf-8")
@@ -109,6 +132,10 @@ class Site:
                     continue
                 path, _, anchor = unquote(address).partition("#")
                 file = (page.parent / path.partition("?")[0]).resolve() if path else page
+                if file == self.out / explorer.FOLDER / "index.html" and anchor:
+                    if not explorer.has(self.out, anchor):
+                        yield f"{page}: {address} leads to no number"
+                    continue
                 if file not in anchors:
                     found = file.is_file() and file.suffix == ".html"
                     anchors[file] = (
@@ -131,8 +158,18 @@ class Site:
                 part = GAP.sub("", part)
                 part = LINK.sub(lambda m: self.link(page, m[1], m[2]), part)
                 parts[i] = re.sub(r"(?<!`` )\$`(.*?)`\$", r"{math}`\1`", part, flags=re.DOTALL)
-        text = self.live(page, "".join(parts))
+        text = self.live(page, FIRST.sub(self.door(page), "".join(parts), count=1))
         return text + self.contents(page) if page.name.startswith("index.") else text
+
+    def door(self, page: Path) -> str:
+        """Return a link from an equation's page to the explorer; "" where the GPT on paper does not use it."""
+        name = EQUATION.search(page.as_posix())
+        address = explorer.places().get(name[1]) if name else None
+        if address is None:
+            return ""
+        here = self.pages[page]
+        link = f"{_relative(Path(explorer.FOLDER, 'index.html'), here)}#/{address}"
+        return f'<a class="to-explorer" href="{link}">{DOOR[here.parts[0]]} →</a>\n\n'
 
     def live(self, page: Path, text: str) -> str:
         """Return a page with the hooks that let it answer back, if it has a lesson, and the scripts that do."""
@@ -164,20 +201,38 @@ class Site:
         line = f"#L-{statement(file, anchor).lineno}" if anchor else ""  # pages name a definition
         return f'<a href="{_relative(there, here)}{line}">{shown}</a>'
 
+    def answer(self, finding: Finding, lang: str) -> str:
+        """Return where the site has an answer of `where`, from the folder of its language; "" for nowhere."""
+        here = Path("zh-CN" if lang == "zh" else "en", "search.html")
+        term = ROOT / "docs" / "guides" / f"glossary{'.zh-CN' * (lang == 'zh')}.md"
+        page = term if finding.kind == "term" else ROOT / finding.page_path(lang)
+        if page in self.staging:
+            return _relative(self.pages[page].with_suffix(".html"), here)
+        path, _, line = (finding.forward or "").partition(":")
+        file = ROOT / path
+        if self.whole and line:
+            self.sources.add(file)
+        return f"../source/{path}.html#L-{line}" if file in self.sources and line else ""
+
     def contents(self, index: Path) -> str:
-        """Return the tables of contents of the index: its lists of links, not its tables, one for each heading."""
-        trees = []
-        text = FENCE.sub("", index.read_text(encoding="utf-8"))
-        for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        """Return the tables of contents of the index: its lists of links, one for each heading or group.
+
+        Pages that only one language has speak of the project itself: the index leads there, the navigation does not.
+        """
+        groups: dict[str, list[str]] = {}
+        text = FENCE.sub("", as_read(index.read_text(encoding="utf-8")))
+        here = self.pages[index]
+        for section in re.split(r"^##+ ", text, flags=re.MULTILINE)[1:]:
             caption, _, body = section.partition("\n")
-            listed = "".join(re.findall(r"^(?:-|\d+\.) .*\n", body, re.MULTILINE))
-            files = [(index.parent / path).resolve() for _, path in LINK.findall(listed)]
-            here = self.pages[index]
-            targets = [self.staging[f] for f in files if f in self.staging]
-            entries = [_relative(t, here).removesuffix(".md") for t in targets if t.parts[0] == here.parts[0]]
-            if entries:
-                trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```"]))
-        return "\n\n" + "\n\n".join(trees) + "\n"
+            for number, group, links in LISTED.findall(body):
+                for shown, path in LINK.findall(links):
+                    file = (index.parent / path).resolve()
+                    if file in self.staging and _in_both(file):
+                        entry = _relative(self.staging[file], here).removesuffix(".md")
+                        titled = f"{number}. {shown} <{entry}>" if number else entry
+                        groups.setdefault(group or caption, []).append(titled)
+        trees = (["```{toctree}", ":hidden:", f":caption: {said}", "", *own, "```"] for said, own in groups.items())
+        return "\n\n" + "\n\n".join(map("\n".join, trees)) + "\n"
 
     def write_source(self, file: Path) -> None:
         """Write a file of the repository as a page whose lines can be pointed at."""
@@ -206,6 +261,15 @@ def _destination(page: Path) -> Path:
     path = page.relative_to(ROOT / "docs") if page.is_relative_to(ROOT / "docs") else page.relative_to(ROOT)
     language = "zh-CN" if page.name.endswith(".zh-CN.md") else "en"
     return Path(language) / path.with_name(path.name.replace(".zh-CN.md", ".md"))
+
+
+def _joined(folder: str, names: tuple[str, ...]) -> str:
+    return "\n".join((SITE / folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
+def _in_both(page: Path) -> bool:
+    """Return whether a page is there in both languages."""
+    return page.name.endswith(".zh-CN.md") or page.with_suffix(".zh-CN.md").is_file()
 
 
 def _relative(there: Path, here: Path) -> str:

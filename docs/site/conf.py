@@ -9,10 +9,10 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-sys.path.append(str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "build")]
 
 project = "byhand"
-extensions = ["myst_parser", "formulas"]
+extensions = ["myst_parser", "formulas", "front"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 myst_heading_anchors = 3
@@ -20,7 +20,9 @@ locale_dirs = ["locale"]
 gettext_auto_build = True
 html_theme = "furo"
 html_title = "byhand"
+html_favicon = "../../src/byhand/web/icon.svg"
 html_static_path = ["static"]
+templates_path = ["templates"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False

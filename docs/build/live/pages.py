@@ -88,8 +88,9 @@ graph_of = cache(graph)
 
 
 def _section(body: str, name: str, step: int = 0) -> str:
-    facts = f'data-lesson="{name}" data-step="{step}"'
-    return f'\n<div class="live-step" {facts}>\n\n{body.strip()}\n\n</div>\n\n'
+    facts, place = f'data-lesson="{name}" data-step="{step}"', f"{name}-{step}"
+    link = f'<a class="live-anchor" id="{place}" href="#{place}">#{step}</a>\n\n' if step else ""
+    return f'\n<div class="live-step" {facts}>\n\n{body.strip()}\n\n{link}</div>\n\n'
 
 
 def _steps(found: LessonGraph, body: str, brief: bool, name: str) -> str:

@@ -13,6 +13,7 @@ from pages.data import read
 class Stop:
     """A page of the path: its name in docs/guides, its number, the next page, and its row of `data/path.toml`.
 
+    chapter  the part of the path that begins with it
     made_by  the page whose own command makes the run that this one's reads
     """
 
@@ -28,6 +29,7 @@ class Stop:
     sheet: str = ""
     pencil: int = 0
     made_by: str = ""
+    chapter: Words | None = None
 
     def command_in(self, lang: str) -> str:
         """Return the command as a reader of `en` or `zh` types it."""
@@ -37,11 +39,13 @@ class Stop:
 
 def _path() -> Iterator[Stop]:
     said = read("path")
-    knowledge, names = said["knowledge"], [*(name for name in said if name != "knowledge"), ""]
+    knowledge, chapters = said["knowledge"], said["chapters"]
+    names = [*(name for name in said if name not in ("knowledge", "chapters")), ""]
     for number, name in enumerate(names[:-1], 1):
         own = dict(said[name])
         prior, outcome = own.pop("needs"), Words(*own.pop("outcome"))
-        yield Stop(name, number, names[number], prior, Words(*knowledge[prior]), outcome, **own)
+        chapter = Words(*chapters[name]) if name in chapters else None
+        yield Stop(name, number, names[number], prior, Words(*knowledge[prior]), outcome, **own, chapter=chapter)
 
 
 PATH = tuple(_path())

@@ -15,6 +15,7 @@ from byhand.book.lessons.examples import (
     kv_cache,
     make,
     matmul,
+    next_word,
     numbers,
     paper_gpt,
     post_norm,
@@ -73,6 +74,19 @@ def test_paper_gpt_begins_as_the_walk_through():
     name = "paper-gpt"
     shows(name, "X", [[1, 0, 0, 1], [0, 1, 0, 0], [1, 0, 0, -1]], digits=12)
     shows(name, "H", [[1, -1, -1, 1], [-(3**-0.5), 3**0.5, -(3**-0.5), -(3**-0.5)], [2**0.5, 0, 0, -(2**0.5)]])
+
+
+def test_next_word_has_the_scores_of_the_gpt_on_paper():
+    name = "next-word"
+    (z,) = [s for s in make("paper-gpt").steps if any(say(n.label, "en") == "Z[2,0]" for n in s.numbers)][:1]
+    last = [n.value for n in z.numbers if say(n.label, "en").startswith("Z[2,")]
+    assert [round(x, 2) for x in last] == [value(x) for x in next_word.SCORES]
+    e = np.exp([-0.15, -0.17, 1.56])
+    p = e / e.sum()
+    shows(name, "p", p, digits=12)
+    assert found(name, "L'") < found(name, "L") == pytest.approx(-math.log(p[2]))
+    shows(name, "∂z", p - [0, 0, 1], digits=12)
+    shows(name, "z'", [-0.15 - p[0], -0.17 - p[1], 1.56 - (p[2] - 1)], digits=12)
 
 
 def test_softmax():

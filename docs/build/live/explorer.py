@@ -1,0 +1,59 @@
+"""The explorer of the GPT on paper as a part of the site, and the doors to it from the pages of equations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.exploring import paper, static
+from byhand.exploring.view import View
+
+FOLDER = "explore"
+MAPS = ("q", "k", "weights")  # of the door's picture
+
+
+@cache
+def view() -> View:
+    """Return the pass that the explorer shows: the text, and the word that follows it."""
+    subject = paper.subject()
+    tokens = subject.encode(paper.PROMPT.encode())
+    return View(subject, tokens, [*tokens[1:], *subject.encode(paper.NEXT.encode())])
+
+
+def write(site: Path) -> None:
+    """Write the explorer into the site."""
+    static.write(view(), site / FOLDER)
+
+
+@cache
+def places() -> dict[str, str]:
+    """Return the first number that each equation makes in the pass, as `explain` calls it."""
+    found: dict[str, str] = {}
+    for name, (use, _) in view().questions.trace.made.items():
+        axes = len(view().questions.array(name, False).shape)
+        found.setdefault(use.equation.name, f"{name}[{','.join('0' * axes)}]" if axes else name)
+    return found
+
+
+def has(site: Path, address: str) -> bool:
+    """Return whether the written explorer has the number of an address: `#/NAME[0,0]`."""
+    name, _, index = address.removeprefix("/").removesuffix("]").partition("[")
+    file = site / FOLDER / "data" / "answer" / f"{name}.json"
+    return file.is_file() and index in json.loads(file.read_text(encoding="utf-8"))
+
+
+def heat_maps() -> list[list[list[Any]]]:
+    """Return queries, keys and weights for a picture: rows of [sign, strength]."""
+    arrays = (view().questions.array(f"blocks.0.attn.{name}", False)[0, 0] for name in MAPS)
+    return [list(_strengths(array)) for array in arrays]
+
+
+def _strengths(array: np.ndarray) -> Iterator[list[Any]]:
+    most = np.abs(array).max()
+    for row in array.tolist():
+        yield [("neg" if x < 0 else "pos", round((abs(x) / most) ** 0.6, 2)) for x in row]
