@@ -15,6 +15,7 @@ from byhand import TrainConfig
 from byhand.cli.runs import serve
 from byhand.errors import CheckpointError
 from byhand.serving import service as services
+from byhand.serving.worker import ServedChoice
 from cli.inside import write_run
 from serving.house import CONTEXT, client, service
 
@@ -105,3 +106,24 @@ def test_a_step_that_fails_ends_its_requests_and_not_the_server():
     assert '"type":"server_error"' in streamed.text
     assert "defect" not in whole.text
     assert after.json()["usage"]["completion_tokens"] == CONTEXT - 1
+
+
+def test_a_defect_in_one_choice_ends_that_one_and_no_other(monkeypatch):
+    found, more = service(), ServedChoice.more
+
+    def broken(choice):
+        if choice.stream.tokens[0] == ord("b"):
+            raise ZeroDivisionError("a defect")
+        return more(choice)
+
+    async def ask():
+        async with client(found) as made:
+            alone = await made.post(COMPLETIONS, json=LONG)
+            monkeypatch.setattr(ServedChoice, "more", broken)
+            bodies = [LONG, LONG | {"prompt": "b"}, LONG]
+            return alone, await asyncio.gather(*(made.post(COMPLETIONS, json=body) for body in bodies))
+
+    alone, answers = asyncio.run(ask())
+    assert [answer.status_code for answer in answers] == [200, 500, 200]
+    assert answers[0].json()["choices"] == answers[2].json()["choices"] == alone.json()["choices"]
+    assert not found.served.engine.running
