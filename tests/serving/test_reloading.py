@@ -14,6 +14,7 @@ pytest.importorskip("httpx")
 from byhand import TrainConfig
 from byhand.cli.runs import serve
 from byhand.errors import CheckpointError
+from byhand.interop import exchange
 from byhand.serving import service as services
 from byhand.serving.worker import ServedChoice
 from cli.inside import write_run
@@ -83,6 +84,19 @@ def test_a_run_is_watched_for_its_newest_checkpoint(tmp_path, monkeypatch):
     (broken / "model.safetensors").write_bytes(b"some more")
     assert read(served) is None
     assert len(calls) == 2
+
+
+def test_a_model_is_read_once_for_explanations_until_it_is_forgotten(tmp_path, monkeypatch):
+    run = write_run(tmp_path / "run", TrainConfig(steps=10))
+    explanations, read, reads = serve.Explanations(serve.Options(run)), exchange.model, []
+    monkeypatch.setattr(exchange, "model", lambda path, **how: reads.append(path.name) or read(path, **how))
+    asked = [{"target": "loss"}, {"target": "wte[32,0]", "grad": True}, {"target": "logits[0,1,3]", "prompt": "or"}]
+    answers = [explanations("step-00000004", values) for values in asked]
+    assert [answer["name"] for answer in answers] == ["loss", "wte", "logits"]
+    assert reads == ["step-00000004"]
+    explanations("step-00000004", None)
+    assert explanations("step-00000004", asked[0]) == answers[0]
+    assert len(reads) == 2
 
 
 def test_a_step_that_fails_ends_its_requests_and_not_the_server():

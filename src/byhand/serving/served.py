@@ -136,7 +136,7 @@ class Served:
             yield ServedChoice(stream, text, echo)
 
     def _require_room_of(self, size: int, param: str = "prompt") -> None:
-        """Raise RequestError if a text of so many bytes, or more, is longer than the context, before it is encoded."""
+        """Raise RequestError if a text of so many bytes or more is longer than the context, before it is encoded."""
         if self.tokenizer.faithful:  # then a token stands for so many bytes at most, and nothing is lost
             self._require_room(-(-size // self._longest), param)  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -83,7 +83,7 @@ def _micro_kernel(module: Any, of: str, add_product: Multiply, vectors: int) -> 
             left_value = broadcast(builder, place(builder, left, builder.mul(number(i), row_a)))
             for slot, value in zip(row, rights, strict=True):
                 builder.store(add_product(builder, left_value, value, builder.load(slot)), slot)
-    # Last: where the start is large, as a residual stream can be, each term of the sum would be rounded to its spacing.
+    # Last: beside a large start, as a residual stream can be, each term of the sum would be rounded to its spacing.
     with builder.if_then(has_start):
         for row, of_row in zip(sums, starts, strict=True):
             for slot, there in zip(row, of_row, strict=True):
