@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from dataclasses import replace
 
@@ -94,6 +95,7 @@ def test_a_model_is_read_once_for_explanations_until_it_is_forgotten(tmp_path, m
     answers = [explanations("step-00000004", values) for values in asked]
     assert [answer["name"] for answer in answers] == ["loss", "wte", "logits"]
     assert reads == ["step-00000004"]
+    assert len(json.dumps(explanations("step-00000004", {"target": "loss", "terms": 2}))) < 10_000
     explanations("step-00000004", None)
     assert explanations("step-00000004", asked[0]) == answers[0]
     assert len(reads) == 2

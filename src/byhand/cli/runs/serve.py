@@ -284,4 +284,4 @@ class Explanations:
         given = {"run": checkpoint if checkpoint.is_dir() else run, "last": self._options.last, **values}
         _, _, found = explain.explained(Given(explain.Options, "explain", given, False), self._passes)
         assert found  # `target` is never empty
-        return found.as_json()
+        return found.as_json(values.get("terms"))  # all would be 100 MB where a sum goes over a large vocabulary
