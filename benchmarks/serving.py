@@ -2,9 +2,9 @@
 
     python benchmarks/serving.py MODEL [--clients 32] [--minutes 10] [--weights q8_0]
 
-Each client asks again as soon as it has its answer: a prompt of 1 to 400 words, 8 to 64 tokens, half of them streamed.
-An answer is lost if its status is not 200, or if it has fewer tokens than were asked for and no end. Times are those
-that a client sees, waiting for a slot included; memory is the server's, in the first minute of answers and the last.
+Each client asks again as soon as it has its answer: a prompt of 1 to 400 words, 8 to 64 tokens, half of them as a
+stream. An answer is lost if its status is not 200, or if it has too few tokens and no end. Times are
+those that a client sees, waiting for a slot included; memory is the server's, in the first minute and the last.
 """
 
 from __future__ import annotations
@@ -23,7 +23,25 @@ from time import perf_counter
 import httpx
 import numpy as np
 
-WORDS = "the of and a to in is that it was for on are as with his they be at one have this from or had by".split()
+WORDS = (
+    "the",
+    "of",
+    "and",
+    "a",
+    "to",
+    "in",
+    "is",
+    "that",
+    "it",
+    "was",
+    "for",
+    "on",
+    "are",
+    "as",
+    "with",
+    "his",
+    "they",
+)
 COMPLETIONS = "/v1/completions"
 
 
@@ -133,7 +151,8 @@ def main() -> None:
     for name, values in (("to the first token", seen.first), ("between tokens", seen.between)):
         low, high = np.percentile(values, [50, 99])
         print(f"seconds {name}: {low:.3f} in the median, {high:.3f} at the 99th percentile")
-    print(f"memory: {median(first):.0f} MB in the first minute, {median(last):.0f} in the last, at most {max(size for _, size in sizes):.0f}")
+    most = max(size for _, size in sizes)
+    print(f"memory: {median(first):.0f} MB in the first minute, {median(last):.0f} in the last, at most {most:.0f}")
     for line in seen.lost[:5]:
         print(line)
 

@@ -267,7 +267,7 @@ def _newer(options: Options) -> Callable[[Served], Served | None]:
 
 
 class Explanations:
-    """The answers of `byhand explain --json` about the model that is served. It is read once, and its last pass is kept.
+    """The answers of `byhand explain --json` about the model that is served. It is read once; its last pass is kept.
 
     Called with None instead of settings, it forgets them.
     """
