@@ -46,7 +46,7 @@ def service(
     made = model(tokenizer.vocab_size, context=context)
     engine = Engine(made, limits.slots, **{"runtime": "numpy", "queue": limits.queue} | how)
     served = Served("small", "step-00000001", made.config, tokenizer, ends, None, engine)
-    return Service(served, lambda values: EXPLAINED, limits=limits)
+    return Service(served, lambda version, values: EXPLAINED, limits=limits)
 
 
 @asynccontextmanager

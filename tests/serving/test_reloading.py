@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from dataclasses import replace
 
@@ -14,7 +15,9 @@ pytest.importorskip("httpx")
 from byhand import TrainConfig
 from byhand.cli.runs import serve
 from byhand.errors import CheckpointError
+from byhand.interop import exchange
 from byhand.serving import service as services
+from byhand.serving.worker import ServedChoice
 from cli.inside import write_run
 from serving.house import CONTEXT, client, service
 
@@ -84,6 +87,20 @@ def test_a_run_is_watched_for_its_newest_checkpoint(tmp_path, monkeypatch):
     assert len(calls) == 2
 
 
+def test_a_model_is_read_once_for_explanations_until_it_is_forgotten(tmp_path, monkeypatch):
+    run = write_run(tmp_path / "run", TrainConfig(steps=10))
+    explanations, read, reads = serve.Explanations(serve.Options(run)), exchange.model, []
+    monkeypatch.setattr(exchange, "model", lambda path, **how: reads.append(path.name) or read(path, **how))
+    asked = [{"target": "loss"}, {"target": "wte[32,0]", "grad": True}, {"target": "logits[0,1,3]", "prompt": "or"}]
+    answers = [explanations("step-00000004", values) for values in asked]
+    assert [answer["name"] for answer in answers] == ["loss", "wte", "logits"]
+    assert reads == ["step-00000004"]
+    assert len(json.dumps(explanations("step-00000004", {"target": "loss", "terms": 2}))) < 10_000
+    explanations("step-00000004", None)
+    assert explanations("step-00000004", asked[0]) == answers[0]
+    assert len(reads) == 2
+
+
 def test_a_step_that_fails_ends_its_requests_and_not_the_server():
     found = service()
     step = found.served.engine.decoder.step
@@ -105,3 +122,24 @@ def test_a_step_that_fails_ends_its_requests_and_not_the_server():
     assert '"type":"server_error"' in streamed.text
     assert "defect" not in whole.text
     assert after.json()["usage"]["completion_tokens"] == CONTEXT - 1
+
+
+def test_a_defect_in_one_choice_ends_that_one_and_no_other(monkeypatch):
+    found, more = service(), ServedChoice.more
+
+    def broken(choice):
+        if choice.stream.tokens[0] == ord("b"):
+            raise ZeroDivisionError("a defect")
+        return more(choice)
+
+    async def ask():
+        async with client(found) as made:
+            alone = await made.post(COMPLETIONS, json=LONG)
+            monkeypatch.setattr(ServedChoice, "more", broken)
+            bodies = [LONG, LONG | {"prompt": "b"}, LONG]
+            return alone, await asyncio.gather(*(made.post(COMPLETIONS, json=body) for body in bodies))
+
+    alone, answers = asyncio.run(ask())
+    assert [answer.status_code for answer in answers] == [200, 500, 200]
+    assert answers[0].json()["choices"] == answers[2].json()["choices"] == alone.json()["choices"]
+    assert not found.served.engine.running

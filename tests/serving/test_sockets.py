@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing, suppress
 from http.client import HTTPConnection
@@ -86,6 +87,36 @@ def test_a_client_that_leaves_ends_its_work_and_no_other(stream):
         assert answer["usage"]["completion_tokens"] == 40
         assert steps.count(2) - before <= 8  # not to the end: the server hears of it within some steps of 20 ms
         assert not found.served.engine.running
+
+
+@pytest.mark.parametrize("end", ["its client leaves", "its time is over", "the server stops"])
+def test_an_explanation_ends_when(end):
+    found = service(limits=Limits(seconds=0.2 if end == "its time is over" else 60))
+    begun, ended = threading.Event(), threading.Event()
+
+    def explain(version, values):
+        begun.set()
+        try:
+            while True:
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    found.explain = explain
+    with listening(found) as port:
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("POST", "/v1/explain", '{"target": "loss"}', {"content-type": "application/json"})
+        assert begun.wait(20)
+        if end == "its client leaves":
+            connection.close()
+        elif end == "its time is over":
+            assert connection.getresponse().status == 504
+        if end != "the server stops":
+            assert ended.wait(20)
+    assert ended.wait(1)
+    if end == "the server stops":
+        assert connection.getresponse().status == 503
+    connection.close()
 
 
 def test_a_stream_cut_at_any_byte_leaves_no_work_and_no_other_text_changed():
@@ -176,14 +207,14 @@ def test_connections_are_as_many_as_files_may_be_open(monkeypatch, caplog):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no such signals")
 def test_a_process_finishes_its_answers_and_stops(tmp_path):
-    write_run(tmp_path / "run", TrainConfig(model=ModelConfig(seq_len=512, d_model=16), steps=10))
+    write_run(tmp_path / "run", TrainConfig(model=ModelConfig(seq_len=128, d_model=16), steps=10))
     command = [sys.executable, "-m", "byhand", "serve", "run", "--port", "0", "--runtime", "numpy"]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
     try:
         said = process.stderr.readline()
         port = int(said.partition("127.0.0.1:")[2].partition("/")[0])
         connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        body = json.dumps({"prompt": "a", "max_tokens": 400, "stream": True, "seed": 1})
+        body = json.dumps({"prompt": "a", "max_tokens": 100, "stream": True, "seed": 1})
         connection.request("POST", COMPLETIONS, body, {"content-type": "application/json"})
         response = connection.getresponse()
         assert response.read(6) == b"data: "

@@ -74,7 +74,10 @@ def test_loops_encode_as_python_does(trained, split, seed, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=5)))
     blocks = [content[a:b] for a, b in zip([0, *cuts], [*cuts, len(content)], strict=True)]
     ids = in_python(tokenizer, [content])
-    assert in_loops(tokenizer, blocks) == ids
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "SHORT", data.draw(st.sampled_from((0, compiled.SHORT))))
+        assert in_loops(tokenizer, blocks) == ids
+        assert tokenizer._encoder.plain(content).tolist() == tokenizer._of_text(content)
     assert tokenizer.decode(ids) == content
     counted = np.array(ids, np.int64)
     assert tokenizer.count_bytes(counted) + tokenizer.count_special(counted) == len(content)
@@ -202,3 +205,14 @@ def by_steps(tokenizer, bytes_):
             return ids
         _, k = min(known)
         ids[k : k + 2] = [tokenizer.pairs[ids[k], ids[k + 1]][1]]
+
+
+@fast
+def test_a_long_text_without_special_tokens_is_encoded_by_the_loops(trained, monkeypatch):
+    tokenizer, _ = trained["gpt2"]
+    text = f"the cat{next(iter(SPECIAL))}sat "
+    expected = tokenizer.encode_plain(text, {})
+    monkeypatch.setattr(bpe, "LONG", 1)
+    monkeypatch.setattr(BytePairTokenizer, "_of_text", None)
+    monkeypatch.setattr(compiled, "SHORT", 0)
+    assert tokenizer.encode_plain(text, {}) == expected

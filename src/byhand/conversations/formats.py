@@ -249,9 +249,11 @@ class Chat:
         """Return the ids of a conversation, and which of them are learnt."""
         return self.format.marks.encode(self.format.pieces(messages))
 
-    def prompt(self, messages: Messages) -> list[int]:
-        """Return the ids after which the assistant answers."""
-        return self.format.marks.encode([Piece(self.format.prompt(messages))])[0]
+    def prompt(self, messages: Messages, check: Callable[[str], None] = lambda text: None) -> list[int]:
+        """Return the ids after which the assistant answers; `check` gets their text before it is encoded."""
+        text = self.format.prompt(messages)
+        check(text.translate(self.format.marks.shown))
+        return self.format.marks.encode([Piece(text)])[0]
 
     @cached_property
     def ends(self) -> frozenset[int]:

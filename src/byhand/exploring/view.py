@@ -28,7 +28,7 @@ POINTS = 41  # of a curve of the loss
 NO_TARGET = -1
 
 
-class Matrix(NamedTuple):
+class MatrixPart(NamedTuple):
     """A part of a matrix: the last two axes of an array, at one place of the others."""
 
     part: np.ndarray
@@ -75,6 +75,7 @@ class View:
         targets: Sequence[int],
         changes: Sequence[Change] = (),
         base: View | None = None,
+        *,
         batch: tuple[Any, Any] | None = None,
         optimizer: Optimizer | None = None,
         clip: float = 0.0,
@@ -144,7 +145,7 @@ class View:
 
     def matrix(
         self, name: str, gradient: bool, head: int, rows: tuple[int, int] | None, columns: tuple[int, int] | None
-    ) -> Matrix:
+    ) -> MatrixPart:
         """Return a part of an array's last two axes; DataError if it is too large to be sent at once."""
         self._require(name, gradient)
         array = self.questions.array(name, gradient)
@@ -158,7 +159,7 @@ class View:
             raise DataError(
                 f"{name} has {part.size} numbers. Ask for at most {LARGEST} of them, by rows and columns."
             )
-        return Matrix(np.ascontiguousarray(part, dtype="<f4"), whole.shape)
+        return MatrixPart(np.ascontiguousarray(part, dtype="<f4"), whole.shape)
 
     def answer(self, name: str, index: Index, gradient: bool, terms: int) -> dict[str, Any]:
         """Return one number with its arithmetic, of which the largest `terms` of each long sum are shown."""

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from byhand.config_checks import brief
 from byhand.errors import ByhandError
 from byhand.files.reading import parse_json
-from byhand.serving.answer import AnswerResponse
+from byhand.serving.answer import AnswerResponse, while_connected
 from byhand.serving.errors import as_json, of_ours, refusal
 from byhand.serving.explorer import Explorer
 from byhand.serving.guard import Access, Guard
@@ -51,17 +51,30 @@ class Bounded(Request):
 class Route(APIRoute):
     """A route whose requests are bounded."""
 
+    waits = False
+
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # pyright: ignore
         """Return the handler."""
         handle = super().get_route_handler()
 
-        async def bounded(request: Request) -> Response:
-            return await handle(Bounded(request.scope, request.receive))
+        async def bounded(given: Request) -> Response:
+            request = Bounded(given.scope, given.receive)
+            if not self.waits:
+                return await handle(request)
+            await request.body()
+            found = await while_connected(request.receive, request.app.state.seconds, handle(request))
+            return found or Response(status_code=499)  # nobody gets it
 
         return bounded
 
 
-def application(service: Service | None, access: Access, explorer: Explorer | None = None) -> ASGIApp:
+class Awaited(Route):
+    """A route on whose answer nothing works when its client is gone, or its time is over."""
+
+    waits = True
+
+
+def application(service: Service | None, access: Access, explorer: Explorer | None = None) -> Guard:
     """Return the application behind its guard; its lifespan is that of the service.
 
     explorer  adds its routes; without a service there are only these
@@ -86,9 +99,11 @@ def application(service: Service | None, access: Access, explorer: Explorer | No
     if explorer:
         explorer.add_to(app)
     if service:
+        app.router.route_class, app.state.seconds = Awaited, service.limits.seconds
         _add_texts(app, service)
         _add_facts(app, service)
-    return Guard(Counted(app, service) if service else app, access, found.limits)
+    ending = service.stop if service else lambda: None
+    return Guard(Counted(app, service) if service else app, access, found.limits, ending)
 
 
 class Counted:
@@ -166,7 +181,7 @@ def _add_texts(app: FastAPI, service: Service) -> None:
             if len(await service.texts.run(served.tokenizer.encode, text)) > most:
                 raise RequestError(f"prompt and targets may have {most} tokens here.", param="prompt")
         values = request.model_dump(exclude_none=True)
-        content = await service.explaining.run(lambda: as_json(service.explain(values)))
+        content = await service.explaining.run(lambda: as_json(service.explain(served.version, values)))
         return Response(content, media_type="application/json")
 
     @app.post("/tokenize")

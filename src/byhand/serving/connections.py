@@ -15,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from byhand.serving.errors import as_json, error
+from byhand.serving.guard import Guard
 from byhand.serving.limits import Limits
 
 KEPT_ALIVE = 30  # seconds for the next request of a connection
@@ -138,7 +139,7 @@ class Server(uvicorn.Server):
     ready  called when it answers
     """
 
-    def __init__(self, app: Any, limits: Limits, ready: Callable[[], None]) -> None:
+    def __init__(self, app: Guard, limits: Limits, ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app, http=protocol(limits), ws="none", loop="asyncio", lifespan="on", log_config=None,
@@ -146,7 +147,7 @@ class Server(uvicorn.Server):
                 backlog=BACKLOG, timeout_keep_alive=KEPT_ALIVE, timeout_graceful_shutdown=GRACE,
             )
         )  # fmt: skip
-        self._ready = ready
+        self._ready, self._ending = ready, app.ending
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -159,3 +160,8 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """Finish what has begun."""
+        self._ending()
+        await super().shutdown(sockets)

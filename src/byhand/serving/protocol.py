@@ -248,7 +248,7 @@ class Detokenize(BaseModel):
 
 
 class Explain(BaseModel):
-    """A number that is to be explained, as `byhand explain --json` does."""
+    """A number that is to be explained, as `byhand explain --json --terms` does."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
     prompt: Annotated[str, Field(max_length=4096)] = "To be"
@@ -256,7 +256,7 @@ class Explain(BaseModel):
     targets: Annotated[str, Field(max_length=4096)] | None = None
     grad: bool = False
     depth: Annotated[int, Field(ge=1, le=4)] = 1
-    terms: Annotated[int, Field(ge=1, le=100)] = 8
+    terms: Annotated[int, Field(ge=1, le=4096)] = 8
 
 
 def seed_of_none() -> int:

@@ -65,8 +65,7 @@ class Served:
             self._require_room(len(tokens))
         else:
             content = given.encode()
-            if tokenizer.faithful:  # then a token stands for so many bytes at most, and nothing is lost
-                self._require_room(-(-len(content) // self._longest))  # pyright: ignore[reportAttributeAccessIssue]
+            self._require_room_of(len(content))
             tokens = tokenizer.prompt(content)
             before, after = len(tokenizer.conventions.before), len(tokenizer.conventions.after)
             if not tokens:
@@ -82,7 +81,7 @@ class Served:
         found = conversation([{**message, "name": None} for message in messages], "messages")
         if all(not message.content for message in found):
             raise DataError("the messages are empty. Ask something.")
-        tokens = self.chat.prompt(found)
+        tokens = self.chat.prompt(found, lambda text: self._require_room_of(len(text), "messages"))
         if not tokens:
             raise DataError("the chat template writes no text for these messages. Ask something else.")
         self._require_room(len(tokens), "messages")
@@ -135,6 +134,11 @@ class Served:
                 scored=scored, until=text, top=top or 0, prompt_scored=echo and top is not None,
             )  # fmt: skip
             yield ServedChoice(stream, text, echo)
+
+    def _require_room_of(self, size: int, param: str = "prompt") -> None:
+        """Raise RequestError if a text of so many bytes or more is longer than the context, before it is encoded."""
+        if self.tokenizer.faithful:  # then a token stands for so many bytes at most, and nothing is lost
+            self._require_room(-(-size // self._longest), param)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _require_room(self, count: int, param: str = "prompt") -> None:
         """Raise RequestError if a prompt of so many tokens is longer than the context."""

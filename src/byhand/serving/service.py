@@ -24,18 +24,18 @@ class Service:
     """What the routes share.
 
     served   the model, for requests that begin now
-    explain  the answer of `byhand explain --json` for these settings
+    explain  the answer of `byhand explain --json` for these settings of a version of the model; None: forget it
     newer    reads the model's newer checkpoint, if there is one; called again and again
     """
 
     served: Served
-    explain: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    explain: Callable[[str, Mapping[str, Any] | None], Mapping[str, Any]]
     newer: Callable[[Served], Served | None] | None = None
     limits: Limits = field(default_factory=Limits)
 
     async def __aenter__(self) -> Service:
         self.metrics = Metrics(self._sizes)
-        self.texts, self.explaining = Lane("texts", self.limits.lane), Lane("explain", 4)
+        self.texts, self.explaining = Lane("texts", self.limits.lane), Lane("explain", 4, ends=True)
         self.worker = Worker(self.served.engine)
         self._tasks = {asyncio.create_task(self._watch())} if self.newer else set()
         return self
@@ -46,6 +46,10 @@ class Service:
         self.texts.close()
         self.explaining.close()
         await self.worker.close()
+
+    def stop(self) -> None:
+        """End explanations: an answer that a model gives is waited for, they are not."""
+        self.explaining.close()
 
     def _sizes(self) -> tuple[int, int]:
         engine = self.served.engine
@@ -85,6 +89,7 @@ class Service:
                 before, self.served, self.worker = self.worker, found, Worker(found.engine)
                 self.metrics.reloads.inc()
                 log.info("serving %s now", found.version)
-                closing = asyncio.create_task(before.close())
-                self._tasks.add(closing)
-                closing.add_done_callback(self._tasks.discard)
+                for work in (before.close(), self.explaining.run(self.explain, found.version, None)):
+                    task = asyncio.create_task(work)
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)

@@ -27,13 +27,13 @@ SHORTEST, LONGEST = 256, 1 << 20  # characters of a text
 SAMPLE = 80  # tokens
 
 
-class Asked(BaseModel):
+class TrainingRequest(BaseModel):
     """What a request about training is."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class TrainAsked(Asked):
+class TrainAsked(TrainingRequest):
     """A run to begin: a text, and either a number of updates of a shape, or a time, which chooses both."""
 
     text: Annotated[str, Field(min_length=SHORTEST, max_length=LONGEST)]
@@ -43,25 +43,25 @@ class TrainAsked(Asked):
     seed: Annotated[int, Field(ge=0, lt=1 << 31)] = 1
 
 
-class GoAsked(Asked):
+class GoAsked(TrainingRequest):
     """Whether it trains on."""
 
     running: bool
 
 
-class StepAsked(Asked):
+class StepAsked(TrainingRequest):
     """One update more, or the last one back."""
 
     by: Literal[1, -1]
 
 
-class WatchAsked(Asked):
+class WatchAsked(TrainingRequest):
     """The parameter's element whose path is kept."""
 
     target: Annotated[str, Field(max_length=300)]
 
 
-class TextAsked(Asked):
+class TextAsked(TrainingRequest):
     """A text that the model reads as it is now, and what follows it."""
 
     prompt: Annotated[str, Field(min_length=1, max_length=1 << 12)]

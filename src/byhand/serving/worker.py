@@ -7,11 +7,14 @@ choices in one batch, so that neither waits long for Python's lock, and requests
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from byhand.errors import UNSOUND_LOGITS
 from byhand.generation import Engine, Full, Stream
@@ -25,29 +28,69 @@ Result = TypeVar("Result")
 FAILED = "a step of the engine failed; the server's log has more"
 
 
-class Lane:
-    """A thread for one kind of work, and a bound of what waits for it."""
+class Ended(SystemExit):
+    """Work is ended; a thread that it reaches late ends without a word."""
 
-    def __init__(self, name: str, most: int) -> None:
-        self._thread, self._most, self._waiting = ThreadPoolExecutor(1, f"byhand-{name}"), most, 0
+
+class Lane:
+    """One kind of work, in threads, one after the other, and a bound of what waits. It never holds up the process.
+
+    ends  what is asked for by nobody any more is ended, before its next step in Python; else it runs to its end
+    """
+
+    def __init__(self, name: str, most: int, ends: bool = False) -> None:
+        self._name, self._most, self._ends = f"byhand-{name}", most, ends
+        self._waiting, self._turn, self._closed = 0, asyncio.Lock(), False
+        self._thread: threading.Thread | None = None
 
     async def run(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """Return what a function returns that the thread calls; Full if too much waits for it."""
+        """Return what a function returns that a thread calls; Full if too much waits."""
         if self._waiting >= self._most:
             raise Full(f"{self._most} requests wait already. Try again later.")
-        self._waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
-        future.add_done_callback(self._done)
-        return await asyncio.shield(future)  # what the thread has begun counts until it is done
+        self._waiting += 1  # what a thread has begun counts until it is done
+        try:
+            await self._turn.acquire()
+        except BaseException:
+            self._waiting -= 1
+            raise
+        loop, done = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
 
-    def _done(self, future: asyncio.Future[Result]) -> None:
-        self._waiting -= 1
-        if not future.cancelled():
-            future.exception()  # whoever asked may be gone
+        def settle(result: Any, error: Exception | None) -> None:
+            self._waiting, self._thread = self._waiting - 1, None
+            self._turn.release()
+            done.set_exception(error) if error else done.set_result(result)
+            done.exception()  # whoever asked may be gone
+
+        def work() -> None:
+            result, error = None, RequestError("the server is stopping. Ask again later.", 503)
+            try:
+                if not self._closed:
+                    result, error = function(*arguments), None
+            except Ended:
+                pass
+            except Exception as found:
+                error = found
+            finally:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(settle, result, error)
+
+        self._thread = threading.Thread(target=work, name=self._name, daemon=True)
+        self._thread.start()
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            self._end()
+            raise
 
     def close(self) -> None:
-        """Let the thread end."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Begin nothing more."""
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread and self._ends:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Ended))
 
 
 class Token(NamedTuple):

@@ -9,6 +9,7 @@ Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -114,12 +115,11 @@ class BytePairTokenizer(Tokenizer):
         blocks = chain([first], blocks)
         if self.normal:
             blocks = composed(blocks, self.normal, self.special)
-        if len(first) >= LONG and not self.split.steps and compiled.available():
+        if self._compiles(first):
             try:
                 yield from self._encoder.encode(blocks)
             except compiled.Unknown as unknown:
-                for piece in words(unknown.args[0].decode("utf-8", "surrogateescape"), self.split):
-                    self._ids(piece)
+                self._of_text(unknown.args[0])  # names the byte
             return
         for found in pieces(blocks, self.split, self.special):
             yield [token for piece in found for token in self._ids(piece)]
@@ -143,7 +143,7 @@ class BytePairTokenizer(Tokenizer):
     @cached_property
     def _encoder(self) -> compiled.Encoder:
         byte_ids = [-1 if token is None else token for token in self._byte_ids]
-        return compiled.Encoder(self.split, self.special, byte_ids, self.pairs, self._whole)
+        return compiled.Encoder(self.split, self.special, byte_ids, self.pairs, self._whole, self._of_text)
 
     def _ids(self, piece: str) -> list[int]:
         """Return the ids of a word, or of a special token."""
@@ -153,7 +153,16 @@ class BytePairTokenizer(Tokenizer):
         """Return the ids of a text without special tokens."""
         text = text.translate(shown)
         whole = b"".join(composed([utf8(text)], self.normal, ())) if self.normal else utf8(text)
-        pieces = words(whole.decode("utf-8", "surrogateescape"), self.split)
+        if self._compiles(whole):
+            with suppress(compiled.Unknown):
+                return self._encoder.plain(whole).tolist()
+        return self._of_text(whole)
+
+    def _compiles(self, text: bytes) -> bool:
+        return len(text) >= LONG and not self.split.steps and compiled.available()
+
+    def _of_text(self, text: bytes) -> list[int]:
+        pieces = words(text.decode("utf-8", "surrogateescape"), self.split)
         return [token for piece in pieces for token in self._of_word(piece)]
 
     def _of_word(self, piece: str) -> list[int]:

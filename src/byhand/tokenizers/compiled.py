@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 LETTERS, SLOTS = 1 << 24, 1 << 20  # an encoder's cache: bytes of its words, slots of its hash table
 ENDED, FULL, TOO_LONG, UNKNOWN = range(4)  # as in `kernels.tokens.encoding`
 PAUSED, PAIRS_FULL, LISTS_FULL = 1, 2, 3  # as in `kernels.tokens.learning`
+SHORT = 256  # bytes of a text between special tokens that the kernel would not encode faster
 AT_ONCE = 1 << 23  # symbols read per call of the kernel, so that progress can be logged
 KERNELS = ("count_words", "encode_words", "learn_merges", "spread_pairs", "spread_words")
 
@@ -83,7 +84,8 @@ class SplitReader:
             for match in self.find.finditer(left) if self.find else ():
                 if not ends and match.start() + self.longest > len(left):
                     break
-                self.read(content[begin : match.start()], True, 0)
+                if begin < match.start():
+                    self.read(content[begin : match.start()], True, 0)
                 self.meet(match[0])
                 begin = match.end()
             begin += self.read(content[begin:], ends, self.longest)
@@ -137,13 +139,16 @@ class Encoder(SplitReader):
     byte_ids  the id of each byte, -1 if it has none
     pairs     pair of ids -> rank, merged id
     whole     words that become one id without merging
+    of_short  encodes a text of fewer than SHORT bytes
     """
 
     def __init__(
         self, split: Split, special: Mapping[str, int], byte_ids: list[int],
         pairs: Mapping[tuple[int, int], tuple[int, int]], whole: Mapping[bytes, int],
+        of_short: Callable[[bytes], list[int]],
     ) -> None:  # fmt: skip
         super().__init__(split, special)
+        self.of_short = of_short
         self.special = {text.encode(): np.array([token], np.int32) for text, token in special.items()}
         self.byte_ids = np.array(byte_ids, np.int32)
         self.keys = np.fromiter((left << 32 | right for left, right in pairs), np.int64, len(pairs))
@@ -182,8 +187,18 @@ class Encoder(SplitReader):
                 found = self.found
             yield np.concatenate(found) if len(found) != 1 else found[0]
 
+    def plain(self, text: bytes) -> np.ndarray:
+        """Return the ids of a whole text without special tokens. Raises Unknown if a byte has none."""
+        with self._lock:
+            self.found = []
+            self.read(np.frombuffer(text, np.uint8), True, 0)
+            return self.found[0]
+
     def read(self, text: np.ndarray, ends: bool, left: int) -> int:
         """Encode the words."""
+        if ends and len(text) < SHORT:
+            self.found.append(np.array(self.of_short(text.tobytes()), np.int32))
+            return len(text)
         ids = np.empty(len(text), np.int32)
         state = np.array([0, self.entries, ends, *self.rules, left, 0, ENDED], np.int64)
         while True:

@@ -60,7 +60,7 @@ def check_product(kernel, rng, m, n, k, ta, tb, adds=False, start=False, bias=Fa
         rng.normal(size=(k if ta else m, (m if ta else k) + 4)),
         rng.normal(size=(n if tb else k, (k if tb else n) + 3)),
     )
-    c, s, plus = rng.normal(size=(m, n + 5)), rng.normal(size=(m, n + 5)), rng.normal(size=n)
+    c, s, plus = rng.normal(size=(m, n + 5)), float(start) * rng.normal(size=(m, n + 5)), rng.normal(size=n)
     a, b, c, s, plus = (x.astype(np.float32) for x in (a, b, c, s, plus))
     a, b = format.rounded(a), format.rounded(b)
     stored = [as_stored(format, x) for x in (a, b)]
@@ -79,11 +79,16 @@ def check_product(kernel, rng, m, n, k, ta, tb, adds=False, start=False, bias=Fa
     expected += c[:, :n] if adds else s[:, :n] if start else 0
     size = np.abs(left).astype(float) @ np.abs(right).astype(float) + 1
     found = memory.array(at_c, c.shape)
-    assert (np.abs(found[:, :n] - expected) < 1e-6 * size).all()
+    assert (np.abs(found[:, :n] - expected) < 1e-6 * size + np.spacing(np.float32(np.abs(expected)))).all()
     np.testing.assert_array_equal(found[:, n:], c[:, n:])
     for place, array in zip((at_a, at_b), stored, strict=True):
         np.testing.assert_array_equal(memory.array(place, array.shape).view(np.uint32), array.view(np.uint32))
     memory.assert_untouched_from(room + scratch)
+
+
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False)])
+def test_a_large_start_costs_the_sum_no_digits(ta, tb):
+    check_product("tiled_gemm", np.random.default_rng(3), 2 * ROWS, 3 * LANES, 1500, ta, tb, start=1e4)
 
 
 def as_stored(format, x):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -125,8 +126,35 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation | None]:
+class Passes:
+    """Reads models and computes passes, and keeps the last of each: questions often are about the same."""
+
+    def __init__(self) -> None:
+        self._read: tuple[Any, Checkpoint] | None = None
+        self._computed: tuple[Any, Explainer] | None = None
+
+    def read(self, run: Path, moments: bool) -> Checkpoint:
+        """Return a model, with moments if they are asked for."""
+        if not self._read or self._read[0] not in ((run, moments), (run, True)):
+            self._read = self._computed = None  # before the next one needs as much memory
+            self._read = (run, moments), exchange.model(run, moments=moments, unread=False)
+        return self._read[1]
+
+    def compute(self, loaded: Checkpoint, average: bool, tokens: Any, targets: Any, drawing: Drawing) -> Explainer:
+        """Return the pass of a model over tokens."""
+        asked = id(loaded), average, tokens, targets, drawing
+        if not self._computed or self._computed[0] != asked:
+            self._computed = None
+            model, clip = loaded.model(average), loaded.config.optim.grad_clip
+            self._computed = asked, Explainer(model, tokens, targets, loaded.optimizer(), clip, drawing)
+        return self._computed[1]
+
+
+def explained(
+    given: Given[Options], passes: Passes | None = None
+) -> tuple[Checkpoint, Explainer, Explanation | None]:
     """Return the model that was read, its pass over the prompt, and the number explained; None without a target."""
+    passes = passes or Passes()
     options = given.over()
     if options.depth < 1 or options.terms < 1:
         raise ExplainError("--depth and --terms must be at least 1.")
@@ -140,7 +168,7 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
     given.refuse(COUNTED, "here: they count tokens that were drawn, and the prompt's were not")
     grad = grad or options.grad
     parameter, _, part = name.rpartition(".")
-    loaded = exchange.model(options.run, moments=part in PARTS, unread=False)
+    loaded = passes.read(options.run, part in PARTS)
     of_a_parameter = parameter in loaded.parameters and name not in loaded.parameters
     of_the_update = of_a_parameter and part in PARTS  # not attention's v
     needs_loss = grad or name == "loss" or of_a_parameter
@@ -152,8 +180,7 @@ def explained(given: Given[Options]) -> tuple[Checkpoint, Explainer, Explanation
     if loaded.of_average:
         say(loaded.of_average if average else "weights of the last step, from which training resumes")
     with np.errstate(all="ignore"):
-        model, clip = loaded.model(average), loaded.config.optim.grad_clip
-        explainer = Explainer(model, tokens, targets, loaded.optimizer(), clip, options.drawing)
+        explainer = passes.compute(loaded, average, tokens, targets, options.drawing)
         unsound = non_finite_value(explainer.trace.result)
         if not unsound and (grad or of_the_update):
             unsound = non_finite_gradient(explainer.gradients.steps)

@@ -6,7 +6,6 @@ import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +19,10 @@ from byhand.errors import ConfigError, command
 from byhand.interop import exchange
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
     from byhand.exploring.view import Subject
     from byhand.runs.run import Pace, Run
     from byhand.serving.explorer import Explorer
-    from byhand.serving.guard import Access
+    from byhand.serving.guard import Access, Guard
 
 PAPER = Path("paper")
 
@@ -73,7 +70,7 @@ def main(arguments: list[str]) -> int:
     if options.static:
         return _written(options.static, Explorer(*_texts(options, limits)[:3]))
 
-    def app(access: Access) -> ASGIApp:
+    def app(access: Access) -> Guard:
         subject, prompt, after, service = _texts(options, limits)
         explorer = Explorer(subject, prompt, after, limits)
         Trainings(explorer, _training)
@@ -130,7 +127,7 @@ def _read(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
         say(loaded.of_average)
     model, tokenizer = loaded.model(not options.last), loaded.tokenizer
     served = serve.Options(options.run, last=options.last, streams=limits.slots, runtime="numpy")
-    service = Service(serve.served_by(served, loaded), partial(serve.explained, served), limits=limits)
+    service = Service(serve.served_by(served, loaded), serve.Explanations(served), limits=limits)
     subject = Subject(
         service.served.name, loaded.step, model, tokenizer.encode, tokenizer.token_bytes, tokenizer.unit
     )

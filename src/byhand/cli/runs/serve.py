@@ -8,7 +8,6 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,9 +30,7 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import offered
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
-    from byhand.serving.guard import Access
+    from byhand.serving.guard import Access, Guard
     from byhand.serving.limits import Limits
     from byhand.serving.served import Served
 
@@ -127,12 +124,12 @@ def main(arguments: list[str]) -> int:
     limits = Limits(slots=options.streams, queue=options.queue, seconds=options.timeout)
     name = ""
 
-    def app(access: Access) -> ASGIApp:
+    def app(access: Access) -> Guard:
         nonlocal name
         served = _served(options)
         name = served.name
         newer = _newer(options) if options.watch else None
-        return application(Service(served, partial(explained, options), newer, limits), access)
+        return application(Service(served, Explanations(options), newer, limits), access)
 
     return run(options.where, limits, app, lambda address: say(f"serving {name} at {address}/v1 (Ctrl-C stops)"))
 
@@ -149,7 +146,7 @@ def needing(command: str) -> Iterator[None]:
 
 
 def run(
-    where: Listening, limits: Limits, application: Callable[[Access], ASGIApp], begun: Callable[[str], None]
+    where: Listening, limits: Limits, application: Callable[[Access], Guard], begun: Callable[[str], None]
 ) -> int:
     """Serve an application until a signal comes.
 
@@ -269,9 +266,22 @@ def _newer(options: Options) -> Callable[[Served], Served | None]:
     return read
 
 
-def explained(options: Options, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the answer of `byhand explain --json`."""
-    given = {"run": options.run, "last": options.last, **values}
-    _, _, found = explain.explained(Given(explain.Options, "explain", given, False))
-    assert found  # `target` is never empty
-    return found.as_json()
+class Explanations:
+    """The answers of `byhand explain --json` about the model that is served. It is read once; its last pass is kept.
+
+    Called with None instead of settings, it forgets them.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options, self._passes = options, explain.Passes()
+
+    def __call__(self, version: str, values: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Return an answer about a version of the model."""
+        if values is None:
+            self._passes = explain.Passes()
+            return {}
+        run, checkpoint = self._options.run, self._options.run / version
+        given = {"run": checkpoint if checkpoint.is_dir() else run, "last": self._options.last, **values}
+        _, _, found = explain.explained(Given(explain.Options, "explain", given, False), self._passes)
+        assert found  # `target` is never empty
+        return found.as_json(values.get("terms"))  # all would be 100 MB where a sum goes over a large vocabulary

@@ -28,6 +28,7 @@ from byhand.runtimes.loops.program.controls import WEIGHT
 
 F = np.float32
 VOCABULARY = 4096  # below, logits do not dominate memory
+SUMMED = 1024  # terms of a sum in float32; longer ones, of a large vocabulary, would lose 1e-5 of themselves
 CHUNK = 256  # rows; even, so that rows of two-byte numbers begin on a whole word
 
 
@@ -55,14 +56,17 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, c
                 z[v] = most * t
                 derivative[v] = F(1.0) - t * t
         m = largest(words, logits + i * vocab, vocab)
-        shifted = z[target] - m
-        sum_e = F(0)
-        for v in range(vocab):
-            e = exp(z[v] - m)
-            z[v] = e
-            sum_e += e
+        shifted = np.float64(z[target]) - np.float64(m)
+        sum_e = 0.0
+        for first in range(0, vocab, SUMMED):
+            part = F(0)
+            for v in range(first, min(first + SUMMED, vocab)):
+                e = exp(z[v] - m)
+                z[v] = e
+                part += e
+            sum_e += part
         total += math.log(sum_e) - shifted
-        share = weight / sum_e
+        share = weight / F(sum_e)
         for v in range(vocab):
             z[v] *= share
         z[target] -= weight

@@ -59,11 +59,12 @@ def _micro_kernel(module: Any, of: str, add_product: Multiply, vectors: int) -> 
         for slot, column in zip(first, columns, strict=True):
             builder.store(load(builder, place(builder, bias, column)), slot)
     sums = [[cgutils.alloca_once_value(builder, builder.load(slot)) for slot in first] for _ in range(ROWS)]
-    with builder.if_then(builder.icmp_signed("!=", start, number(0))):
-        for i, row in enumerate(sums):
-            for slot, column in zip(row, columns, strict=True):
-                there = place(builder, start, builder.mul(number(i), row_start), column)
-                builder.store(builder.fadd(builder.load(slot), load(builder, there)), slot)
+    has_start = builder.icmp_signed("!=", start, number(0))
+    starts = [[place(builder, start, builder.mul(number(i), row_start), column) for column in columns]
+              for i in range(ROWS)]  # fmt: skip
+    with builder.if_then(has_start):
+        for there in (there for row in starts for there in row):
+            prefetch(builder, there, 2)
     with cgutils.for_range(builder, inner) as loop:
         left = place(builder, a, builder.mul(loop.index, next_a))
         right = place(builder, b, builder.mul(loop.index, next_b))
@@ -82,6 +83,11 @@ def _micro_kernel(module: Any, of: str, add_product: Multiply, vectors: int) -> 
             left_value = broadcast(builder, place(builder, left, builder.mul(number(i), row_a)))
             for slot, value in zip(row, rights, strict=True):
                 builder.store(add_product(builder, left_value, value, builder.load(slot)), slot)
+    # Last: beside a large start, as a residual stream can be, each term of the sum would be rounded to its spacing.
+    with builder.if_then(has_start):
+        for row, of_row in zip(sums, starts, strict=True):
+            for slot, there in zip(row, of_row, strict=True):
+                builder.store(builder.fadd(builder.load(slot), load(builder, there)), slot)
     for i, row in enumerate(sums):
         for slot, column in zip(row, columns, strict=True):
             store(builder, builder.load(slot), place(builder, c, builder.mul(number(i), row_c), column))
