@@ -10,12 +10,17 @@ import pytest
 from browser.webdriver import Browser, missing
 
 ROOT = Path(__file__).resolve().parents[2]
-LESSON = "<!-- generated: lesson "
-PAGES = sorted(
-    page.relative_to(ROOT / "docs").with_suffix("")
-    for page in (ROOT / "docs").rglob("*.md")
-    if not page.name.endswith(".zh-CN.md") and LESSON in page.read_text(encoding="utf-8")
-)
+DOCS = ROOT / "docs"
+
+
+def pages_with(mark):
+    """Return the pages in English that hold a generated block of this kind."""
+    found = (page for page in DOCS.rglob("*.md") if not page.name.endswith(".zh-CN.md"))
+    with_mark = (page for page in found if f"<!-- generated: {mark} " in page.read_text(encoding="utf-8"))
+    return sorted(page.relative_to(DOCS).with_suffix("") for page in with_mark)
+
+
+PAGES, EQUATIONS = pages_with("lesson"), pages_with("worked")
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +30,8 @@ def site(tmp_path_factory):
     if importlib.util.find_spec("sphinx") is None:
         pytest.skip("no Sphinx: install the dependency group docs")
     folder = tmp_path_factory.mktemp("built") / "site"
-    command = [sys.executable, "-P", str(ROOT / "docs/site/build.py"), str(folder), *(page.name for page in PAGES)]
+    names = sorted({page.name for page in (*PAGES, *EQUATIONS)})
+    command = [sys.executable, "-P", str(ROOT / "docs/site/build.py"), str(folder), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

@@ -29,6 +29,9 @@ def same(name, computed, expected):
 def read(browser, site, page="guides/matrix-core", lang="en", width=1280, **media):
     browser.look(width, **media)
     browser.open(site / lang / f"{page}.html")
+    if browser.run("return live.blanks.on"):  # as the test before left it
+        browser.run("localStorage.clear()")
+        browser.open(site / lang / f"{page}.html")
 
 
 def numbers(values):
@@ -140,33 +143,6 @@ def test_where_the_core_has_nan_so_has_the_page(browser, site):
     assert any(map(math.isnan, expected.numbers))
     assert found == pytest.approx(expected.numbers, rel=1e-12, abs=1e-15, nan_ok=True)
     assert "NaN" in shown(browser, "td.live-changed")
-
-
-@pytest.mark.parametrize(("lang", "slip", "wrong"), [("en", "forgot √D", "✗"), ("zh-CN", "√D", "✗")])
-def test_a_blank_names_the_mistake(browser, site, lang, slip, wrong):
-    read(browser, site, lang=lang)
-    browser.run("document.querySelector('.live-tools input[type=checkbox]').click()")
-    assert shown(browser, f"{SCORES} td") == ["", "", "", ""]
-    browser.run(f"document.querySelectorAll('{SCORES} input')[1].focus()")
-    browser.type("1", ENTER)
-    (said,) = shown(browser, ".live-text")
-    assert said.startswith(wrong)
-    assert slip in said
-    browser.run(f"document.querySelectorAll('{SCORES} input')[1].select()")
-    browser.type("√2/2", ENTER)
-    assert shown(browser, ".live-text")[0].startswith("✓")
-    assert shown(browser, f"{SCORES} td")[1] == "0.707107"
-    browser.run("document.querySelector('.live-tools input[type=checkbox]').click()")
-    assert shown(browser, f"{SCORES} td") == ["0", "0.707107", "0.707107", "0"]
-
-
-def test_right_arithmetic_on_an_earlier_slip_is_right(browser, site):
-    read(browser, site)
-    browser.run("document.querySelector('.live-tools input[type=checkbox]').click()")
-    for selector, text in ((SCORES, "1"), (WEIGHTS, "0.731")):  # without the root: e / (1 + e)
-        browser.run(f"document.querySelectorAll('{selector} input')[1].focus()")
-        browser.type(text, ENTER)
-    assert shown(browser, ".live-text")[0].startswith("✓ P[0,1]")
 
 
 def test_the_steps_are_walked(browser, site):

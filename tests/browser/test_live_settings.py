@@ -166,3 +166,17 @@ def test_a_logit_that_is_kept_now_is_shown(browser, site):
         slider.dispatchEvent(new Event('input', { bubbles: true }));
     """)
     assert shown(browser, '.live-step[data-step="4"] td') == ["2", "1", "0", "−∞"]
+
+
+def test_the_temperature_reaches_the_draw(browser, site):
+    read(browser, site, TRAINING)
+    expected = graph("sampling", changes={"tau": 0.5}).numbers
+    browser.run("""
+        const slider = document.querySelectorAll('.live-step[data-step="0"] .live-slider')[0];
+        slider.value = 0.5;
+        slider.dispatchEvent(new Event('input', { bubbles: true }));
+    """)
+    drawn = '.live-step[data-lesson="sampling"][data-step="9"] tr.live-row:last-child td:nth-child(3)'
+    assert shown(browser, drawn) == [f"{expected[-1]:g}"] == ["0"]  # and 1 at the lesson's temperature
+    probabilities = '.live-step[data-lesson="sampling"][data-step="8"] td'
+    assert shown(browser, probabilities)[:2] == ["0.880797", "0.119203"]

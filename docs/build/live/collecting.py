@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.lesson import Array, Lesson, Step
-from byhand.book.lessons.naming import short
+from byhand.book.lessons.naming import short, squeezed
 from byhand.engine import BackwardStep, Tensor, Term
 from byhand.engine.terms import Index, element, total
 from byhand.tracing.answers import Answer
 from byhand.tracing.gradients import Gradients, passed_back
 from byhand.tracing.passes import Pass
 from byhand.tracing.tracer import Application
+from live.elements import is_same, kept_label, reader, row_label, term_of
 from live.graph import LessonGraph, Loss, Numbered, StepLink
 from live.intermediate import intermediate, saved_term
 from live.program import Program
@@ -66,11 +67,17 @@ class Collector:
             return self._drawn(where, what)
         self._way_back(where)
         if not isinstance(what, BackwardStep):
-            return StepLink(tuple(self._uses[id(where), what]), (self._gradient(where, what),))
+            total_of = self._gradient(where, what)
+            self._label([total_of], step.arrays)
+            return StepLink(tuple(self._uses[id(where), what]), (total_of,))
         results = where.trace.result_names(what.node)
         read = [self._gradient(where, name) for name in results]
         read += [self._known[id(where.trace), name] for name in (*map(where.trace.name, what.node.inputs), *results)]
-        read += [place for key, place in self._known.items() if key[0] == id(what) and isinstance(key[1], int)]
+        saved = [place for key, place in self._known.items() if key[0] == id(what) and isinstance(key[1], int)]
+        for array in step.inputs:
+            same = (k for k in saved if np.array_equal(squeezed(self.graph.arrays[k].data), array.data))
+            self._label(() if array.name else same, [array])
+        read += saved
         made = [place for key, place in self._known.items() if key[0] == id(what) and isinstance(key[1], str)]
         self._label(made, step.arrays)
         return StepLink(tuple(read), tuple(made))
@@ -81,6 +88,8 @@ class Collector:
             cells = self.graph.arrays[place]
             if not cells.label and array.name and not array.name.startswith("−"):
                 cells.label = getattr(array, "label", array.name)
+            elif not cells.label and not array.name:  # one that the forward pass keeps: exp(S − m)
+                cells.label = kept_label(array.letter)
 
     def _pass(self, trace: Pass) -> None:
         """Collect the arrays of a pass."""
@@ -91,20 +100,25 @@ class Collector:
             self._set[id(application)] = settings
             read = [*(self._read(trace, t) for t in application.inputs), *settings]
             for which, tensor in enumerate(application.results):
-                made = Made(read, lambda index, a=application, which=which: _term(a, index, which))
+                made = Made(read, lambda index, a=application, which=which: term_of(a, index, which))
                 name = trace.name(tensor)
                 self._known[id(trace), name] = self._add(short(name), tensor.data, made)
 
     def _setting(self, application: Application, name: str) -> int:
         """Return the array of a setting of an application."""
-        value = application.static[name]
-        return self.graph.add(name, float(value), slider(name, value, application.arrays[0].shape[-1]))
+        return self._moved(name, float(application.static[name]), application.arrays[0].shape[-1])
+
+    def _moved(self, name: str, value: float, length: int = 0) -> int:
+        """Return the array of a number that a slider moves; the same one wherever it is used."""
+        same = (k for k, a in enumerate(self.graph.arrays) if a.name == name and a.slider and a.numbers == [value])
+        place = self._decided(lambda: next(same, None))
+        return self.graph.add(name, value, slider(name, value, length)) if place is None else place
 
     def _drawn(self, trace: Pass, answer: Answer) -> StepLink:
         """Collect a draw from the probabilities of a pass: their running sums, and the token."""
         self._pass(trace)
         p = self._known[id(trace), trace.name(trace.result)]
-        u = self.graph.add("u", answer.facts["u"], SETTINGS["u"])
+        u = self._moved("u", float(answer.facts["u"]))
 
         def running(index: Index) -> Term:
             return total(element(answer.arrays, 0, (v,), "p") for v in range(index[0] + 1))
@@ -126,7 +140,7 @@ class Collector:
     def _given(self, name: str, data: Any) -> int:
         """Return the earlier array that a given one is, or a new one."""
         data = np.asarray(data)
-        same = (k for k, cells in enumerate(self.graph.arrays) if _is_same(cells, name, data))
+        same = (k for k, cells in enumerate(self.graph.arrays) if is_same(cells, name, data))
         place = self._decided(lambda: next(same, None))
         return self.graph.add(name, data) if place is None else place
 
@@ -148,7 +162,9 @@ class Collector:
     def _passed_back(self, gradients: Gradients, step: BackwardStep) -> None:
         """Collect what an application passes back to its inputs."""
         trace, names = gradients.trace, gradients.trace.result_names(step.node)
-        read = [self._gradient(gradients, name) for name in names] + self._saved(trace, step)
+        application = next(a for a in trace.applications if a.results[0].node is step.node)
+        saved = self._saved(trace, step, application)
+        read = [*(self._gradient(gradients, name) for name in names), *saved, *self._set[id(application)]]
         for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
             name = trace.name(tensor)
             if d is None or not tensor.requires_grad or (id(step), name) in self._known:
@@ -181,9 +197,8 @@ class Collector:
             self._known[key] = place
         return self._known[key]
 
-    def _saved(self, trace: Pass, step: BackwardStep) -> list[int]:
+    def _saved(self, trace: Pass, step: BackwardStep, application: Application) -> list[int]:
         """Return the arrays that an application saved; one that is neither an input nor a result is collected."""
-        application = next(a for a in trace.applications if a.results[0].node is step.node)
         tensors = (*step.node.inputs, *application.results)
         known = {id(t.data): self._known[id(trace), trace.name(t)] for t in tensors}
         read = [self._known[id(trace), trace.name(t)] for t in application.inputs]
@@ -199,7 +214,9 @@ class Collector:
             data = np.asarray(array.data, dtype=np.float64)
             parts = dict(zip(np.ndindex(*data.shape), intermediate(application, data) or (), strict=False))
             if self._decided(lambda parts=parts: 1 if parts else None):
-                yield self._add("", data, Made(read, parts.__getitem__))
+                kept = self._add("", data, Made(read, parts.__getitem__))
+                self._label([kept], [array])
+                yield kept
 
     def _decided(self, decide: Callable[[], int | None]) -> int | None:
         """Return a decision, or what it was in general position."""
@@ -218,32 +235,10 @@ class Collector:
         cells = self.graph.arrays[place]
         cells.is_free = cells.is_free and made is None
         if self._earlier is None and made is not None:
-            read = _reader([self.graph.arrays[k] for k in made.read])
+            arrays = [self.graph.arrays[k] for k in made.read]
+            read = reader(arrays)
             for index in np.ndindex(*cells.data.shape):
-                cells.programs.append(Program.of(made.term(index), read))
+                cells.programs.append(
+                    Program.of(made.term(index), read, lambda label: row_label(label, arrays[0].data))
+                )
         return place
-
-
-def _term(application: Application, index: Index, which: int) -> Term:
-    """Return the arithmetic of an element, with the choice in it where numbers decide what it is made of."""
-    rule = application.equation.rule_terms
-    return rule(index, application.arrays, **application.static) if rule else application.term(index, which)
-
-
-def _reader(arrays: list[Numbered]) -> Callable[[Term], int | None]:
-    """Return the function that finds a leaf's cell; a setting stands in terms as a constant with its name."""
-    settings = {cells.name: cells for cells in arrays if not cells.data.shape}
-
-    def cell(leaf: Term) -> int | None:
-        if leaf.source is not None:
-            return arrays[leaf.source[0]].cell(leaf.source[1])
-        setting = settings.get(leaf.label)
-        return setting.first if setting and setting.numbers == [leaf.value] else None
-
-    return cell
-
-
-def _is_same(cells: Numbered, name: str, data: np.ndarray) -> bool:
-    """Return whether a given array is this earlier one: the same object, or the same numbers of the same name."""
-    own = f"∂{name.removesuffix('.gradient')}" if name.endswith(".gradient") else name
-    return cells.data is data or (cells.name == own and np.array_equal(cells.data, data))

@@ -68,7 +68,7 @@ def as_json(graph: LessonGraph, lang: str) -> dict[str, Any]:
             "arrays": [
                 [
                     a.label or a.name,
-                    list(a.shape),
+                    list(a.shape[:-1] if not a.name and a.shape[1:] and a.shape[-1] == 1 else a.shape),  # rstd[0]
                     a.first,
                     "switch" if k in switches else _kind(a),
                     *_moved(a, lang),

@@ -21,19 +21,21 @@ from byhand.book.lessons.letters import label, letter
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
+from live.entries import STILL, as_text, blocks, graph_of_entry
 from live.export import as_json
 from live.graph import LessonGraph, Numbered
-from live.spots import lesson_of, spots
+from live.spots import is_listed, lesson_of, spots
 from live.working import graph
 from pages.blocks.arrays import given_parts, matrices, matrix_of, number_as_text
 
-BLOCK = re.compile(r"(<!-- generated: (lesson|given) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- generated: (lesson|given|worked) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 PICTURE = re.compile(r"(<!-- generated: picture ([\w-]+) -->\n)\s*(.*?)\s*(<!-- end -->)", re.DOTALL)
 STEP = re.compile(r"^\*\*([A-Z]?)(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
 NUMBER = re.compile(r"\S+ = -?[\d.]+")
 LINES = re.compile(r" \\\\\[4pt\]\n")
+PRINTED = re.compile(r"(?<![\w-])\d")  # in a picture's words
 MOST_LINES = 6  # of a displayed block of given matrices
 Printed = dict[str, Any]  # by LaTeX: numbers as text, and as a matrix
 
@@ -52,13 +54,17 @@ class Shown:
 
 def hooked(text: str, lang: str) -> str:
     """Return a page with its lessons' steps and matrices marked, and the lessons' graphs at its end."""
-    lessons = {mark[3]: graph_of(mark[3]) for mark in BLOCK.finditer(text) if mark[2] == "lesson"}
+    marks = [mark for mark in BLOCK.finditer(text) if not (mark[2] == "worked" and mark[3] in STILL)]
+    lessons = {mark[3]: graph_of(mark[3]) for mark in marks if mark[2] == "lesson"}
+    entries = {mark[3]: graph_of_entry(mark[3]) for mark in marks if mark[2] == "worked"}
 
     def block(mark: re.Match[str]) -> str:
         head, kind, name, arguments, body, end = mark.groups()
-        found = lessons.get(name)
+        found = (entries if kind == "worked" else lessons).get(name)
         if found is None:  # its steps are not on this page
             return mark[0]
+        if kind == "worked":
+            return head + _worked(found, body, name) + end
         if kind == "given":
             return head + _section(_given(found, body), name) + end
         return head + _steps(found, body, "brief" in arguments, name) + end
@@ -66,16 +72,16 @@ def hooked(text: str, lang: str) -> str:
     def picture(mark: re.Match[str]) -> str:
         head, name, body, end = mark.groups()
         shown = lesson_of(name, lessons)
-        places = shown and spots(name, lessons[shown], lang)
-        if not places:
+        places = spots(name, lessons[shown], lang) if shown else []
+        if not (shown and (places or (is_listed(name, shown) and PRINTED.search(body)))):
             return mark[0]
         facts = f'data-lesson="{shown}" data-spots="{_compact(places)}"'
         return f'{head}\n<div class="live-picture" {facts}>\n\n{body}\n\n</div>\n\n{end}'
 
-    if not lessons:
+    if not lessons and not entries:
         return text
     text = PICTURE.sub(picture, BLOCK.sub(block, text))
-    data = (_compact(as_json(found, lang)).replace("</", "<\\/") for found in lessons.values())
+    data = (_compact(as_json(found, lang)).replace("</", "<\\/") for found in (*lessons.values(), *entries.values()))
     scripts = [f'<script type="application/json" class="live-data">{one}</script>' for one in data]
     return "\n\n".join([text, *scripts]) + "\n"
 
@@ -91,6 +97,19 @@ def _section(body: str, name: str, step: int = 0) -> str:
     facts, place = f'data-lesson="{name}" data-step="{step}"', f"{name}-{step}"
     link = f'<a class="live-anchor" id="{place}" href="#{place}">#{step}</a>\n\n' if step else ""
     return f'\n<div class="live-step" {facts}>\n\n{body.strip()}\n\n{link}</div>\n\n'
+
+
+def _worked(found: LessonGraph, body: str, stem: str) -> str:
+    """Mark the displayed blocks of an equation's worked example."""
+    shown = blocks(found, stem)
+
+    def marked(block: re.Match[str]) -> str:
+        if (one := next(shown, None)) is None:
+            return block[0]
+        step, part, lines = one
+        return _section(_shown(block[0], part, lines), found.lesson.name, step)
+
+    return MATH.sub(marked, body)
 
 
 def _steps(found: LessonGraph, body: str, brief: bool, name: str) -> str:
@@ -170,8 +189,12 @@ def _marked(block: re.Match[str], printed: Printed, shown: Sequence[Shown], part
         lines.append([piece.removeprefix("& ").strip() if isinstance(piece, str) else piece for piece in pieces])
     if not any(isinstance(piece, list) for line in lines for piece in line):
         return block[0]
+    return _shown(block[0], part, lines)
+
+
+def _shown(block: str, part: str, lines: list[list[Any]]) -> str:
     facts = escape(_compact(lines))
-    return f'<div class="live-math" data-part="{part}" data-show="{facts}">\n\n{block[0]}\n\n</div>'
+    return f'<div class="live-math" data-part="{part}" data-show="{facts}">\n\n{block}\n\n</div>'
 
 
 def _match(latex: str, printed: Printed, shown: Sequence[Shown]) -> list[Any] | None:
@@ -196,12 +219,6 @@ def _printed_of_given(name: str) -> Printed:
     """Return the given matrices and numbers of a lesson by their LaTeX."""
     given = [(say(array, "en"), text) for array, text in make(name, exact=True).given]
     found = [part for array, text in given for part in given_parts(letter(array), text)]
-    texts = ([_plain(form) for form in forms.ravel()] for _, _, forms in found)
+    texts = ([as_text(form) for form in forms.ravel()] for _, _, forms in found)
     data = (np.atleast_2d(closed_form.array(forms.tolist())) for _, _, forms in found)
     return {latex: printed for (_, latex, _), *printed in zip(found, texts, data, strict=True)}
-
-
-def _plain(form: str) -> str:
-    """Return a number in closed form as text."""
-    text = form.replace("sqrt", "√").replace("log", "ln").replace("-", "−").replace("inf", "∞")
-    return re.sub(r"\((\w+)\)", r"\1", text)

@@ -46,8 +46,8 @@ class Program:
     cells: tuple[int, ...]
 
     @classmethod
-    def of(cls, term: Term, cell: Callable[[Term], int | None]) -> Program:
-        """Return a term as a program; `cell` says where a leaf is read, None for a constant."""
+    def of(cls, term: Term, cell: Callable[[Term], int | None], named: Callable[[str], str] = str) -> Program:
+        """Return a term as a program; `cell` says where a leaf is read, None for a constant; `named` writes labels."""
         parts = list(below(term))
         at = {id(part): cell(part) for part in parts if not part.parts and not part.op}
         cells = list(dict.fromkeys(place for place in at.values() if place is not None))
@@ -63,7 +63,7 @@ class Program:
                 operation = part.op, tuple(registers[id(p)] for p in part.parts)
                 register = known.setdefault(operation, len(cells) + len(constants) + len(known))
                 if part.label:
-                    labels[register] = part.label
+                    labels[register] = named(part.label)
             registers[id(part)] = register
         form = Form(len(cells), tuple(constants), tuple(known), tuple(labels.items()))
         return cls(form, tuple(cells))

@@ -27,7 +27,12 @@ def _n(percent: float) -> float:
     return round(percent, 2)
 
 
+def is_listed(picture: str, lesson: str) -> bool:
+    """Return whether a picture is one of a lesson's own."""
+    return PICTURES[picture] in OF_LESSONS[lesson]
+
+
 def lesson_of(picture: str, lessons: dict[str, LessonGraph]) -> str | None:
     """Return which of these lessons a picture shows: the first that lists it, or the only one."""
-    listed = [name for name in lessons if PICTURES[picture] in OF_LESSONS[name]]
+    listed = [name for name in lessons if is_listed(picture, name)]
     return listed[0] if listed else next(iter(lessons), None) if len(lessons) == 1 else None

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from byhand.book.finding.equations import of_equations
 from byhand.book.lessons.changes import Given
-from byhand.book.lessons.examples import TITLES
+from byhand.book.lessons.examples import TITLES, of_entry
 from byhand.book.lessons.examples import __name__ as home
 from byhand.book.lessons.lesson import Lesson, Maker
 from byhand.book.numbers import closed_form
+from byhand.engine import registry
 from byhand.engine.context import whole_sums
 from live.collecting import Collector
 from live.graph import LessonGraph, Switch
 from live.settings import SWITCHES
 
 NEAR = 1e-3  # how far numbers in general position are from the lesson's, so that a ReLU lets the same ones through
+WORKED = "worked-"  # before an equation's name: its entry's numbers
 _WALKED: dict[tuple[str, str], Collector] = {}
 
 
+def entry_of(name: str) -> str:
+    """Return the equation whose entry's numbers a graph of this name has; "" for that of a lesson."""
+    return name.removeprefix(WORKED) if name.startswith(WORKED) else ""
+
+
 def graph(name: str, array: Maker = closed_form.array, changes: Given | None = None) -> LessonGraph:
-    """Return the graph of the lesson of this name, with the arrays that `array` makes of its closed forms.
+    """Return the graph of the lesson of this name, or of an equation's entry (`worked-softmax`), with the arrays that `array` makes of its closed forms.
 
     changes  other settings by name, such as a temperature
     """
@@ -31,8 +41,10 @@ def graph(name: str, array: Maker = closed_form.array, changes: Given | None = N
     start = {**_given(name), **changes}
     general = _in_general_position(name, start)
     whole = Collector(worked(name, array, changes), general.found).graph
+    is_fixed = bool(entry_of(name)) and _chooses(name, start)
     for cells, found in zip(whole.arrays, general.graph.arrays, strict=True):
-        cells.programs, cells.is_free = found.programs, found.is_free
+        cells.programs, cells.is_free = found.programs, found.is_free and not is_fixed
+        cells.slider = None if is_fixed else cells.slider
     for switch in SWITCHES.keys() & start.keys():
         forms = {}
         for value in _file(name).CHOICES[switch]:
@@ -55,12 +67,37 @@ def _in_general_position(name: str, start: Given) -> Collector:
     return _WALKED[key]
 
 
+def _chooses(name: str, start: Given) -> bool:
+    """Return whether an equation's arithmetic has another form for other numbers, as which logits top-p keeps."""
+    usual = [a.programs for a in _in_general_position(name, start).graph.arrays]
+    with whole_sums():
+        return any(usual != [a.programs for a in Collector(worked(name, far, start)).graph.arrays] for far in FAR)
+
+
 def worked(name: str, array: Maker, changes: Mapping[str, Any]) -> Lesson:
     """Work the lesson of this name with the arrays that `array` makes of its closed forms."""
     lesson, start = _file(name).lesson, {**_given(name), **changes}
     with np.errstate(all="ignore"):
         intro, steps, given = lesson(array, start) if start else lesson(array)
-        return Lesson(name, TITLES[name], intro, tuple(steps), given)
+        stem = entry_of(name)
+        if stem and len(registry[stem].results) > 1:  # the way back from one of several results is not the page's
+            steps = [step for step in steps if not step.is_derivative]
+        return Lesson(name, of_equations()[stem].title if stem else TITLES[name], intro, tuple(steps), given)
+
+
+def _far(seed: int) -> Maker:
+    def far(nested: Any) -> np.ndarray:
+        near, drawn = in_general_position(nested), np.random.default_rng([seed, *str(nested).encode()])
+        return near * np.exp(drawn.normal(size=near.shape)) + (
+            0 if np.all(near >= 0) else drawn.normal(size=near.shape)
+        )
+
+    return far
+
+
+FAR = tuple(
+    map(_far, range(4))
+)  # numbers of another order; what is nowhere negative, such as a mean of squares, stays so
 
 
 def in_general_position(nested: Any) -> np.ndarray:
@@ -77,4 +114,6 @@ def _given(name: str) -> Given:
 
 
 def _file(name: str) -> Any:
+    if stem := entry_of(name):
+        return SimpleNamespace(lesson=partial(of_entry.lesson, stem))
     return import_module(f"{home}.{name.replace('-', '_')}")

@@ -1,15 +1,19 @@
 "use strict";
 /** The bar below the text: the arithmetic of the number that is pointed at, news of changes, and the page's switches. */
 {
+  const verdict = live.make("output", { class: "live-verdict", "aria-live": "polite" });
   const text = live.make("output", { class: "live-text", "aria-live": "polite" });
   const news = live.make("div", { class: "live-news", role: "status" });
+  const ways = live.make("div", { class: "live-ways" });
   const tools = live.make("div", { class: "live-tools" });
+  /** @type {HTMLElement} */
+  let bar;
   live.tools = tools;
   live.news = news;
 
   /** Put the bar at the end of the article, where it sticks to the bottom of the window. */
   live.placeBar = () => {
-    const bar = live.make("aside", { class: "live-bar", "aria-label": live.say("bar") }, text, news, tools);
+    bar = live.make("aside", { class: "live-bar", "aria-label": live.say("bar") }, live.make("div", { class: "live-said" }, verdict, text, ways, news), tools);
     const last = /** @type {HTMLElement} */ (document.querySelector(".live-step"));
     (last.closest("article") ?? document.body).append(bar);
     text.textContent = live.say(document.querySelector(".live-free") ? "hint" : "hintFixed");
@@ -33,6 +37,9 @@
   /** @param {string} said */
   live.tell = (said) => (text.textContent = said);
 
+  /** Say whether an answer is right; it stays whatever is pointed at. @param {string} said */
+  live.judged = (said) => (verdict.textContent = said);
+
   const value = (graph, cell) => live.written(graph.values[cell]);
 
   /** The arithmetic of a number, and of the parts that it names. */
@@ -55,7 +62,46 @@
 
   const mark = (name, wanted) => {
     document.querySelectorAll(`.${name}`).forEach((element) => element.classList.remove(name));
-    live.views.filter(wanted).forEach((view) => view.element.classList.add(name));
+    const found = live.views.filter(wanted);
+    found.forEach((view) => view.element.classList.add(name));
+    return found;
+  };
+
+  let lit = [];
+  let isKept = false; // what is pointed at, though another number has the focus
+
+  /** Where a view stands: below the window, above it, or in it; of one that is folded away, what it is folded into. */
+  const outside = ({ element }) => {
+    const place = (element.closest("details:not([open])") ?? element).getBoundingClientRect();
+    if (place.top > bar.getBoundingClientRect().top - 8) return place.top - innerHeight / 2;
+    return place.bottom < 8 || element.closest("details:not([open])") ? place.bottom - innerHeight / 2 : 0;
+  };
+
+  /** Offer a way to each array of lit numbers of which none is to be seen. */
+  const offerWays = () => {
+    /** @type {Map<string, any[]>} */
+    const arrays = new Map();
+    for (const view of lit) {
+      const key = view.graph.array(view.cell).name;
+      arrays.set(key, [...(arrays.get(key) ?? []), [outside(view), view]]);
+    }
+    const away = [...arrays].filter(([, views]) => views.every(([apart]) => apart)).map(([name, views]) => [name, ...views.sort(([a], [b]) => Math.abs(a) - Math.abs(b))[0]]);
+    const said = away.map(([name, apart]) => `${apart < 0 ? "↑" : "↓"} ${name}`);
+    if (said.join() === [...ways.children].map((way) => way.textContent).join()) return;
+    ways.replaceChildren(
+      ...away.map(([name, , { element }], k) => {
+        const way = live.make("button", { type: "button", "aria-label": live.say("goTo", name) }, said[k]);
+        way.addEventListener("click", () => {
+          element.closest("details")?.setAttribute("open", "");
+          element.scrollIntoView({ block: "center", behavior: "instant" });
+          isKept = true;
+          element.focus({ preventScroll: true });
+          isKept = false;
+          offerWays();
+        });
+        return way;
+      }),
+    );
   };
 
   /** @type {import("./grids.js").View|undefined} */
@@ -72,8 +118,10 @@
     pointed = view;
     const there = view && view.cell >= 0 ? view : undefined;
     const sources = there && there.graph.programs[there.cell] ? live.sources(live.tree(there.graph, there.cell, there.register)) : new Set();
-    mark("live-here", (other) => there && other.graph === there.graph && other.cell === there.cell && other.register === there.register);
-    mark("live-source", (other) => there && other.graph === there.graph && other.register < 0 && sources.has(other.cell));
+    const here = mark("live-here", (other) => there && other.graph === there.graph && other.cell === there.cell && other.register === there.register);
+    const made = mark("live-source", (other) => there && other.graph === there.graph && other.register < 0 && sources.has(other.cell));
+    lit = [...here, ...made].filter((other) => other.element.tagName === "TD" || other.register >= 0);
+    offerWays();
     if (view && live.isBlank(view)) live.tell(live.say("blank", view.blank.label));
     else if (there) live.tell(lines(there).join("\n"));
     else if (view) live.tell(`${view.element.number[0]} = ${view.element.arithmetic} = ${view.printed}`);
@@ -86,6 +134,12 @@
     document.addEventListener("mouseout", (event) => {
       if (view(event.target) && !view(event.relatedTarget)) live.point(view(document.activeElement));
     });
-    document.addEventListener("focusin", (event) => view(event.target) && live.point(view(event.target)));
+    document.addEventListener("focusin", (event) => !isKept && view(event.target) && live.point(view(event.target)));
+    let isAsked = false;
+    const afterwards = () => {
+      isAsked = false;
+      offerWays();
+    };
+    document.addEventListener("scroll", () => lit.length && !isAsked && (isAsked = !!requestAnimationFrame(afterwards)), { passive: true });
   };
 }

@@ -12,13 +12,19 @@
     return apart <= Math.max(RELATIVE * Math.abs(right), Math.min(ROUNDED, 0.05 * Math.abs(right)));
   };
 
-  /** @typedef {{graph: any, cell: number, register: number, label: string, right: number, slips: [number, number][], views: any[], solved: boolean}} Blank */
+  /** @typedef {{key: string, graph: any, cell: number, register: number, label: string, right: number, slips: [number, number][], views: any[], input: any, solved: boolean}} Blank */
+  /** @typedef {{blanks: Blank[], cover: (isOn: boolean) => void}} Cover what shows results too, until all its blanks are filled in */
 
   live.blanks = { on: false };
   /** @type {Map<string, Blank>} */
   const blanks = new Map();
   /** @type {Map<any, Map<number, number>>} the reader's own numbers, by graph and cell */
   const own = new Map();
+  /** @type {Cover[]} */
+  const covers = [];
+  const PLACE = `byhand blanks ${location.pathname}`;
+  /** @type {Record<string, string>} what the reader wrote last, by blank; kept when the page is loaded again */
+  let written = {};
 
   /** Whether a place of the page is a blank that is still open. */
   live.isBlank = (view) => !!view.blank && live.blanks.on && !view.blank.solved;
@@ -26,19 +32,57 @@
   /** Find the blanks of a step: the cells that it makes, and the numbers of its tables. */
   const find = (section) => {
     const graph = section.graph;
-    const numbers = new Map(graph.steps[section.dataset.step - 1].numbers.filter((n) => n[2] >= 0 && n[3] < 0).map((n) => [n[2], n]));
+    const all = graph.steps[section.dataset.step - 1].numbers;
+    const numbers = new Map(all.filter((n) => n[2] >= 0 && n[3] < 0).map((n) => [n[2], n]));
+    const parts = all.filter((n) => n[3] >= 0);
     for (const element of section.querySelectorAll("table.live-made td.live-cell, tr.live-row")) {
       const view = live.viewOf.get(element);
       if (element.tagName === "TD" && !graph.programs[view.cell]) continue;
       const number = element.number ?? numbers.get(view.cell);
-      const label = number?.[0] ?? graph.label(view.cell);
+      const label = element.number?.[0] ?? graph.label(view.cell);
       const key = `${graph.name} ${section.dataset.step} ${label}`;
       if (!blanks.has(key)) {
-        const [right, slips] = number ? [number[1], number[4]] : [graph.lesson[view.cell], []];
-        blanks.set(key, { graph, cell: view.cell, register: view.register, label, right, slips, views: [], solved: false });
+        const right = number ? number[1] : graph.lesson[view.cell];
+        const part = number ?? parts.find((one) => Math.abs(one[1] - right) <= 1e-12 * Math.abs(right)); // kept on the way
+        const slips = part ? part[4] : [];
+        blanks.set(key, { key, graph, cell: view.cell, register: view.register, label, right, slips, views: [], input: null, solved: false });
       }
       view.blank = blanks.get(key);
       view.blank.views.push(view);
+    }
+  };
+
+  /** Find what shows the same results elsewhere: later inputs, what a step keeps on its way, and pictures. */
+  const findCovers = () => {
+    const all = [...blanks.values()].filter((blank) => blank.cell >= 0);
+    for (const view of live.views) {
+      const { graph, cell, element } = view;
+      if (view.blank || element.tagName !== "TD" || !graph.programs[cell]) continue;
+      const section = element.closest(".live-step");
+      const same = all.filter((blank) => blank.graph === graph && blank.register < 0 && blank.cell === cell);
+      const around = all.filter((blank) => blank.views.some((other) => other.element.closest(".live-step") === section));
+      covers.push({ blanks: same.length ? same : around, cover: (isOn) => element.classList.toggle("live-hidden", isOn) });
+    }
+    for (const { graph, arrays, cover } of live.pictured()) {
+      const own = arrays ? all.filter((blank) => arrays.includes(graph.owner[blank.cell])) : [...blanks.values()];
+      covers.push({ blanks: own.filter((blank) => blank.graph === graph), cover });
+    }
+  };
+
+  const cover = () => covers.forEach((one) => one.cover(live.blanks.on && one.blanks.some((blank) => !blank.solved)));
+
+  const keep = () => {
+    try {
+      if (live.blanks.on) localStorage.setItem(PLACE, JSON.stringify(written));
+      else localStorage.removeItem(PLACE);
+    } catch {} // a browser may keep nothing
+  };
+
+  const kept = () => {
+    try {
+      return JSON.parse(localStorage.getItem(PLACE) ?? "null");
+    } catch {
+      return null;
     }
   };
 
@@ -56,6 +100,7 @@
         if (event.key === "Enter") judge(blank, input, true);
       });
       input.addEventListener("change", () => judge(blank, input, false));
+      blank.input = input;
       place.replaceChildren(input);
       if (view.element.tagName === "TD") view.element.tabIndex = -1;
     });
@@ -84,15 +129,26 @@
     if (!text) {
       if (blank.cell >= 0 && blank.graph.programs[blank.cell]) {
         const tree = live.tree(blank.graph, blank.cell, blank.register);
-        live.tell(`${blank.label} = ${live.expression(tree)}`);
+        live.judged(`${blank.label} = ${live.expression(tree)}`);
       }
       return;
     }
+    live.judged(settle(blank, text));
+    keep();
+    if (!blank.solved) return;
+    cover();
+    tellProgress();
+    next(blank);
+  };
+
+  /** Settle what was written into a blank; return what is to be said. */
+  const settle = (blank, text) => {
     const given = live.read(text);
     if (given === null) {
-      input.setAttribute("aria-invalid", "true");
-      return live.tell(live.say("noNumber", text));
+      blank.input.setAttribute("aria-invalid", "true");
+      return live.say("noNumber", text);
     }
+    written[blank.key] = text;
     const right = agrees(given, blank.right);
     const carried = !right && agrees(given, followed(blank));
     if (blank.register < 0 && blank.cell >= 0) {
@@ -103,13 +159,11 @@
       blank.solved = true;
       reveal(blank);
       blank.views.forEach((view) => view.element.classList.add("live-right"));
-      tellProgress();
-      next(blank);
-      live.tell(live.say(right ? "right" : "carried", blank.label, live.written(blank.right)));
-      return;
+      return live.say(right ? "right" : "carried", blank.label, live.written(blank.right));
     }
-    input.setAttribute("aria-invalid", "true");
-    live.tell(diagnosis(blank, text, given));
+    blank.input.value = text;
+    blank.input.setAttribute("aria-invalid", "true");
+    return diagnosis(blank, text, given);
   };
 
   /** Say which mistake a wrong number looks like. */
@@ -145,27 +199,38 @@
     live.news.replaceChildren(live.make("p", {}, live.say("done", all.filter((blank) => blank.solved).length, all.length)));
   };
 
-  const turn = (on) => {
+  const turn = (on, before = {}) => {
     live.restore();
     live.blanks.on = on;
     document.documentElement.classList.toggle("live-blanks", on);
     live.lockSettings(on);
+    live.judged("");
     own.clear();
+    written = {};
     for (const blank of blanks.values()) {
       blank.views.forEach((view) => view.element.classList.remove("live-right"));
       blank.solved = false;
       if (on) hide(blank);
       else reveal(blank);
     }
+    for (const [key, text] of Object.entries(before)) if (blanks.has(key)) settle(blanks.get(key), String(text));
+    cover();
+    keep();
     if (on) tellProgress();
     else live.news.replaceChildren();
   };
 
-  /** Add the switch. */
+  /** Add the switch; `resumeBlanks` brings those back with which the page was left. */
   live.listenToBlanks = () => {
     live.sections.filter((section) => Number(section.dataset.step)).forEach(find);
+    findCovers();
     const box = live.make("input", { type: "checkbox", autocomplete: "off" });
     box.addEventListener("change", () => turn(box.checked));
     live.tools.append(live.make("label", {}, box, ` ${live.say("blanks")}`));
+    live.resumeBlanks = () => {
+      const before = kept();
+      box.checked = before !== null;
+      if (before) turn(true, before);
+    };
   };
 }

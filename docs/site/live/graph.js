@@ -19,6 +19,7 @@ live.OPERATIONS = {
   sqrt: ([a]) => Math.sqrt(a),
   square: ([a]) => a * a,
   tanh: ([a]) => Math.tanh(a),
+  erf: ([a]) => erf(a),
   cos: ([a]) => Math.cos(a),
   sin: ([a]) => Math.sin(a),
   positive: ([a]) => (a <= 0 ? 0 : a), // NaN stays NaN
@@ -31,6 +32,17 @@ live.OPERATIONS = {
     return above >= 0 ? above : sums.findIndex((x) => x >= sum);
   },
 };
+
+/**
+ * The error function: 2/√π exp(−x²) (x + 2x³/3 + 4x⁵/15 + …), without a difference; beyond 6 it is 1 or −1.
+ * @param {number} x
+ */
+function erf(x) {
+  if (!(Math.abs(x) < 6)) return Math.sign(x);
+  let [sum, term] = [x, x];
+  for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); n++) sum += term *= (2 * x * x) / (2 * n + 1);
+  return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
+}
 
 /**
  * Add numbers and round once (Shewchuk 1997, as Python's math.fsum); 0 for what is only rounding residue.

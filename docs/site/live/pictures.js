@@ -3,6 +3,8 @@
 {
   /** @type {{graph: any, arrays: number[], spot: HTMLElement}[]} */
   const spots = [];
+  /** @type {{graph: any, image: HTMLImageElement}[]} */
+  const images = [];
 
   /**
    * Lay the places of arrays over the pictures.
@@ -15,6 +17,7 @@
       const frame = live.make("span", { class: "live-figure" });
       image.replaceWith(frame);
       frame.append(image);
+      images.push({ graph, image });
       for (const [arrays, ...place] of JSON.parse(box.dataset.spots)) {
         const spot = live.make("span", { class: "live-spot", "aria-hidden": "true" });
         ["left", "top", "width", "height"].forEach((side, k) => (spot.style[side] = `${place[k]}%`));
@@ -28,6 +31,23 @@
       }
     }
   };
+
+  /** Where pictures show results: of some arrays, or, where nobody knows of which, of all; and how to cover them. */
+  live.pictured = () => [
+    ...spots.map(({ graph, arrays, spot }) => ({ graph, arrays, cover: (isOn) => spot.classList.toggle("live-covered", isOn) })),
+    ...images.map(({ graph, image }) => {
+      const { alt } = image;
+      const has = spots.some(({ spot }) => spot.parentElement === image.parentElement);
+      return {
+        graph,
+        arrays: null,
+        cover: (isOn) => {
+          image.alt = isOn ? live.say("covered") : alt; // its words hold numbers
+          image.classList.toggle("live-hidden", isOn && !has);
+        },
+      };
+    }),
+  ];
 
   /** Frame what a step makes, and what it reads. */
   live.lightSpots = (graph, { reads, makes }) => {

@@ -11,6 +11,7 @@ if (document.querySelector("script.live-data")) {
     live.listenToBlanks();
     live.listenToChanges();
     live.listenToSettings();
+    live.resumeBlanks();
   } catch (error) {
     document.documentElement.classList.remove("live");
     document.querySelectorAll(".live-lines, .live-bar, .live-setting, .live-spot").forEach((made) => made.remove());

@@ -18,6 +18,20 @@
       return button;
     });
     let at = -1;
+    let stood = NaN; // where the window stands since the last walk; before it has come there, -1
+
+    /** Whether the reader has not scrolled away from the step that was walked to. */
+    const isThere = () => stood < 0 || Math.abs(scrollY - stood) < 2;
+    addEventListener("scrollend", () => (stood = stood < 0 ? scrollY : stood));
+    ["wheel", "touchmove"].forEach((way) => addEventListener(way, () => (stood = NaN), { passive: true }));
+
+    /** The step that is next from where the window stands: the one below the line, or above it. */
+    const nextTo = (by) => {
+      if (isThere()) return at + by;
+      const line = LINE * innerHeight;
+      const places = sections.map((section) => (section.closest("details:not([open])") ?? section).getBoundingClientRect());
+      return by > 0 ? places.findIndex((place) => place.top > line) : places.findLastIndex((place) => place.bottom < line);
+    };
 
     /** Go to a step: it comes into view, what it reads and makes lights up, its title is said. */
     const go = (wanted) => {
@@ -27,7 +41,10 @@
       section.tabIndex = -1;
       section.closest("details")?.setAttribute("open", "");
       const top = section.getBoundingClientRect().top + scrollY - ABOVE * innerHeight;
+      const before = scrollY;
       scrollTo({ top, behavior: calm.matches ? "instant" : "smooth" });
+      const low = document.documentElement.scrollHeight - innerHeight;
+      stood = Math.abs(Math.min(Math.max(top, 0), low) - before) < 1 || scrollY !== before ? scrollY : -1;
       section.focus({ preventScroll: true });
       show(section);
       live.point(undefined);
@@ -71,7 +88,8 @@
     const button = (key, sign, by) => {
       const made = live.make("button", { type: "button", "aria-label": live.say(key), title: live.say(key) }, sign);
       made.addEventListener("click", () => {
-        go(at < 0 ? 0 : at + by);
+        const wanted = nextTo(by);
+        go(wanted < 0 && by > 0 ? sections.length - 1 : wanted);
         made.focus({ preventScroll: true });
       });
       return made;
@@ -83,7 +101,7 @@
       return made < 0 ? undefined : () => go(made);
     });
     const observer = new IntersectionObserver(
-      (entries) => entries.forEach((entry) => entry.isIntersecting && show(/** @type {any} */ (entry.target))),
+      (entries) => entries.forEach((entry) => entry.isIntersecting && !isThere() && show(/** @type {any} */ (entry.target))),
       { rootMargin: `-${100 * LINE}% 0px -${100 - 100 * LINE}% 0px` },
     );
     sections.forEach((section) => observer.observe(section));

@@ -7,7 +7,11 @@ live.WORDS = {
     bar: "The numbers of this page",
     hint: "Point at a number, or tab to it, to see its arithmetic. Numbers with a dotted underline can be changed.",
     hintFixed: "Point at a number, or tab to it, to see its arithmetic.",
+    hintTouch: "Tap a number to see its arithmetic; tap a dotted one to change it.",
+    hintFixedTouch: "Tap a number to see its arithmetic.",
     given: "{} is given. Click it or press Enter to change it.",
+    givenTouch: "{} is given. Tap it to change it.",
+    goTo: "Go to {}", covered: "This picture shows results that are hidden.",
     fixed: "{} is given.",
     index: "{} is given. It is an index, not a quantity, so it cannot be changed here.",
     copied: "{} = {}, copied from {}",
@@ -41,7 +45,11 @@ live.WORDS = {
     bar: "本页数值",
     hint: "把指针移到一个数上，或用 Tab 键选中它，就能看到算式。带虚线的数可以修改。",
     hintFixed: "把指针移到一个数上，或用 Tab 键选中它，就能看到算式。",
+    hintTouch: "点一个数，就能看到算式；带虚线的数点一下可以修改。",
+    hintFixedTouch: "点一个数，就能看到算式。",
     given: "{}，已知数。点击或按回车可以修改。",
+    givenTouch: "{}，已知数。点一下可以修改。",
+    goTo: "转到 {}", covered: "这幅图里有已隐藏的结果。",
     fixed: "{}，已知数。",
     index: "{}，已知的编号，不是数量，这里不能修改。",
     copied: "{} = {}，取自 {}",
@@ -72,12 +80,16 @@ live.WORDS = {
   },
 };
 
+/** Whether numbers are tapped, so that nobody can point or tab. */
+live.isTouched = matchMedia("(hover: none)").matches;
+
 /**
- * Say something in the page's language.
+ * Say something in the page's language, and to somebody who taps in the words for it.
  * @param {string} key
  * @param {...(string|number)} parts what stands for each {}
  */
 live.say = (key, ...parts) => {
   const lang = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
-  return live.WORDS[lang][key].replace(/\{\}/g, () => String(parts.shift()));
+  const words = live.WORDS[lang];
+  return ((live.isTouched && words[`${key}Touch`]) || words[key]).replace(/\{\}/g, () => String(parts.shift()));
 };

@@ -61,14 +61,24 @@ def vjp(saved, d_y, *, eps=1e-5):
 
 def terms(index, inputs, result, *, eps=1e-5):
     """An element over the root mean square of all heads at its position, times the gain."""
+    xhat = ratio(*_number_and_root(index, inputs, eps), "xhat")
+    column = index[1] * inputs[0].shape[3] + index[3]
+    return product((element(inputs, 1, (column,), "g"), xhat)) if len(inputs) > 1 else xhat
+
+
+def saved_terms(which, index, inputs, *, eps=1e-5):
+    """xhat, and rstd: 1 over the root mean square of all heads."""
+    x, root = _number_and_root(index, inputs, eps)
+    return ratio(number(1), root) if which else ratio(x, root)
+
+
+def _number_and_root(index, inputs, eps):
     b, h, t, d = index
     heads, width = inputs[0].shape[1], inputs[0].shape[3]
     row = over(heads * width, lambda c: element(inputs, 0, (b, c // width, t, c % width), "x"))
     squares = total(mapped(lambda x: function("square", x), row))
     mean_square = of_row(ratio(squares, number(heads * width, "HD"), "avg(x²)"))
-    column = h * width + d
-    xhat = ratio(row[column], function("sqrt", total((mean_square, number(eps, "eps")))), "xhat")
-    return product((element(inputs, 1, (column,), "g"), xhat)) if len(inputs) > 1 else xhat
+    return row[h * width + d], function("sqrt", total((mean_square, number(eps, "eps"))))
 
 
 def flops(x, gain=None, **_):

@@ -26,7 +26,12 @@ def vjp(saved, d_y, *, cap):
 
 def terms(index, inputs, result, *, cap):
     """The cap times a tanh."""
-    return product((number(cap, "cap"), function("tanh", ratio(element(inputs, 0, index, "x"), number(cap, "cap")))))
+    return product((number(cap, "cap"), saved_terms(0, index, inputs, cap=cap)))
+
+
+def saved_terms(which, index, inputs, *, cap):
+    """tanh(x / cap)."""
+    return function("tanh", ratio(element(inputs, 0, index, "x"), number(cap, "cap")))
 
 
 flops = per_element(2 + TRANSCENDENTAL, 3)

@@ -32,6 +32,11 @@ def terms(index, inputs, result):
     return product((gate, gate_term(gate), up))
 
 
+def saved_terms(which, index, inputs):
+    """The gate's sigmoid."""
+    return gate_term(element(inputs, 0, index, "gate"))
+
+
 flops = per_element(5 + TRANSCENDENTAL, 8)
 
 

@@ -28,6 +28,11 @@ def terms(index, inputs, result, *, tau):
     return ratio(element(inputs, 0, index, "z"), number(tau, "tau"))
 
 
+def gradient_terms(saved, d_results, slot, index, *, tau):
+    """A cotangent over tau."""
+    return ratio(element(d_results, 0, index, "∂z'"), number(tau, "tau"))
+
+
 temperature = Equation.of(
     __name__,
     title="Temperature",

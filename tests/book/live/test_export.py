@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from book.live.working import registers, worked
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.examples import TITLES
 from byhand.book.numbers import closed_form
+from live.entries import STILL, graph_of_entry
 from live.export import as_json
 from live.pages import graph_of
 from live.working import graph
 
+WORKED = [f"worked-{stem}" for stem in ENTRIES if stem not in STILL]
 EDITED = ("matrix-core", "matrix-core-rows", "matrix-core-exercise", "paper-gpt", "classifier", "rotary")
 
 
@@ -28,7 +31,7 @@ def close(name, a, b):
 exported = cache(lambda name: as_json(graph_of(name), "en"))
 
 
-@pytest.mark.parametrize("name", TITLES)
+@pytest.mark.parametrize("name", [*TITLES, *WORKED])
 def test_it_gives_the_lessons_numbers(name):
     data = exported(name)
     numbers = list(map(float, data["values"]))
@@ -56,6 +59,45 @@ def test_it_gives_the_numbers_of_other_given_ones(name):
     free = [a for a in data["arrays"] if a[3] == "free"]
     assert free
     assert any(not math.isclose(a, float(b)) for a, b in zip(expected, data["values"], strict=True))
+
+
+@pytest.mark.parametrize("size", [0.01, 3])
+@pytest.mark.parametrize("name", WORKED)
+def test_what_may_be_given_to_an_equation_reaches_all_its_numbers(name, size):
+    """An array that is saved without its terms, or a choice that the arithmetic has made, would keep the old ones."""
+
+    def moved(nested):
+        exact = closed_form.array(nested)
+        drawn = np.random.default_rng(list(str(nested).encode()))
+        return exact * np.exp(size * drawn.uniform(-0.5, 0.5, exact.shape)) + 0.01 * drawn.uniform(size=exact.shape)
+
+    own, data = graph(name), exported(name)
+    if not (free := [array for array in own.arrays if array.is_free]):
+        return
+    numbers, expected = own.numbers, graph(name, moved).numbers
+    for array in free:
+        cells = slice(array.first, array.first + array.data.size)
+        numbers[cells] = expected[cells]
+    shown = [array for array in own.arrays if array.programs or array.is_free]
+    computed = worked(data, [None if p else x for p, x in zip(data["programs"], numbers, strict=True)])
+    for array in shown:
+        cells = slice(array.first, array.first + array.data.size)
+        assert computed[cells] == pytest.approx(expected[cells], rel=1e-9, abs=1e-12, nan_ok=True), array.name
+
+
+def test_only_a_choice_of_tokens_keeps_an_equation_s_numbers_fixed():
+    fixed = [name for name in WORKED if not any(array.is_free for array in graph(name).arrays)]
+    assert fixed == [
+        f"worked-{stem}" for stem in ENTRIES if stem in ("min_p", "repetition_penalty", "top_k", "top_p")
+    ]
+
+
+def test_a_moved_temperature_reaches_the_gradient():
+    data, own = exported("worked-temperature"), graph_of_entry("temperature")
+    tau, d = (next(a for a in own.arrays if a.label == label) for label in ("τ", "∂z'"))
+    numbers = [None if p else x for p, x in zip(data["programs"], own.numbers, strict=True)]
+    numbers[tau.first] = 4.0
+    assert worked(data, numbers)[-d.data.size :] == [x / 4 for x in d.numbers]
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
@@ -105,7 +147,7 @@ def test_top_k_keeps_by_the_logits_as_they_are():
     expected = graph("sampling", changes=kept).numbers
     given = [None if program else number for program, number in zip(data["programs"], expected, strict=True)]
     assert worked(data, given) == pytest.approx(expected, rel=1e-12)
-    assert sum(math.isinf(x) for x in worked(data, given)) == 2
+    assert sum(math.isinf(x) for x in worked(data, given)) == 4  # two logits, with and without a temperature
 
 
 def test_a_setting_s_bounds_are_exported():

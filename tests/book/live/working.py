@@ -9,7 +9,7 @@ def drawn(v):
     return float(next(k for k, x in enumerate(sums) if x > v[0] * sums[-1]))
 
 
-FUNCTIONS = {f.__name__: f for f in (math.exp, math.log, math.sqrt, math.tanh, math.cos, math.sin)}
+FUNCTIONS = {f.__name__: f for f in (math.exp, math.log, math.sqrt, math.tanh, math.erf, math.cos, math.sin)}
 OPERATIONS = {
     "sum": math.fsum,
     "product": math.prod,

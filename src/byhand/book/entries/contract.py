@@ -61,7 +61,7 @@ class Entry:
     asked              names in other programs and questions that lead here in `where`, separated by commas
     notations          other notations of textbooks, papers and programs, in LaTeX or plain text
     mistakes           typical mistakes as edits of one element's term; `gradient_mistakes` of its gradient's,
-                       `part_mistakes` of a labelled quotient inside a term
+                       `part_mistakes` of a labelled part of a term, by its name: a quotient, or a row's number
     concepts           further terms of the glossary
     remark             (term, index) -> a note about a value
     why_zero           (inputs, slot, index, **static) -> why the gradient of an element of an input is zero

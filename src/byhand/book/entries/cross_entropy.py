@@ -1,7 +1,7 @@
 """Logarithms as logits make fractions of the probabilities: 5/8 and 1/4 for the two targets."""
 
 from byhand.book.entries.contract import Entry
-from byhand.book.practice.edits import Asked, first, negated, nth, over
+from byhand.book.practice.edits import Asked, Slips, first, negated, nth, over
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio, total
 
@@ -27,6 +27,12 @@ def probabilities(inputs, result):
     of_targets = np.take_along_axis(p, y[..., None], axis=-1)
     return ("p", p), (r"-\ln p_{n,y_n}", -np.log(of_targets))
 
+
+OF_ONE: Slips = (
+    ("used the logarithm to base 2", "用了以 2 为底的对数", over(function("log", number(2)))),
+    ("used the logarithm to base 10", "用了以 10 为底的对数", over(function("log", number(10)))),
+    ("forgot the minus sign", "忘了负号", negated),
+)
 
 entry = Entry(
     stem="cross_entropy",
@@ -81,9 +87,7 @@ entry = Entry(
     first_sources=first_sources,
     mistakes=(
         ("took the sum instead of the mean", "取了总和，而不是平均", first),
-        ("used the logarithm to base 2", "用了以 2 为底的对数", over(function("log", number(2)))),
-        ("used the logarithm to base 10", "用了以 10 为底的对数", over(function("log", number(10)))),
-        ("forgot the minus sign", "忘了负号", negated),
+        *OF_ONE,
         ("stopped at the probability", "停在了概率，没有取对数", _probabilities),
         (
             "took the logarithm of the mean probability",
@@ -91,6 +95,16 @@ entry = Entry(
             lambda term, at: negated(function("log", _probabilities(term, at)), at),
         ),
     ),
+    part_mistakes={
+        "loss": (
+            *OF_ONE,
+            (
+                "stopped at the probability",
+                "停在了概率，没有取对数",
+                lambda term, at: function("exp", negated(term, at)),
+            ),
+        )
+    },
     gradient_mistakes=(
         ("forgot to divide by the number of targets", "忘了除以目标的个数", nth(1, first)),
         ("forgot to subtract 1 at the target", "忘了在目标处减 1", nth(1, nth(0, first))),

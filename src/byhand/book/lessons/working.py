@@ -70,8 +70,9 @@ class Working:
             if key in seen or part.op == "max":
                 continue
             seen.add(key)
-            wrong = mistakes(slips.get(part.label, ()) if part.op == "ratio" else (), part, Asked())
-            exact, name = form(term_value(part, self.data)), part.label.partition("[")[0]
+            name, bracket, _ = part.label.partition("[")
+            wrong = mistakes(slips.get(name, ()) if bracket or part.op == "ratio" else (), part, Asked())
+            exact = form(term_value(part, self.data))
             yield self.number(self._label(part, index), part, index, part.value, exact, wrong, whole=name not in seen)
             seen.add(name)
 

@@ -16,7 +16,7 @@ SIGNS = {
     "pi": "π", "infty": "∞", "partial": "∂", "Delta": "Δ", "sum": "Σ", "cdot": "·", "odot": "⊙", "times": "×",
     "circ": "∘", "le": "≤", "ge": "≥", "leftarrow": "←", "top": "ᵀ", "max": "max", "log": "log", "ln": "ln",
     "exp": "exp", "tanh": "tanh", "quad": WIDE, "left": "", "right": "", "in": "∈", "cos": "cos", "sin": "sin",
-    "lfloor": "⌊", "rfloor": "⌋",
+    "lfloor": "⌊", "rfloor": "⌋", "textstyle": "",
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
 IN_LATEX = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.changes import Choices, Given
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Content, Maker, listed
+from byhand.book.lessons.lesson import Content, Maker, Step, listed
 from byhand.book.lessons.roles import told
+from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.add import add
@@ -31,6 +33,8 @@ WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0,
 RATE = "1/10"
 GIVEN: Given = {"X": [[1, 0], [0, 1]], **WEIGHTS, "y": [0], "rate": RATE, "causal": 0}
 CHOICES: Choices = {"y": (0, 1), "causal": (0, 1)}
+FORGOTTEN = Words("forgot the learning rate", "忘了乘学习率")
+UPHILL = Words("added rate times gradient; the update subtracts it", "加上了学习率与梯度的积；更新时应当减去")
 ROLES = told(__file__, {"Q": "queries'", "K": "keys'", "V": "values'"})
 
 
@@ -63,22 +67,37 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
     )
     steps = [*forward_steps(trace, ROLES), *backward_steps(trace, array(1))]
     moved: dict[str, Tensor] = {}
-    for name, new in descend(weights, gradients, array(rate)):
+    for name, new, update in descend(weights, gradients, array(rate)):
         moved[name] = Tensor(new.result.data, name=f"{name}'")
-        steps += forward_steps(new, ROLES)
+        steps += update
     with scope("after"):
         steps += forward_steps(Trace.of(partial(loss_of, moved, array, start)), ROLES)
     mask = (("causal", "1"),) if int(start["causal"]) else ()
     return intro, steps, (*given(trace), ("rate", rate), *mask)
 
 
-def descend(weights: dict[str, Tensor], gradients: dict[str, Any], rate: np.ndarray) -> Iterator[tuple[str, Trace]]:
-    """Yield each weight's name and the trace of W - rate dW."""
+def descend(
+    weights: dict[str, Tensor], gradients: dict[str, Any], rate: np.ndarray
+) -> Iterator[tuple[str, Trace, list[Step]]]:
+    """Yield each weight's name, the trace of W - rate dW, and its steps."""
     minus = Tensor(np.negative(rate, out=np.empty_like(rate)), name="−rate")
 
     def new(name: str) -> Tensor:
         slope = Tensor(gradients[name], name=f"∂{name}")
         return add(weights[name], mul(minus, slope, name=f"Δ{name}"), name=f"{name}'")
 
-    for name in weights:
-        yield name, Trace.of(partial(new, name))
+    for name, weight in weights.items():
+        trace, slope = Trace.of(partial(new, name)), np.asarray(gradients[name], dtype=np.float64)
+        before, step = np.asarray(weight.data, dtype=np.float64), float(rate) * slope
+        change, update = forward_steps(trace, ROLES)
+        wrong = [(FORGOTTEN, -slope)], [(FORGOTTEN, before - slope), (UPHILL, before + step)]
+        yield name, trace, [_with_slips(*both) for both in zip((change, update), wrong, strict=True)]
+
+
+def _with_slips(step: Step, wrong: list[tuple[Words, np.ndarray]]) -> Step:
+    """Return a step of an update with the mistakes of updates: in words, and as the array that they lead to."""
+    numbers = (
+        replace(number, mistakes=tuple(Mistake(words.en, words.zh, float(x.flat[k])) for words, x in wrong))
+        for k, number in enumerate(step.numbers)
+    )
+    return replace(step, numbers=tuple(numbers))

@@ -44,7 +44,7 @@ def lesson(array: Maker) -> Content:
         *backward_steps(first, array(1)),
         *forward_steps(second, ROLES),
         *backward_steps(second, d_output),
-        *(step for _, new in descend({"W_V": weight}, gradients, array(RATE)) for step in forward_steps(new, ROLES)),
+        *(step for *_, update in descend({"W_V": weight}, gradients, array(RATE)) for step in update),
     )
     start = (*given(first), *given(second), ("rate", RATE))
     return intro, steps, start

@@ -1,5 +1,7 @@
 """Sampling from logits 2, 1, 0, -1: as they are, flatter, and cut to the two largest; then one draw."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from byhand.book.finding.source import pointer
@@ -19,12 +21,14 @@ from byhand.tracing.sampling import drawn_with
 from byhand.tracing.trace import Trace
 
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
+DRAWN = Words("the token drawn", "抽到的词元")
+DRAWN_AFTER_BOTH = Words("the token drawn after both", "两者都用时抽到的词元")
 GIVEN: Given = {"z": LOGITS, "tau": TAU, "k": K, "u": UNIFORM}
 
 
 @listed(110, "Temperature and top-k on four logits", "四个 logits 上的温度与 top-k")
 def lesson(array: Maker, start: Given = GIVEN) -> Content:
-    """Probabilities at temperature 1 and 2, after top-k, and the token that a uniform number picks."""
+    """Probabilities at temperature 1 and 2, after top-k, after both, and the tokens that a uniform number picks."""
     z, (tau, k, u) = Tensor(array(start["z"]), name="z"), (value(start[name]) for name in ("tau", "k", "u"))
     if not 0 <= u < 1:
         raise ByhandError(f"u is {number_text(u)}, but a draw takes a number from 0 up to 1. Use a smaller one.")
@@ -39,21 +43,29 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
         return softmax(top_k(z, k=int(k), name="z''"), name="p''")
 
     trace = Trace.of(whole)
+    flatter = trace.tensor("z'")
+    both = Trace.of(lambda: softmax(top_k(flatter, k=int(k), name="z'''"), name="p'''"))
     intro = Words(
         "The same four logits three ways. "
-        "A higher temperature makes the probabilities more equal; top-k sets all but the largest to exactly zero.",
-        "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
+        "A higher temperature makes the probabilities more equal; top-k sets all but the largest to exactly zero. "
+        "Then both, one after the other, as in generation.",
+        "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。最后两者依次使用，与生成时一样。",
     )
     known = (*given(trace), ("τ", number_text(tau)), ("k", str(int(k))), ("u", number_text(u)))
-    return intro, (*forward_steps(trace), _drawn(trace, drawn_with(u, trace))), known
+    return intro, (*_and_drawn(trace, u, DRAWN), *_and_drawn(both, u, DRAWN_AFTER_BOTH)), known
 
 
-def _drawn(trace: Trace, answer: Answer) -> Step:
-    (p,), token = answer.arrays, int(answer.value)
+def _and_drawn(trace: Trace, u: float, drawn: Words) -> Iterator[Step]:
+    yield from forward_steps(trace)
+    yield _drawn(trace, drawn_with(u, trace), drawn)
+
+
+def _drawn(trace: Trace, answer: Answer, drawn: Words) -> Step:
+    (p,), token, name = answer.arrays, int(answer.value), trace.name(trace.result)
     running = np.cumsum(p)
     found = [
         Number(
-            f"p''[0] + … + p''[{v}]" if v else "p''[0]",
+            f"{name}[0] + … + {name}[{v}]" if v else f"{name}[0]",
             " + ".join(number_text(x) for x in p[: v + 1]),
             float(running[v]),
         )
@@ -61,7 +73,7 @@ def _drawn(trace: Trace, answer: Answer) -> Step:
     ]
     found.append(
         Number(
-            Words("the token drawn", "抽到的词元"),
+            drawn,
             Words("the first whose running sum is above u", "第一个使累计和超过 u 的词元"),
             token,
             mistakes=(
@@ -73,7 +85,7 @@ def _drawn(trace: Trace, answer: Answer) -> Step:
     )
     return Step(
         Words("One draw", "抽取一次"),
-        "v = min { v : p''[0] + … + p''[v] > u }",
+        f"v = min {{ v : {name}[0] + … + {name}[v] > u }}",
         pointer("generation/text.py:generate"),
         tuple(found),
         goal=Words(

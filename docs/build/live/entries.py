@@ -1,0 +1,88 @@
+"""Hooks in the worked example of an equation's page: its entry's numbers as a graph, there and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from byhand.book.entries.contract import ENTRIES
+from byhand.book.lessons.letters import label
+from byhand.book.numbers import closed_form
+from byhand.engine import registry
+from live.graph import LessonGraph
+from live.working import WORKED, graph
+from pages.answers.equations import worked_example
+from pages.blocks.arrays import number_as_text
+
+STILL = ("muon", "orthogonalise")  # rounds of an iteration, of which the terms are the last one's
+LONGEST = 12  # characters of a closed form in a cell; instead of a longer one its decimals stand there
+Block = tuple[int, str, list[list[Any]]]  # a displayed block: its step, what it is, its lines
+
+
+@cache
+def graph_of_entry(stem: str) -> LessonGraph:
+    """Return the graph of an equation's entry; its arrays are called by the letters of the page."""
+    found, equation = graph(WORKED + stem), registry[stem]
+    letters = {symbol.name: symbol.latex for symbol in equation.inputs}
+    letters |= {found.arrays[k].name: r.latex for k, r in zip(_results(found), equation.results, strict=True)}
+    for array in found.arrays:
+        if latex := letters.get(array.name.removeprefix("∂")):
+            array.label = ("∂" if array.name.startswith("∂") else "") + label(latex)
+    return found
+
+
+def _results(found: LessonGraph) -> tuple[int, ...]:
+    return found.links[_last(found)].makes
+
+
+def _last(found: LessonGraph) -> int:
+    """Return the place of the last step forward."""
+    return max(n for n, step in enumerate(found.lesson.steps) if not step.is_derivative)
+
+
+def blocks(found: LessonGraph, stem: str) -> Iterator[Block]:
+    """Yield the page's blocks in their order: what is given, the results, and the same on the way back."""
+    entry, example = ENTRIES[stem], worked_example(stem)
+    places = {array.name: place for place, array in enumerate(found.arrays)}
+    first = {array.name: place for place, array in reversed(list(enumerate(found.arrays)))}
+    last, results = _last(found), _results(found)
+    yield 0, "given", [_line(found, *one) for one in zip(example.given, map(first.get, entry.inputs), strict=True)]
+    yield last + 1, "made", [_line(found, *one) for one in zip(example.result, results, strict=True)]
+    if len(results) > 1:  # the graph goes back from one result only
+        return
+    upstream = [first[f"∂{found.arrays[results[0]].name}"]]
+    yield 0, "given", [_line(found, *one) for one in zip(example.back, upstream, strict=True)]
+    back = [places[f"∂{name}"] for name in entry.gradients]
+    if back:
+        steps = len(found.lesson.steps)
+        yield steps, "made", [_line(found, *one) for one in zip(example.gradients, back, strict=True)]
+
+
+def _line(found: LessonGraph, written: tuple[str, closed_form.Numbers], place: int) -> list[Any]:
+    """Return the letter of an array, and what the page needs of each of its matrices."""
+    letter, numbers = written
+    cells, forms = found.arrays[place], np.array(numbers, dtype=object)
+    texts = [_text(form) for form in forms.ravel().tolist()]
+    whole = np.reshape(texts, (-1, *np.atleast_2d(forms).shape[-2:]))
+    line: list[Any] = [f"{letter} ="]
+    for k, part in enumerate(whole):
+        columns = part.shape[1]
+        line.append([place, cells.first + k * part.size, columns, columns, part.ravel().tolist(), 1])
+    return line
+
+
+def _text(form: Any) -> str:
+    """Return a number in closed form as text, in decimals if it is long."""
+    text = as_text(str(form))
+    is_short = len(text) <= LONGEST and not re.search(r"cos|sin|tanh|erf", text)
+    return text if is_short else number_as_text(closed_form.value(form))
+
+
+def as_text(form: str) -> str:
+    """Return a number in closed form as text."""
+    text = form.replace("sqrt", "√").replace("log", "ln").replace("-", "−").replace("inf", "∞")
+    return re.sub(r"(?<!ln)\((\w+)\)", r"\1", re.sub(r"ln\((\w+)\)", r"ln \1", text))
