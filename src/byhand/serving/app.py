@@ -61,7 +61,7 @@ class Route(APIRoute):
         return bounded
 
 
-def application(service: Service | None, access: Access, explorer: Explorer | None = None) -> ASGIApp:
+def application(service: Service | None, access: Access, explorer: Explorer | None = None) -> Guard:
     """Return the application behind its guard; its lifespan is that of the service.
 
     explorer  adds its routes; without a service there are only these
@@ -88,7 +88,8 @@ def application(service: Service | None, access: Access, explorer: Explorer | No
     if service:
         _add_texts(app, service)
         _add_facts(app, service)
-    return Guard(Counted(app, service) if service else app, access, found.limits)
+    guarded = Counted(app, service) if service else app
+    return Guard(guarded, access, found.limits, explorer.stop if explorer else lambda: None)
 
 
 class Counted:

@@ -146,7 +146,7 @@ class Server(uvicorn.Server):
                 backlog=BACKLOG, timeout_keep_alive=KEPT_ALIVE, timeout_graceful_shutdown=GRACE,
             )
         )  # fmt: skip
-        self._ready = ready
+        self._ready, self._stop = ready, app.stop
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -159,3 +159,8 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """Take no more connections, and finish what was asked."""
+        self._stop()
+        await super().shutdown(sockets)

@@ -11,7 +11,7 @@ import asyncio
 import hmac
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -55,10 +55,13 @@ class Access:
 
 
 class Guard:
-    """The application behind its checks."""
+    """The application behind its checks.
 
-    def __init__(self, app: ASGIApp, access: Access, limits: Limits) -> None:
-        self.app, self.access, self.limits = app, access, limits
+    stop  is called when the server begins to stop: answers without an end are to end
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, limits: Limits, stop: Callable[[], None] = lambda: None) -> None:
+        self.app, self.access, self.limits, self.stop = app, access, limits, stop
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""

@@ -31,9 +31,9 @@ class Lane:
     def __init__(self, name: str, most: int) -> None:
         self._thread, self._most, self._waiting = ThreadPoolExecutor(1, f"byhand-{name}"), most, 0
 
-    async def run(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """Return what a function returns that the thread calls; Full if too much waits for it."""
-        if self._waiting >= self._most:
+    async def run(self, function: Callable[..., Result], *arguments: object, bounded: bool = True) -> Result:
+        """Return what a function returns that the thread calls; if `bounded`, Full where too much waits for it."""
+        if bounded and self._waiting >= self._most:
             raise Full(f"{self._most} requests wait already. Try again later.")
         self._waiting += 1
         future = asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
