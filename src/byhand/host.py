@@ -5,8 +5,11 @@ Only this file picks a framework: engine, equations and model find their functio
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,3 +87,29 @@ def keep_pages() -> bool:
         return all(libc.mallopt(option, 1 << 30) for option in (m_mmap_threshold, m_trim_threshold))
     except (OSError, AttributeError):  # no glibc, as on Alpine
         return False
+
+
+def openblas_threads(package: Path) -> Callable[[int], None] | None:
+    """Return the function that sets the threads of the OpenBLAS in the wheel of SciPy or NumPy; None without one.
+
+    package  its folder
+    """
+    folders = [package.parent / f"{package.name}.libs", package / ".dylibs"]
+    for path in (p for folder in folders if folder.is_dir() for p in folder.iterdir() if "openblas" in p.name):
+        if path.suffix == ".a":
+            continue
+        library = ctypes.CDLL(str(path))  # already loaded by the package
+        for name in ("scipy_openblas_set_num_threads", "openblas_set_num_threads"):
+            for symbol in (name, f"{name}64_"):
+                with contextlib.suppress(AttributeError):
+                    return getattr(library, symbol)
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):  # a distribution's package
+            return ctypes.CDLL("libopenblas.so.0").openblas_set_num_threads
+    return None
+
+
+def multiply_on_one_core() -> None:
+    """Let NumPy multiply on one core: threads that wait for each other are slow beside other programs."""
+    if set_threads := openblas_threads(Path(np.__file__).parent):
+        set_threads(1)

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from contextlib import contextmanager
+import shutil
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import httpx
@@ -13,14 +14,15 @@ import byhand as bh
 from byhand.api.settings import named
 from byhand.cli.runs import train
 from byhand.corpus.texts import MEMORY
-from byhand.errors import DataError
+from byhand.errors import CheckpointError, DataError
 from byhand.exploring import paper
 from byhand.exploring.training import Training
 from byhand.runs import checkpoint
+from byhand.runs.lock import locked
 from byhand.serving.app import application
 from byhand.serving.explorer import Explorer
 from byhand.serving.guard import Access
-from byhand.serving.train import Trainings
+from byhand.serving.train import TrainAsked, Trainings
 
 TEXT = "no pain no gain, no rain no grain. " * 40
 SETTINGS = {
@@ -121,3 +123,88 @@ def test_training_by_routes_pauses_steps_back_and_saves():
             assert checkpoint.load(Path(folder)).step == 6  # as it was saved when it was complete
 
     asyncio.run(run())
+
+
+def test_an_update_that_cannot_be_written_is_not_made_and_fails_again():
+    training = Training(opening(SETTINGS, TEXT))
+    training.forward()
+    before = training.trainer.model.parameters()["wte"].data.copy()
+    shutil.rmtree(training.run.folder)
+    for _ in range(2):
+        with pytest.raises(CheckpointError, match="no longer the folder"):
+            training.forward()
+        assert training.state()["step"] == 1
+        assert np.array_equal(training.trainer.model.parameters()["wte"].data, before)
+    with pytest.raises(CheckpointError, match="no longer the folder"):
+        training.close()
+    Training(opening(SETTINGS | {"out": training.run.folder}, TEXT)).close()  # nothing holds it
+
+
+def test_a_path_that_is_not_finite_is_text_and_is_bounded(monkeypatch):
+    monkeypatch.setattr("byhand.exploring.training.SEEN", 3)
+    training = Training(opening(SETTINGS, TEXT))
+    training.watch("wte", (0, 0))
+    for _ in range(4):
+        training.forward()
+    assert [step for step, _ in training.state()["path"]] == [2, 3, 4]
+    assert [each["step"] for each in training.seen] == [2, 3, 4]
+    training.path = [(4, float("nan"))]
+    assert training.state()["path"] == [[4, "NaN"]]
+    training.close()
+
+
+def test_minutes_are_those_of_the_run_and_stand_still_while_it_waits():
+    waited = []
+
+    class Pace:
+        def steps(self, step, steps):
+            return steps
+
+        def aside(self, what):
+            return nullcontext()
+
+        def pause(self, seconds):
+            waited.append(seconds)
+
+    @contextmanager
+    def paced():
+        with opening(SETTINGS, TEXT) as (run, _):
+            yield run, Pace()
+
+    training = Training(paced())
+    training._since -= 60
+    training.forward()
+    training.forward()
+    assert waited[0] >= 60
+    assert waited[1] < 60
+    training.close()
+
+
+def test_runs_begin_one_after_another_and_followers_are_let_go():
+    explorer = Explorer(paper.subject(), paper.PROMPT, paper.NEXT)
+    trainings = Trainings(explorer, lambda settings, text: opening(SETTINGS, text))
+
+    async def run():
+        held = []
+        for _ in range(2):
+            held.append(asyncio.create_task(trainings.begin(TrainAsked(text=TEXT))))
+        await asyncio.gather(*held)
+        followed = [asyncio.create_task(_all(trainings.events())) for _ in range(2)]
+        for running in (True, True, False):  # two clients at once
+            trainings.go(running)
+        await trainings.ask(lambda training: None)
+        step = trainings.training.trainer.step
+        await asyncio.sleep(0.05)
+        assert trainings.training.trainer.step == step
+        explorer.stop()
+        await asyncio.wait_for(asyncio.gather(*followed), 10)
+        await explorer.close()
+
+    asyncio.run(run())
+    for folder in Path("runs").iterdir():  # each was let go
+        with locked(folder):
+            pass
+
+
+async def _all(events):
+    return [event async for event in events]

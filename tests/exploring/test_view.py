@@ -1,5 +1,6 @@
 """A view beside the model itself: what it shows, cuts, adds up and predicts."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -175,3 +176,25 @@ def test_the_stream_begins_before_the_first_block():
         assert first == ("x" if view.model.config.positions == "learned" else "tok")
         assert len(halves) == 2 * view.model.config.n_layers
         assert set(halves) <= set(view.places)
+
+
+@pytest.mark.parametrize("value", [1e30, float("nan")])
+def test_numbers_that_are_not_finite_are_shown_as_text(value):
+    view = after(view_of(0, np.float32), Change("wte", (0, 0), value), Change("wte", (1, 1), value))
+    with np.errstate(all="ignore"):
+        shown = [view.summary(), view.stages(), view.norms(True), view.predicted(), view.compared(view.base)]
+        for name in view.places:
+            index = (0,) * view.questions.array(name).ndim
+            for gradient in (False, name in view.questions.gradients.by_name):
+                shown.append(view.answer(name, index, gradient, 8))
+    for each in shown:
+        json.dumps(each, allow_nan=False)
+
+
+def test_gradients_are_the_same_without_what_each_use_passed_back():
+    lean, whole = view_of(0), view_of(0)
+    lean.walk_back()
+    assert lean.has_gradients
+    for name in lean.questions.gradients.by_name:
+        index = (0,) * lean.questions.array(name).ndim
+        assert lean.answer(name, index, True, 8) == whole.answer(name, index, True, 8)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 
 import httpx
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from byhand.exploring import paper
 from byhand.exploring.view import View
 from byhand.serving.app import application
-from byhand.serving.explorer import KEPT, Explorer
+from byhand.serving.explorer import KEPT, ChangeAsked, Explorer, PassAsked
 from byhand.serving.guard import Access
 from byhand.serving.page import FILES
 
@@ -88,6 +89,10 @@ def test_a_change_is_a_pass_of_its_own():
 
 
 WRONG = [
+    ("POST", "/explore/pass", {"prompt": "", "next": "no"}, 400, "needs two tokens"),
+    ("POST", "/explore/pass", {"changes": [{"target": "wte[0,0]", "value": "1"}]}, 400, "valid number"),
+    ("POST", "/explore/pass", {"changes": [{"target": "", "value": 1}]}, 400, "'' is not a parameter"),
+    ("POST", "/explore/pass", {"changes": [{"mask": "no"}]}, 400, "valid boolean"),
     ("POST", "/explore/pass", {"prompt": "yes"}, 400, "knows no, pain, gain"),
     ("POST", "/explore/pass", {"prompt": "no " * 9}, 400, "at most 3 are explored"),
     ("POST", "/explore/pass", {"prompt": ""}, 400, "needs two tokens"),
@@ -143,3 +148,43 @@ def test_without_a_model_to_chat_with_there_is_only_the_explorer():
 
     assert asked(ask, key="12345678") == ([200, 404, 200], 401)
     assert "/explore" in FILES
+
+
+def test_what_takes_long_stands_in_no_answers_way():
+    explorer = Explorer(paper.subject(), paper.PROMPT, paper.NEXT)
+    done = threading.Event()
+
+    async def ask():
+        begun = await explorer.begin(PassAsked())
+        waiting = [explorer.asked(begun["id"], lambda view: done.wait(60), later=True) for _ in range(2)]
+        tasks = [asyncio.create_task(each) for each in waiting]
+        target = ("loss", (), True, 8)
+        answer = await explorer.asked(begun["id"], lambda view: view.answer(*target), gradient=True)
+        assert not any(task.done() for task in tasks)
+        done.set()
+        await asyncio.gather(*tasks)
+        await explorer.close()
+        return answer
+
+    assert asyncio.run(ask())["value"] == 1
+
+
+def test_only_one_pass_has_its_gradients_and_passes_are_bounded_in_memory(monkeypatch):
+    explorer = Explorer(paper.subject(), paper.PROMPT, paper.NEXT)
+
+    async def ask():
+        changed = PassAsked(changes=[ChangeAsked(target="wte[0,0]", value=2.0)])
+        ids = [(await explorer.begin(asked))["id"] for asked in (PassAsked(), changed)]
+        for each in ids:
+            await explorer.asked(each, lambda view: view.norms(True), gradient=True)
+            assert [view.id for view in explorer.views.values() if view.has_gradients] == [each]
+        assert (await explorer.predicted(ids[1]))["after"] == explorer.views[ids[1]].summary()["loss"]
+        first = explorer.views[ids[0]]
+        assert (await explorer.begin(PassAsked()))["id"] == ids[0]
+        assert explorer.views[ids[0]] is first  # not computed again
+        monkeypatch.setattr("byhand.serving.explorer.KEPT_BYTES", 1)
+        await explorer.begin(changed)
+        assert list(explorer.views) == ids[1:]
+        await explorer.close()
+
+    asyncio.run(ask())

@@ -36,6 +36,7 @@ class Pace:
         self._planned = {"evaluation": cost.evaluation, "saving": choice.saving}
         self._timed = {what: deque[float](maxlen=SAMPLES) for what in self._planned}
         self._aside = 0.0  # seconds of evaluations and saves, and of interruptions
+        self._paused = 0.0
         self._last, self._interrupted = time.monotonic(), True  # the first step may wait for much
         self._marks: deque[tuple[float, int]] = deque()
 
@@ -48,9 +49,14 @@ class Pace:
         self._timed[what].append(took)
         self._aside += took
 
+    def pause(self, seconds: float) -> None:
+        """Leave out some seconds in which the run waited for somebody."""
+        self._paused += seconds
+        self._aside += seconds
+
     def steps(self, step: int, steps: int) -> int:
         """Return how many steps the run should make, after `step` of `steps`."""
-        now, left, budget, marks = self._now(), self._left(), self._budget, self._marks
+        now, left, budget, marks = self._now(), self._left() + self._paused, self._budget, self._marks
         late = left <= 0
         if marks and now - marks[-1][0] < MARKS * budget and not late:
             return steps

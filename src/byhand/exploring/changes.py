@@ -30,7 +30,7 @@ def changed(model: TinyGPT, changes: Sequence[Change]) -> TinyGPT:
 
     def own(name: str) -> Any:
         if name not in arrays:
-            raise DataError(f"{name} is not a parameter. Change one of the model's, such as wte[0,0].")
+            raise DataError(f"{name!r} is not a parameter. Change one of the model's, such as wte[0,0].")
         if name not in written:
             arrays[name] = arrays[name].copy()
             written.add(name)

@@ -6,6 +6,7 @@ update is the viewer's.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
@@ -27,6 +28,7 @@ from byhand.tracing.answers import finite
 from byhand.tracing.passes import resolved
 
 MOST_BACK, BACK_BYTES = 64, 1 << 29  # updates that can be taken back, and the memory that they may take
+SEEN = 2000  # updates whose progress and path are kept
 
 
 class Training:
@@ -39,7 +41,7 @@ class Training:
     def __init__(self, opened: AbstractContextManager[tuple[Run, Pace | None]]) -> None:
         self._held = ExitStack()
         try:
-            self.run, pace = self._held.enter_context(opened)
+            self.run, self._pace = self._held.enter_context(opened)
             if not self.run.text:
                 raise DataError(f"{self.run.folder} is complete. Give it more steps, or begin another run.")
             self.trainer = self.run.trainer()
@@ -47,12 +49,13 @@ class Training:
         except BaseException:
             self._held.close()
             raise
-        self._begin = lambda: self.run.train(self.trainer, pace=pace)
-        self._updates = self._begin()
+        self._begin = lambda: self.run.train(self.trainer, pace=self._pace)
+        self._updates, self._since = self._begin(), time.monotonic()
         self.seen: list[dict[str, Any]] = []
         self.watched: tuple[str, Index] | None = None
         self.path: list[tuple[int, float]] = []
         self._gone_back = self._ended = False
+        self._step = self.trainer.step  # that is shown: another thread may read it during an update
         size = 3 * sum(tensor.data.nbytes for tensor in self.trainer.model.parameters().values())
         self._before: deque[Checkpoint] = deque(maxlen=max(1, min(MOST_BACK, BACK_BYTES // size)))
 
@@ -66,30 +69,40 @@ class Training:
         config, target = self.trainer.config, self.watched
         return {
             "folder": str(self.run.folder),
-            "step": self.trainer.step,
+            "step": self._step,
             "steps": config.steps,
             "back": len(self._before),
             "unit": self.trainer.tokenizer.unit,
-            "complete": self.complete,
+            "complete": self._step >= config.steps,
             "watched": {"name": target[0], "index": list(target[1])} if target else None,
-            "path": self.path,
+            "path": finite([list(pair) for pair in self.path]),
         }
 
     def forward(self) -> dict[str, Any] | None:
         """Make one update and return its progress; None after the last one."""
         before = _copy(self.trainer.checkpoint())
-        if self._gone_back:  # its line is written anew
-            metrics.keep_until(self.run.folder, before.step)
-            self._gone_back = False
-        progress = next(self._updates, None)
+        if self._pace:
+            self._pace.pause(time.monotonic() - self._since)
+        try:
+            if self._gone_back:  # its line is written anew
+                metrics.keep_until(self.run.folder, before.step)
+                self._gone_back = False
+            progress = next(self._updates, None)
+        except BaseException:  # such as no space for its line: it is made again when somebody goes on
+            self.trainer.go_back(before)
+            self._updates, self._gone_back = self._begin(), True
+            raise
+        finally:
+            self._since = time.monotonic()
         if progress is None:
             return None
         self._before.append(before)
-        self.seen.append(finite(asdict(progress)))
+        self.seen = [*self.seen[1 - SEEN :], finite(asdict(progress))]
         self._note()
         if self.complete:  # the loop saves, and leaves
-            next(self._updates, None)
             self._ended = True
+            next(self._updates, None)
+        self._step = self.trainer.step
         return self.seen[-1]
 
     def back(self) -> None:
@@ -103,12 +116,13 @@ class Training:
             self._updates, self._ended = self._begin(), False
         self.seen = [progress for progress in self.seen if progress["step"] <= before.step]
         self.path = [(step, value) for step, value in self.path if step <= before.step]
+        self._step = before.step
 
     def watch(self, name: str, index: Index) -> None:
         """Keep the path of one element of a parameter, from the updates that can be taken back on."""
         parameters = self.trainer.model.parameters()
         if name not in parameters:
-            raise DataError(f"{name} is not a parameter. Watch one of the model's, such as wte[0,0].")
+            raise DataError(f"{name!r} is not a parameter. Watch one of the model's, such as wte[0,0].")
         place = resolved(name, index, tuple(parameters[name].shape))
         self.watched = name, place
         self.path = [(kept.step, float(kept.parameters[name][place])) for kept in self._before]
@@ -145,18 +159,20 @@ class Training:
     def close(self) -> None:
         """Save the run at this step, and let go of its folder."""
         folder = self.run.folder
-        if self.seen and not (folder / name_of(self.trainer.step)).is_dir():
-            if self.run.place:
-                self.run.place.require_in_place()
-            self.trainer.save(folder)
-        self._updates.close()
-        self._held.close()
+        try:
+            if self.seen and not (folder / name_of(self.trainer.step)).is_dir():
+                if self.run.place:
+                    self.run.place.require_in_place()
+                self.trainer.save(folder)
+        finally:
+            self._updates.close()
+            self._held.close()
 
     def _note(self) -> None:
         if self.watched:
             name, place = self.watched
             value = float(np.asarray(self.trainer.model.parameters()[name].data)[place])
-            self.path.append((self.trainer.step, value))
+            self.path = [*self.path[1 - SEEN :], (self.trainer.step, value)]
 
     def _subject(self, kept: Checkpoint) -> Subject:
         tokenizer, arrays = kept.tokenizer, kept.averages or kept.parameters

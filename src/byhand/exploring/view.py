@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -80,14 +80,34 @@ class View:
         optimizer: Optimizer | None = None,
         clip: float = 0.0,
     ) -> None:
-        if len(tokens) < 2 and set(targets) == {NO_TARGET}:
+        if not tokens or (len(tokens) < 2 and set(targets) == {NO_TARGET}):
             raise DataError("the text needs two tokens, or one and what follows it: the loss predicts the second.")
         self.subject, self.tokens, self.targets = subject, tuple(tokens), tuple(targets)
         self.changes, self.base = tuple(changes), base
         self.model = changed(base.model, changes) if base else subject.model
         named = [subject.name, subject.step, self.tokens, self.targets, [asdict(c) for c in self.changes], batch]
         self.id = sha256(json.dumps(named).encode()).hexdigest()[:16]
-        self.questions = Explainer(self.model, *(batch or ([self.tokens], [self.targets])), optimizer, clip)
+        given = batch or ([self.tokens], [self.targets])
+        self._compute = lambda: Explainer(self.model, *given, optimizer, clip)
+
+    @cached_property
+    def questions(self) -> Explainer:
+        """The pass, computed on first use."""
+        return self._compute()
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether they are computed."""
+        return "gradients" in self.questions.__dict__
+
+    @property
+    def has_prediction(self) -> bool:
+        """Whether `predicted` is computed."""
+        return "_predicted" in self.__dict__
+
+    def arrays(self) -> list[Any]:
+        """Return the arrays of the pass, parameters too."""
+        return [np.asarray(array) for array in self.questions.trace.values.values()]
 
     @cached_property
     def places(self) -> list[str]:
@@ -195,6 +215,10 @@ class View:
 
     def predicted(self) -> dict[str, Any]:
         """Return the loss before and after the changes, and what the gradient before predicts."""
+        return self._predicted
+
+    @cached_property
+    def _predicted(self) -> dict[str, Any]:
         if not self.base:
             raise DataError("nothing is changed in this pass.")
         before = self.base.questions
@@ -202,8 +226,9 @@ class View:
         step = 0.0
         for name, tensor in self.model.parameters().items():
             if name in gradients and tensor.data is not parameters[name].data:
-                moved = np.asarray(tensor.data, np.float64) - parameters[name].data
-                step += float((moved * gradients[name]).sum())
+                where = tensor.data != parameters[name].data
+                moved = np.subtract(tensor.data[where], parameters[name].data[where], dtype=np.float64)
+                step += float((moved * gradients[name][where]).sum())
         exact = self.model.config == self.base.model.config
         losses = {"before": float(before.trace.result.data), "after": float(self.questions.trace.result.data)}
         return finite({**losses, "predicted": losses["before"] + step if exact else None})
@@ -213,14 +238,24 @@ class View:
         places, ours, theirs = [], self.questions.trace.values, other.questions.trace.values
         for name in [*self.model.parameters(), *self.places]:
             a, b = ours[name], theirs.get(name)
+            if a is b:
+                continue
             if b is None or np.shape(a) != np.shape(b):
                 places.append({"name": name, "difference": None, "index": None})
                 continue
-            d = np.abs(np.asarray(a, np.float64) - b)
+            d = np.asarray(np.subtract(a, b, dtype=np.float64))
+            np.abs(d, out=d)
             if d.size and (largest := float(d.max())) > 0:
                 index = [int(i) for i in np.unravel_index(int(d.argmax()), d.shape)]
                 places.append({"name": name, "difference": largest, "index": index})
         return finite({"first": places[0]["name"] if places else None, "places": places})
+
+    def walk_back(self) -> None:
+        """Compute the gradients; of what each use passed back only the sums are kept, which is all that is asked."""
+        if not self.has_gradients:
+            found = self.questions.gradients
+            steps = tuple(replace(step, d_inputs=(None,) * len(step.d_inputs)) for step in found.steps)
+            self.questions.__dict__["gradients"] = replace(found, steps=steps)
 
     def forget_gradients(self) -> None:
         """Free the gradients, which are as large as the model."""

@@ -57,6 +57,10 @@ class Pace(Protocol):
         """Time an "evaluation" or a "saving"."""
         ...
 
+    def pause(self, seconds: float) -> None:
+        """Leave out some seconds in which the run waited for somebody."""
+        ...
+
 
 @dataclass(frozen=True)
 class Run:

@@ -102,7 +102,12 @@ def application(service: Service | None, access: Access, explorer: Explorer | No
         app.router.route_class, app.state.seconds = Awaited, service.limits.seconds
         _add_texts(app, service)
         _add_facts(app, service)
-    ending = service.stop if service else lambda: None
+
+    def ending() -> None:
+        for each in (service, explorer):
+            if each:
+                each.stop()
+
     return Guard(Counted(app, service) if service else app, access, found.limits, ending)
 
 

@@ -20,7 +20,8 @@ from byhand.serving.worker import Lane
 from byhand.tracing.answers import finite
 from byhand.tracing.targets import parse_target
 
-KEPT = 6  # passes
+KEPT, KEPT_BYTES = 6, 1 << 28  # passes, and the memory that they may take; the last one and its base always stay
+LANES = ("quick", "back", "later")
 MOST_CHANGES = 32
 MOST_TERMS = 4096
 Result = TypeVar("Result")
@@ -36,15 +37,15 @@ class ChangeAsked(BaseModel):
     model_config = ConfigDict(strict=False, extra="forbid")
 
     target: Annotated[str, Field(max_length=300)] | None = None
-    value: Annotated[float, Field(allow_inf_nan=False, ge=-1e30, le=1e30)] = 0.0
+    value: Annotated[float, Field(allow_inf_nan=False, ge=-1e30, le=1e30, strict=True)] = 0.0
     head: Head | None = None
-    mask: bool = True
+    mask: Annotated[bool, Field(strict=True)] = True
 
     def read(self) -> Change:
         """Return it; ExplainError if it is none."""
         if (self.target is not None) + (self.head is not None) + (not self.mask) != 1:
             raise ExplainError("a change has a target and its value, or a head, or mask: false.")
-        name, index, gradient = parse_target(self.target or "")
+        name, index, gradient = parse_target(self.target) if self.target is not None else ("", (), False)
         if gradient:
             raise ExplainError("a gradient cannot be changed. Change a parameter.")
         return Change(name, index, self.value, self.head, self.mask)
@@ -69,6 +70,9 @@ class TextsAsked(BaseModel):
 class Explorer:
     """A model, and the passes over it that were asked for last.
 
+    A thread answers at once what a pass holds; another one walks back from the loss, where a gradient is asked for;
+    what computes much more anew waits for a third, and nothing waits for it.
+
     prompt  the text that a page begins with, and `next`, what follows it
     """
 
@@ -76,39 +80,72 @@ class Explorer:
         self.subject, self.prompt, self.next = subject, prompt, next
         self.limits = limits or Limits()
         self.views: OrderedDict[str, View] = OrderedDict()
-        self.lane = Lane("explore", 32)
+        self.quick, self.back, self.later = (Lane(f"explore-{name}", self.limits.lane) for name in LANES)
+        self.stops: list[Callable[[], None]] = []
         self.endings: list[Callable[[], Awaitable[None]]] = []
         self.routes: list[Callable[[FastAPI], None]] = []
+
+    def stop(self) -> None:
+        """Let go of those who wait for news: the server stops."""
+        for stop in self.stops:
+            stop()
 
     async def close(self) -> None:
         """Let what trains here save, and the thread end."""
         for end in self.endings:
             await end()
-        self.lane.close()
+        for lane in (self.quick, self.back, self.later):
+            lane.close()
 
-    async def asked(self, id: str, question: Callable[[View], Result]) -> Result:
-        """Return the answer of a pass."""
+    def found(self, id: str) -> View:
+        """Return a pass that is kept; RequestError if it is not."""
+        if (view := self.views.get(id)) is None:
+            raise RequestError("this pass is no longer kept. Ask for it again.", 404, "not_found", "id")
+        return view
 
-        def answer() -> Result:
-            if id not in self.views:
-                raise RequestError("this pass is no longer kept. Ask for it again.", 404, "not_found", "id")
-            self.views.move_to_end(id)
-            for other in self.views.values():  # gradients are as large as the model: those of one pass at a time
-                if other.id != id:
-                    other.forget_gradients()
-            return question(self.views[id])
+    async def asked(
+        self, id: str, question: Callable[[View], Result], gradient: bool = False, later: bool = False
+    ) -> Result:
+        """Return the answer of a pass.
 
-        return await self.lane.run(answer)
+        gradient  the answer needs the gradients
+        later     it takes long, and what is asked after it need not wait
+        """
+        view = self.found(id)
+        if gradient and not view.has_gradients:
+            await self.back.run(self._walk_back, view)
+        return await (self.later if later else self.quick).run(question, view)
+
+    def _walk_back(self, view: View) -> None:
+        """Compute the gradients of a pass. They are as large as the model, so those of another one go."""
+        for other in list(self.views.values()):
+            if other is not view:
+                other.forget_gradients()
+        view.walk_back()
+
+    async def predicted(self, id: str) -> dict[str, Any]:
+        """Return what the changes of a pass did to the loss; the gradients are those of its base."""
+        view = self.found(id)
+        if view.base and not view.has_prediction:
+            await self.back.run(lambda: self._predict(view, view.base))
+        return view.predicted()
+
+    def _predict(self, view: View, base: View | None) -> None:
+        if base:
+            self._walk_back(base)
+            view.predicted()
 
     async def begin(self, asked: PassAsked) -> dict[str, Any]:
         """Compute a pass, unless it is kept, and return what a page shows first."""
         changes = [change.read() for change in asked.changes]
-        return await self.lane.run(self._begin, asked, changes)
+        return await self.quick.run(self._begin, asked, changes)
 
     def _begin(self, asked: PassAsked, changes: list[Change]) -> dict[str, Any]:
         prompt, after = (self.prompt, self.next) if asked.prompt is None else (asked.prompt, asked.next)
         base = self.kept(self.view(self.subject, prompt, after))
         view = self.kept(View(self.subject, base.tokens, base.targets, changes, base)) if changes else base
+        if changes and base.has_gradients:
+            view.predicted()  # before they go
         return {"prompt": prompt, "next": after} | view.summary()
 
     def view(self, subject: Subject, prompt: str, after: str) -> View:
@@ -123,11 +160,19 @@ class Explorer:
 
     def kept(self, view: View) -> View:
         """Return a pass, or the same one that is kept already, and keep it."""
-        found = self.views.setdefault(view.id, view)
-        self.views.move_to_end(view.id)
-        while len(self.views) > KEPT:
+        found = self.views.get(view.id) or view
+        found.questions  # noqa: B018  (computed first: one that fails is not kept)
+        self.views[found.id] = found
+        self.views.move_to_end(found.id)
+        while len(self.views) > 1 and (len(self.views) > KEPT or self._size() > KEPT_BYTES):
             self.views.popitem(last=False)
         return found
+
+    def _size(self) -> int:
+        """Return the bytes of what is kept besides the model, each array once."""
+        own = {id(tensor.data) for tensor in self.subject.model.parameters().values()}
+        arrays = {id(array): array.nbytes for view in self.views.values() for array in view.arrays()}
+        return sum(size for key, size in arrays.items() if key not in own)
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
@@ -147,12 +192,12 @@ class Explorer:
         @app.get("/explore/{id}/norms")
         async def _(id: str, grad: bool = False) -> Response:
             """Return the length of each vector."""
-            return _json(await self.asked(id, lambda view: view.norms(grad)))
+            return _json(await self.asked(id, lambda view: view.norms(grad), grad))
 
         @app.get("/explore/{id}/stages")
         async def _(id: str) -> Response:
             """Return the prediction after each half of a block."""
-            return _json(await self.asked(id, View.stages))
+            return _json(await self.asked(id, View.stages, later=True))
 
         @app.get("/explore/{id}/array")
         async def _(
@@ -161,7 +206,8 @@ class Explorer:
             cols: Annotated[str | None, Query(pattern=WINDOW)] = None,
         ) -> Response:  # fmt: skip
             """Return a matrix as float32, in the order of its rows."""
-            found = await self.asked(id, lambda view: view.matrix(name, grad, head, _window(rows), _window(cols)))
+            part = _window(rows), _window(cols)
+            found = await self.asked(id, lambda view: view.matrix(name, grad, head, *part), grad)
             shapes = {"x-shape": found.part.shape, "x-whole": found.whole}
             headers = {key: ",".join(map(str, shape)) for key, shape in shapes.items()}
             return Response(found.part.tobytes(), media_type="application/octet-stream", headers=headers)
@@ -170,19 +216,20 @@ class Explorer:
         async def _(id: str, target: Target, terms: Annotated[int, Query(ge=1, le=MOST_TERMS)] = 8) -> Response:
             """Return one number with its arithmetic."""
             name, index, gradient = parse_target(target)
-            return _json(await self.asked(id, lambda view: view.answer(name, index, gradient, terms)))
+            back = gradient or bool(self.found(id).questions.parameter_of(name))  # an update needs them too
+            return _json(await self.asked(id, lambda view: view.answer(name, index, gradient, terms), back))
 
         @app.get("/explore/{id}/difference")
         async def _(id: str, target: Target) -> Response:
             """Return the central difference of the loss along one number."""
             name, index, _ = parse_target(target)
-            found = await self.asked(id, lambda view: view.difference(name, index))
+            found = await self.asked(id, lambda view: view.difference(name, index), True, True)
             return _json(finite({"value": found}))
 
         @app.get("/explore/{id}/reads")
         async def _(id: str, name: Target, grad: bool = False) -> Response:
             """Return which elements each element of a tensor, or of its gradient, is made from."""
-            return _json({"reads": await self.asked(id, lambda view: regions(view.questions, name, grad))})
+            return _json({"reads": await self.asked(id, lambda view: regions(view.questions, name, grad), grad)})
 
         @app.get("/explore/{id}/shares")
         async def _(id: str, position: Place, token: Place, against: Place | None = None) -> Response:
@@ -196,18 +243,18 @@ class Explorer:
         ) -> Response:  # fmt: skip
             """Return the loss along one number."""
             name, index, _ = parse_target(target)
-            return _json(await self.asked(id, lambda view: view.along(name, index, points, width)))
+            return _json(await self.asked(id, lambda view: view.along(name, index, points, width), True, True))
 
         @app.get("/explore/{id}/predicted")
         async def _(id: str) -> Response:
             """Return the loss before and after the changes, and what the gradient predicted."""
-            return _json(await self.asked(id, View.predicted))
+            return _json(await self.predicted(id))
 
         @app.get("/explore/{id}/compare")
         async def _(id: str, other: Annotated[str, Query(alias="with", max_length=64)]) -> Response:
             """Return where two passes differ."""
-            second = await self.asked(other, lambda view: view)
-            return _json(await self.asked(id, lambda view: view.compared(second)))
+            second = self.found(other)
+            return _json(await self.asked(id, lambda view: view.compared(second), later=True))
 
         @app.get("/explore/{id}/equations")
         async def _(id: str) -> Response:

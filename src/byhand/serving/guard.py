@@ -60,7 +60,9 @@ class Guard:
     ending  called when the server stops, before it waits for the answers that have begun
     """
 
-    def __init__(self, app: ASGIApp, access: Access, limits: Limits, ending: Callable[[], None]) -> None:
+    def __init__(
+        self, app: ASGIApp, access: Access, limits: Limits, ending: Callable[[], None] = lambda: None
+    ) -> None:
         self.app, self.access, self.limits, self.ending = app, access, limits, ending
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -37,7 +37,7 @@ class Service:
         self.metrics = Metrics(self._sizes)
         self.texts, self.explaining = Lane("texts", self.limits.lane), Lane("explain", 4, ends=True)
         self.worker = Worker(self.served.engine)
-        self._tasks = {asyncio.create_task(self._watch())} if self.newer else set()
+        self._tasks: set[asyncio.Task[Any]] = {asyncio.create_task(self._watch())} if self.newer else set()
         return self
 
     async def __aexit__(self, *exception: object) -> None:

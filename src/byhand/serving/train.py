@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI
@@ -19,8 +20,10 @@ from byhand.runs.run import Pace, Run
 from byhand.serving.errors import as_json
 from byhand.serving.explorer import Explorer
 from byhand.serving.limits import RequestError
+from byhand.serving.worker import Lane
 from byhand.tracing.targets import parse_target
 
+log = logging.getLogger(__name__)
 Opening = Callable[[Mapping[str, Any], str], AbstractContextManager[tuple[Run, Pace | None]]]
 MOST_STEPS, MOST_MINUTES = 100_000, 600
 SHORTEST, LONGEST = 256, 1 << 20  # characters of a text
@@ -69,19 +72,23 @@ class TextAsked(TrainingRequest):
 
 
 class Trainings:
-    """The run that trains now, behind an explorer's routes and on its thread.
+    """The run that trains now, behind an explorer's routes, on a thread of its own.
 
     opening  begins a run with these settings on this text
     """
 
     def __init__(self, explorer: Explorer, opening: Opening) -> None:
         self.explorer, self._opening = explorer, opening
+        self._lane = Lane("train", explorer.limits.lane)
         self._training: Training | None = None
+        self._changing = asyncio.Lock()  # runs begin and end one after another
         self._going: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self._failed = ""
+        self._stopping = False
         explorer.routes.append(self.add_to)
-        explorer.endings.append(self.end)
+        explorer.stops.append(self.stop)
+        explorer.endings.append(self.close)
 
     @property
     def training(self) -> Training:
@@ -94,35 +101,32 @@ class Trainings:
         """Return what a page shows of it."""
         found = self.training
         running = self._going is not None and not self._going.done()
-        return {**found.state(), "running": running, "failed": self._failed, "seen": found.seen[-2000:]}
+        return {**found.state(), "running": running, "failed": self._failed, "seen": found.seen}
 
     async def begin(self, asked: TrainAsked) -> None:
         """Begin a run, paused; the one before ends, saved."""
-        await self.end()
         values = asked.model_dump(exclude={"text"}, exclude_none=True)
         if asked.minutes is not None:
             if asked.steps is not None:
                 raise RequestError("give minutes or steps, not both.")
             values.pop("preset")
-        self._training = await self._run(lambda: Training(self._opening(values, asked.text)))
-        self._failed = ""
-        self._tell()
+        async with self._changing:
+            await self._end()
+            self._failed = ""
+            self._training = await self._run(lambda: Training(self._opening(values, asked.text)))
+            self._tell()
 
-    async def go(self, running: bool) -> None:
+    def go(self, running: bool) -> None:
         """Train on, or pause after the update that is being made."""
         training = self.training
         if self._going:
-            going, self._going = self._going, None
-            going.cancel()
-            with suppress(asyncio.CancelledError):
-                await going
-        if running:
-            self._going = asyncio.create_task(self._train(training))
+            self._going.cancel()
+        self._going = asyncio.create_task(self._train(training)) if running else None
         self._tell()
 
     async def step(self, by: int) -> None:
         """Make one update, or take one back; it pauses."""
-        await self.go(False)
+        self.go(False)
         training = self.training
         await self._run(training.forward if by > 0 else training.back)
         self._tell()
@@ -139,15 +143,33 @@ class Trainings:
 
     async def end(self) -> None:
         """Save the run and let go of its folder."""
+        async with self._changing:
+            await self._end()
+
+    async def _end(self) -> None:
         if self._training:
-            await self.go(False)
+            self.go(False)
             training, self._training = self._training, None
-            await self._run(training.close)
+            self._tell()
+            await self._lane.run(training.close, bounded=False)
+
+    def stop(self) -> None:
+        """Let those who follow go: the server stops."""
+        self._stopping = True
+        self._tell()
+
+    async def close(self) -> None:
+        """Save the run, and let the thread end."""
+        try:
+            await self.end()
+        except ByhandError as error:
+            log.error("the run that trained here is not saved: %s", error)
+        self._lane.close()
 
     async def events(self) -> AsyncIterator[bytes]:
         """Yield the state after each change, as server-sent events."""
         sent = -1
-        while self._training:
+        while self._training and not self._stopping:
             state = self.state()
             state["seen"] = (
                 [each for each in state["seen"] if each["step"] > sent] if sent <= state["step"] else state["seen"]
@@ -160,15 +182,18 @@ class Trainings:
     async def _train(self, training: Training) -> None:
         try:
             while not training.complete:
-                await self._run(training.forward)
+                await self._lane.run(training.forward, bounded=False)
                 self._tell()
         except ByhandError as error:
             self._failed = str(error)
+        except Exception as error:  # a defect, or no memory
+            log.error("training failed: %s: %s", type(error).__name__, error)
+            self._failed = "this is a defect of the server; its log has more"
         finally:
             self._tell()
 
     async def _run(self, function: Callable[..., Any]) -> Any:
-        return await self.explorer.lane.run(function)
+        return await self._lane.run(function)
 
     def _tell(self) -> None:
         news, self._news = self._news, asyncio.Event()
@@ -196,7 +221,7 @@ class Trainings:
         @app.post("/explore/train/go")
         async def _(request: GoAsked) -> Response:
             """Train on, or pause."""
-            await self.go(request.running)
+            self.go(request.running)
             return state()
 
         @app.post("/explore/train/step")

@@ -43,9 +43,9 @@ class Lane:
         self._waiting, self._turn, self._closed = 0, asyncio.Lock(), False
         self._thread: threading.Thread | None = None
 
-    async def run(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """Return what a function returns that a thread calls; Full if too much waits."""
-        if self._waiting >= self._most:
+    async def run(self, function: Callable[..., Result], *arguments: object, bounded: bool = True) -> Result:
+        """Return what a function returns that a thread calls; if `bounded`, Full where too much waits."""
+        if bounded and self._waiting >= self._most:
             raise Full(f"{self._most} requests wait already. Try again later.")
         self._waiting += 1  # what a thread has begun counts until it is done
         try:

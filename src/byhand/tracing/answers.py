@@ -172,7 +172,7 @@ def finite(plain: Any) -> Any:
             return "NaN" if math.isnan(plain) else "Infinity" if plain > 0 else "-Infinity"
         case dict():
             return {key: finite(value) for key, value in plain.items()}
-        case list():
+        case list() | tuple():
             return [finite(value) for value in plain]
         case _:
             return plain

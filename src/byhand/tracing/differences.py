@@ -9,7 +9,7 @@ import numpy as np
 from byhand.engine.arrays import as_tuple
 from byhand.engine.terms import Index
 from byhand.tracing.passes import Pass
-from byhand.tracing.slopes import in_float64, perturbed
+from byhand.tracing.slopes import in_float64
 
 STEP = 1e-6  # relative to max(1, |x|), in float64
 
@@ -28,8 +28,9 @@ def recomputed(trace: Pass, name: str, index: Index, step: float) -> Any:
     What depends on it is computed anew in float64; everything else is as it was in the pass.
     """
     changed = trace.tensor(name)
-    (array,) = in_float64([np.asarray(changed.data)])
-    anew: dict[int, Any] = {id(changed): perturbed(array, index, step)}
+    array = np.array(changed.data, np.float64 if changed.data.dtype.kind in "fO" else None)  # the only copy
+    array[index] += step
+    anew: dict[int, Any] = {id(changed): array}
     for application in trace.applications:
         if any(id(tensor) in anew for tensor in application.inputs) and not anew.keys() >= set(
             map(id, application.results)

@@ -12,7 +12,7 @@ from byhand.book.finding.finding import Finding
 from byhand.book.numbers import arithmetic
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term
-from byhand.tracing.answers import Answer
+from byhand.tracing.answers import Answer, finite
 from byhand.tracing.elements import Element
 
 BEFORE = Words(" before", "（更新前）")  # suffix of the moments that the update reads
@@ -71,7 +71,8 @@ class Explanation(Answer):
             "where": self.where,
             "expression": self.expression,
             "definitions": [
-                {"label": d.label, "expression": d.expression, "value": d.term.value} for d in self.definitions
+                {"label": d.label, "expression": d.expression, "value": finite(d.term.value)}
+                for d in self.definitions
             ],
         }
         if self.note:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from byhand.cli.arguments.parsing import Given, parse
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs import serve, train
+from byhand.cli.terminal import clock
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.texts import MEMORY
 from byhand.errors import ConfigError, command
+from byhand.host import multiply_on_one_core
 from byhand.interop import exchange
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def main(arguments: list[str]) -> int:
         return _written(options.static, Explorer(*_texts(options, limits)[:3]))
 
     def app(access: Access) -> Guard:
+        multiply_on_one_core()
         subject, prompt, after, service = _texts(options, limits)
         explorer = Explorer(subject, prompt, after, limits)
         Trainings(explorer, _training)
@@ -104,6 +107,7 @@ def _texts(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
 @contextmanager
 def _training(settings: Mapping[str, Any], text: str) -> Iterator[tuple[Run, Pace | None]]:
     """Begin the run that `byhand train` begins with these settings on a text."""
+    clock.start()  # the minutes are those of the run
     given = Given(train.Options, "explore", {**settings, "data": MEMORY}, False)
     with train.opened(given, text) as (run, promise):
         yield run, promise and promise.pace

@@ -197,7 +197,8 @@ def _listening(options: Listening, has_key: bool) -> socket.socket:
     except (OSError, UnicodeError) as error:
         why = reason(error) if isinstance(error, OSError) else "it is not a host's name"
         raise ConfigError(
-            f"cannot listen at {options.host}, port {options.port}: {why}. Use another --port or --host."
+            f"cannot listen at {options.host}, port {options.port}: {why}. "
+            "Use --port 0 for a free one, or another --host."
         ) from None
     return found
 

@@ -7,15 +7,13 @@ does not: they would wait for OpenBLAS's only thread pool.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from byhand.errors import ConfigError
+from byhand.host import openblas_threads
 from byhand.runtimes.loops.machine.processor import cpu_features
 
 
@@ -70,22 +68,6 @@ def _scipy() -> Blas:
         raise ConfigError(f"Numba or SciPy cannot be imported: {error}. Reinstall byhand[fast].") from None
 
     address = get_cython_function_address("scipy.linalg.cython_blas", "sgemm")
-    set_threads = _openblas_threads(Path(scipy.__file__).parent)
+    set_threads = openblas_threads(Path(scipy.__file__).parent)
     name = "Accelerate or other (SciPy's)" if set_threads is None else f"OpenBLAS (SciPy {scipy.__version__})"
     return Blas(name, address, set_threads or (lambda n: None))
-
-
-def _openblas_threads(scipy_folder: Path) -> Callable[[int], None] | None:
-    """Return the function that sets the threads of the OpenBLAS in SciPy's wheel; None for another BLAS."""
-    folders = [scipy_folder.parent / "scipy.libs", scipy_folder / ".dylibs"]
-    for path in (p for folder in folders if folder.is_dir() for p in folder.iterdir() if "openblas" in p.name):
-        if path.suffix == ".a":
-            continue
-        library = ctypes.CDLL(str(path))  # already loaded by SciPy
-        for symbol in ("scipy_openblas_set_num_threads", "openblas_set_num_threads"):
-            with contextlib.suppress(AttributeError):
-                return getattr(library, symbol)
-    if sys.platform.startswith("linux"):
-        with contextlib.suppress(OSError, AttributeError):  # a distribution's SciPy
-            return ctypes.CDLL("libopenblas.so.0").openblas_set_num_threads
-    return None
