@@ -40,11 +40,11 @@ export function changing() {
       ${pass.mask(S.at) || isUnmasked ? html`<button class="button" aria-pressed=${isUnmasked} @click=${() => (isUnmasked ? undo(unmasked) : put(unmasked))}>${say("unmask")}</button>` : nothing}${upstream() ? toParameter() : nothing}</div>`;
   }
   if (!pass.isParameter(S.at)) return upstream() ? html`<div class="row wrap change">${toParameter()}</div>` : nothing;
-  const target = label(S.at, S.i), value = now.data.value(S.at, false, S.i), isOpen = S.panel.change ?? (!now.data.isSlow || S.changes.length > 0);
+  const target = label(S.at, S.i), value = now.data.value(S.at, false, S.i), isOpen = S.panel.change ?? !now.data.isSlow;
   return html`<details class="change" ?open=${isOpen} @toggle=${(/** @type {Event} */ e) => { S.panel.change = /** @type {HTMLDetailsElement} */ (e.target).open; page.draw(); }}><summary>${say("change")}</summary>
     <form class="row wrap" @submit=${(/** @type {SubmitEvent} */ e) => { e.preventDefault(); putValue(target, String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("value"))); }}>
       <label class="row"><span class="cap">${say("value")}</span><input class="box" name="value" inputmode="text" autocomplete="off" .value=${value === undefined ? "" : String(Number(value.toPrecision(7)))}></label>
-      <button class="button">${say("use")}</button></form>${isOpen ? curve(target, value) : nothing}</details>`;
+      <button class="button">${say("use")}</button></form>${!isOpen ? nothing : !now.data.isLarge || S.panel.along ? curve(target, value) : html`<button class="button quiet" @click=${() => { S.panel.along = true; page.draw(); }}>${say("along")} …</button>`}</details>`;
 }
 
 /** The parameter that is nearest to where one is, of what it was made from. */

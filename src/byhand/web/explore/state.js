@@ -16,14 +16,14 @@ export const now = /** @type {any} */ ({ pass: null, data: null, other: null, ot
  *   at: string, i: number[], back: boolean, t: number, tok: number, against: number | null, T: number, k: number, p: number,
  *   cover: boolean, lens: boolean, metric: string, zoom: string, tab: string, tour: number, guide: string, trail: string[], head: [number, number],
  *   prompt: string | null, next: string, changes: Change[], vs: string,
- *   use: number, terms: number, nudge: boolean, tried: string, find: string | null, opened: Record<string, boolean>, panel: {compare: boolean, change: boolean | null, train: boolean, write: boolean},
+ *   use: number, terms: number, nudge: boolean, tried: string, find: string | null, opened: Record<string, boolean>, panel: {compare: boolean, change: boolean | null, train: boolean, write: boolean, along: boolean},
  * }}
  */
 export const S = {
   at: "", i: [], back: false, t: 0, tok: 0, against: null, T: 0.8, k: 0, p: 1,
   cover: false, lens: false, metric: "size", zoom: "", tab: "eq", tour: 0, guide: "", trail: [], head: [0, 0],
   prompt: null, next: "", changes: [], vs: "",
-  use: 0, terms: 8, nudge: false, tried: "", find: null, opened: {}, panel: { compare: false, change: null, train: false, write: false },
+  use: 0, terms: 8, nudge: false, tried: "", find: null, opened: {}, panel: { compare: false, change: null, train: false, write: false, along: false },
 };
 
 
