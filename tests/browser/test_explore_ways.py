@@ -122,6 +122,10 @@ def test_a_teachers_tour_is_loaded_from_the_same_server_only(page, tmp_path):
     page.ready()
     page.wait("document.querySelector('.tour .dots').textContent.startsWith('3 /')")
     page.browser.open("about:blank")
+    page.browser.open(f"{page.url}?tour=/web/explore/tours/gradient.json")  # begins it
+    page.there("loss")
+    page.wait("document.querySelector('.tour .dots')?.textContent.startsWith('1 /')")
+    page.browser.open("about:blank")
     page.browser.open(f"{page.url}?tour=http://example.org/x.json#/loss?tour=1")
     page.ready()
     page.wait("document.querySelector('.tour p').textContent.includes('not a tour')")
@@ -137,13 +141,74 @@ def test_a_teachers_tour_is_loaded_from_the_same_server_only(page, tmp_path):
             page.wait("document.querySelector('.tour p').textContent.includes('not a tour')")
 
 
+def test_a_tour_is_written_on_the_page(page):
+    page.press("t")
+    page.wait("document.querySelector('.tour .dots')?.textContent.startsWith('1 /')")
+    page.click(".tour .button", page.texts(".tour .button").index("Write one"))
+    for name in ("logits[0,3,110]", "d blocks.1.x_mid[0,2,3]"):
+        page.go(name)
+        page.click(".writes > .row .button", page.texts(".writes > .row .button").index("Add the number shown"))
+        page.settle()
+        page.browser.type("Look  at it. ", TAB, "看。")
+    page.settle()
+    stops = json.loads(page.browser.run("return sessionStorage.getItem('byhand.tour')"))
+    assert [stop["address"].split("?")[0] for stop in stops] == ["#/logits[0,3,110]", "#/grad/blocks.1.x_mid[0,2,3]"]
+    assert all("prompt=to%20be%20or" in stop["address"] for stop in stops)
+    page.click(".writes > .row .button", page.texts(".writes > .row .button").index("Try it"))
+    page.there("logits[0,3,110]")
+    assert page.texts(".tour p") == ["Look  at it."]
+    page.press("n")
+    page.there("d blocks.1.x_mid[0,2,3]")
+    page.browser.run("sessionStorage.clear()")
+
+
+def test_a_weight_to_change_is_one_click_away_and_the_slider_stays(page):
+    page.go("blocks.0.attn.weights[0,1,4,2]")
+    page.click(".cell .change button", page.texts(".cell .change button").index("change a weight →"))
+    page.wait("document.querySelector('.along input')")
+    name, *index = re.findall(r"[^\[\],]+", page.texts(".cell .name")[0])
+    assert name == "blocks.0.attn.w_qkv"
+    gradient = page.view.matrix(name, True, 0, None, None).part
+    assert abs(gradient[tuple(map(int, index))]) == pytest.approx(abs(gradient).max())
+    top = "return document.querySelector('.along input').getBoundingClientRect().top"
+    page.browser.run("document.querySelector('.along input').focus()")  # which scrolls
+    before = page.browser.run(top)
+    page.browser.run("const e = document.activeElement; e.value = e.max; e.dispatchEvent(new Event('input'))")
+    page.wait("document.querySelectorAll('.changes > span > b').length === 2")
+    page.ready()
+    assert page.browser.run(top) == pytest.approx(before, abs=1)
+
+
+def test_a_link_gives_the_language_and_the_theme(page):
+    page.browser.open("about:blank")
+    page.browser.open(f"{page.url}?lang=zh&theme=dark#/loss")
+    page.ready()
+    look = "return [document.documentElement.lang, document.documentElement.dataset.theme, location.search]"
+    assert page.browser.run(look) == ["zh-CN", "dark", "?lang=zh&theme=dark"]
+    page.click("header [lang]")
+    page.press("d")
+    assert page.browser.run(look) == ["en", "light", "?lang=en&theme=light"]
+    page.browser.run("localStorage.clear()")
+    page.open()
+    assert page.browser.run(look) == ["en", None, ""]
+
+
+def test_without_a_next_token_one_begins_at_the_last_that_has_a_target(page):
+    page.open("#/?prompt=to be")
+    assert page.texts(".cell .name")[0].endswith(f",{len('to be') - 2},{len('to be') - 3}]")
+    page.browser.run("location.hash = '#/logits[0,-1,top]?prompt=to be'")
+    page.wait(f"document.querySelector('.cell .name').textContent.startsWith('logits[0,{len('to be') - 1},')")
+    page.ready()
+    token = page.browser.run("return document.querySelector('.next').dataset.token")  # the likeliest
+    assert page.texts(".cell .name") == [f"logits[0,{len('to be') - 1},{token}]"]
+
+
 def changed(page, *changes):
     return View(page.view.subject, page.view.tokens, page.view.targets, changes, page.view)
 
 
 def test_a_weight_is_changed_and_the_loss_foretold(page):
     page.go("lm_head.b[32]")
-    page.click(".change summary")
     page.wait("document.querySelector('.along svg')")
     page.browser.run(
         "const e = document.querySelector('.change input[name=value]'); e.value = '0.75'; e.form.requestSubmit()"
@@ -156,7 +221,7 @@ def test_a_weight_is_changed_and_the_loss_foretold(page):
     text = page.texts(".changes")[0]
     before, after = (number(each) for each in page.texts(".changes > span > b"))
     assert (before, after) == (pytest.approx(due["before"], rel=1e-5), pytest.approx(due["after"], rel=1e-5))
-    foretold = re.findall(r"foretold\s+([+−]?[\d.]+(?:·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)", text)[0].lstrip("+")
+    foretold = re.findall(r"predicted\s+([+−]?[\d.]+(?:·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)", text)[0].lstrip("+")
     assert number(foretold) == pytest.approx(due["predicted"] - due["before"], rel=6e-3)
     page.ready()
     assert number(page.texts(".cell .figure")[0]) == 0.75

@@ -11,7 +11,17 @@ const memory = (storage) => ({
 });
 export const kept = memory(() => localStorage), keptHere = memory(() => sessionStorage); // keptHere: in this tab
 
-const first = kept.get("language") ?? navigator.language;
+/** What a link asks for, such as a teacher's `?lang=zh&theme=dark`: for this page, not to be remembered. @param {string} name */
+export const given = (name) => new URLSearchParams(location.search).get(name);
+/** Let the address say what was switched to, if it says anything of it. @param {string} name @param {string} value */
+export function regive(name, value) {
+  if (given(name) === null) return;
+  const url = new URL(location.href);
+  url.searchParams.set(name, value);
+  history.replaceState(null, "", url);
+}
+
+const first = given("lang") ?? kept.get("language") ?? navigator.language;
 /** @type {"en" | "zh"} */
 export let language = first.startsWith("zh") ? "zh" : "en";
 document.documentElement.lang = TAGS[language];
@@ -30,4 +40,5 @@ export function switchLanguage() {
   language = language === "en" ? "zh" : "en";
   document.documentElement.lang = TAGS[language];
   kept.set("language", language);
+  regive("lang", language);
 }

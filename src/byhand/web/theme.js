@@ -1,5 +1,5 @@
 /** Dark or light: as the system has it, or as it was switched to. */
-import { kept } from "./language.js";
+import { given, kept, regive } from "./language.js";
 
 const root = document.documentElement;
 
@@ -8,6 +8,12 @@ export const isDark = () =>
 
 const theme = (/** @type {string | null} */ found) => found && (root.dataset.theme = found);
 
-export const switchTheme = () => kept.set("theme", theme(isDark() ? "light" : "dark") ?? "");
+export function switchTheme() {
+  const to = isDark() ? "light" : "dark";
+  theme(to);
+  kept.set("theme", to);
+  regive("theme", to);
+}
 
-theme(kept.get("theme"));
+const asked = given("theme");
+theme(asked === "dark" || asked === "light" ? asked : kept.get("theme"));

@@ -53,7 +53,7 @@ export function bar() {
     <span class="seg"><button aria-pressed=${!S.back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(false)}>${say("forward")}</button><button aria-pressed=${S.back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(true)}>${say("backward")}</button></span>
     ${toggle(say(isNarrow() ? "coverShort" : "cover"), S.cover, () => change({ cover: !S.cover, tried: "" }), say("coverTitle"))}
     ${isStill ? nothing : toggle(say("compare"), Boolean(S.vs || S.panel.compare), toggleCompare, "", "wide")}${isStill ? nothing : toggle(say("train"), S.panel.train, toggleTrain, "", "wide")}${toggle(say("tour"), S.tour > 0, toggleTour, "", "wide")}
-    <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} @click=${() => { switchLanguage(); page.draw(); }}>${say("other")}</button>
+    <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} title=${say("otherTitle")} @click=${() => { switchLanguage(); page.draw(); }}>${say("other")}</button>
     <button class="button quiet" aria-label=${say("theme")} title=${say("theme")} @click=${() => { switchTheme(); page.draw(); }}>◐</button><button class="button quiet wide" aria-label=${say("keys")} title=${say("keys")} @click=${showKeys}>?</button></header>`;
 }
 

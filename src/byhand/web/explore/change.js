@@ -13,6 +13,8 @@ import { say } from "./words.js";
 
 const W = 320, H = 110, PAD = 10; // of the curve
 let due = 0;
+/** What the last changes did, readable while others are computed. @type {{before: number, after: number, predicted: number | null} | undefined} */
+let last;
 
 const same = (/** @type {Change} */ a, /** @type {Change} */ b) =>
   ("target" in a && "target" in b && a.target === b.target) || ("head" in a && "head" in b && String(a.head) === String(b.head)) || ("mask" in a && "mask" in b);
@@ -35,20 +37,46 @@ export function changing() {
     const head = /** @type {[number, number]} */ ([block, S.i[1]]), off = /** @type {Change} */ ({ head }), isOff = S.changes.some((each) => same(each, off));
     const unmasked = /** @type {Change} */ ({ mask: false }), isUnmasked = S.changes.some((each) => same(each, unmasked));
     return html`<div class="row wrap change"><button class="button" aria-pressed=${isOff} @click=${() => (isOff ? undo(off) : put(off))}>${say("off")}</button>
-      ${pass.mask(S.at) || isUnmasked ? html`<button class="button" aria-pressed=${isUnmasked} @click=${() => (isUnmasked ? undo(unmasked) : put(unmasked))}>${say("unmask")}</button>` : nothing}</div>`;
+      ${pass.mask(S.at) || isUnmasked ? html`<button class="button" aria-pressed=${isUnmasked} @click=${() => (isUnmasked ? undo(unmasked) : put(unmasked))}>${say("unmask")}</button>` : nothing}${upstream() ? toParameter() : nothing}</div>`;
   }
-  if (!pass.isParameter(S.at)) return nothing;
-  const target = label(S.at, S.i), value = now.data.value(S.at, false, S.i), isOpen = S.panel.change || S.changes.length > 0;
+  if (!pass.isParameter(S.at)) return upstream() ? html`<div class="row wrap change">${toParameter()}</div>` : nothing;
+  const target = label(S.at, S.i), value = now.data.value(S.at, false, S.i), isOpen = S.panel.change ?? !now.data.isSlow;
   return html`<details class="change" ?open=${isOpen} @toggle=${(/** @type {Event} */ e) => { S.panel.change = /** @type {HTMLDetailsElement} */ (e.target).open; page.draw(); }}><summary>${say("change")}</summary>
     <form class="row wrap" @submit=${(/** @type {SubmitEvent} */ e) => { e.preventDefault(); putValue(target, String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("value"))); }}>
       <label class="row"><span class="cap">${say("value")}</span><input class="box" name="value" inputmode="text" autocomplete="off" .value=${value === undefined ? "" : String(Number(value.toPrecision(7)))}></label>
-      <button class="button">${say("use")}</button></form>${isOpen ? curve(target, value) : nothing}</details>`;
+      <button class="button">${say("use")}</button></form>${!isOpen ? nothing : !now.data.isLarge || S.panel.along ? curve(target, value) : html`<button class="button quiet" @click=${() => { S.panel.along = true; page.draw(); }}>${say("along")} …</button>`}</details>`;
 }
+
+/** The parameter that is nearest to where one is, of what it was made from. */
+function upstream() {
+  const { pass } = now, queue = [S.at];
+  for (const name of queue) {
+    const inputs = pass.data.made[name]?.inputs.filter((each) => each !== null) ?? [], found = inputs.find((each) => pass.data.trained[each]);
+    if (found) return found;
+    queue.push(...inputs.filter((each) => !queue.includes(each)));
+  }
+  return null;
+}
+/** Go to the number of it of which the loss asks most. */
+async function toChange() {
+  const name = upstream(), { pass, data } = now;
+  if (!name) return;
+  const { rows, cols } = pass.matrix(name), matrix = data.matrix(name, true), isSmall = !data.isSlow && pass.shape(name).length < 3;
+  if (isSmall) {
+    matrix.want(0, rows - 1, 0, cols - 1);
+    await session.fetched.settled((key) => key.startsWith(`${matrix.key}/`));
+  }
+  let best = [0, 0], most = 0;
+  for (let r = 0; isSmall && r < rows; r++) (matrix.row(r) ?? []).forEach((x, c) => { if (Math.abs(x) > most) [best, most] = [[r, c], Math.abs(x)]; });
+  S.panel.change = true;
+  go({ name, index: isSmall ? best.slice(-pass.shape(name).length) : [], back: false }, true);
+}
+const toParameter = () => html`<button class="button" @click=${toChange}>${say("toChange")}</button>`;
 
 /** The loss along a number, with its slope; dragging tries values. @param {string} target @param {number | undefined} value */
 function curve(target, value) {
   const data = now.baseData ?? now.data, first = data.along(S.at, S.i), far = first && value !== undefined ? Math.abs(value - first.value) : 0;
-  const isFar = first && far > Math.abs(first.losses[0][0] - first.value), along = isFar ? data.along(S.at, S.i, 2 ** Math.ceil(Math.log2(1.1 * far))) : first;
+  const isFar = first && far > 1.001 * Math.abs(first.losses[0][0] - first.value), along = isFar ? data.along(S.at, S.i, 2 ** Math.ceil(Math.log2(1.1 * far))) ?? first : first;
   if (!along) return html`<p class="cap">${say("along")}: ${say("pending")}</p>`;
   const points = along.losses.map(([x, y]) => [numeric(x), numeric(y)]).filter(([, y]) => Number.isFinite(y)), xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
   const [x0, x1, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)], tall = high - low || 1e-9;
@@ -70,12 +98,13 @@ function curve(target, value) {
 
 /** What is changed, and what came of it. */
 export function changed() {
+  if (!S.changes.length) last = undefined;
   if (!S.changes.length) return nothing;
-  const found = now.pass.data.base && !session.isLoading ? now.data.predicted() : undefined;
+  const fresh = now.pass.data.base && !session.isLoading ? now.data.predicted() : undefined, found = (last = fresh ?? last);
   const name = (/** @type {Change} */ each) => ("target" in each ? `${each.target} = ${shown(each.value, 6)}` : "head" in each ? `${say("blockHead", ...each.head)}: ${say("isOff")}` : say("unmask"));
-  const losses = found && html`<span>${say("lossWas")} <b>${shown(found.before, 6)}</b> → <b>${shown(found.after, 6)}</b> (${signed(numeric(found.after) - numeric(found.before))})
-    ${found.predicted === null ? nothing : html`<span class="dim">· ${say("foretold")} ${signed(numeric(found.predicted) - numeric(found.before))}</span>`}</span>`;
+  const losses = found && html`${say("lossWas")} <b>${shown(found.before, 6)}</b> → <b>${shown(found.after, 6)}</b> (${signed(numeric(found.after) - numeric(found.before))})
+    ${found.predicted === null ? nothing : html`<span class="dim" title=${say("foretoldTitle")}>· ${say("foretold")} ${signed(numeric(found.predicted) - numeric(found.before))}</span>`}`;
   return html`<section class="strip-of changes" aria-label=${say("changes")} role="status"><b>${say("changes")}</b>
     ${S.changes.map((each) => html`<span class="tag"><button title=${"target" in each ? each.target : ""} @click=${() => "target" in each && go(each.target)}>${name(each)}</button><button aria-label="${say("undo")}: ${name(each)}" title=${say("undo")} @click=${() => undo(each)}>✕</button></span>`)}
-    <span class="grow"></span>${found ? (S.cover ? nothing : losses) : say("pending")}</section>`;
+    <span class="losses ${fresh ? "" : "dim"}">${S.cover ? nothing : losses ?? say("pending")}</span></section>`;
 }

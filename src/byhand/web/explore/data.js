@@ -4,7 +4,7 @@ import { label } from "./numbers.js";
 
 /** @typedef {import("./server.js").Server | import("./still.js").Still} Server */
 
-const LARGE = 2e7; // parameters
+const LARGE = 2e7, SLOW = 2e5; // parameters
 const DWELL = 400; // milliseconds at a number before its slow facts are asked for
 
 export class Data {
@@ -52,6 +52,11 @@ export class Data {
   /** Whether the way back takes so long that it is gone only when it is asked for. */
   get isLarge() {
     return this.pass.model.parameters > LARGE;
+  }
+
+  /** Whether its losses and whole gradients are fetched only when they are asked for. */
+  get isSlow() {
+    return this.pass.model.parameters > SLOW;
   }
 
   /** A number with its arithmetic. @param {string} name @param {number[]} index @param {boolean} back @param {number} [terms] */

@@ -14,7 +14,9 @@ import { light, over } from "./hover.js";
 import { load, renew, session } from "./session.js";
 import { map, thumbnails } from "./map.js";
 import { side } from "./side.js";
-import { findTour, toStop, toggleTour, tour } from "./tour.js";
+import { arrive, findTour, toStop, toggleTour, tour } from "./tour.js";
+import { isNarrow } from "./screen.js";
+import { writing } from "./write.js";
 import { switchTheme } from "../theme.js";
 import { training } from "./train.js";
 import { view } from "./view.js";
@@ -46,12 +48,12 @@ function fetched() {
 
 function screen() {
   if (!now.pass) return html`${bar()}<main class="empty">${trouble()}</main>`;
-  const shown = view(), tabs = [["map", "tabMap"], ["eq", "tabEquation"], ["next", "tabNext"], ["code", "tabCode"]];
+  const shown = view(), only = isNarrow() ? S.tab : "eq", top = html`<h1 class="unseen">${label(S.at, S.i, S.back)}</h1>`, tabs = [["map", "tabMap"], ["eq", "tabEquation"], ["next", "tabNext"], ["code", "tabCode"]];
   return html`<div class="app" data-tab=${S.tab} aria-busy=${session.isLoading}>${bar()}
-    <nav class="map" aria-label=${say("model")} @scroll=${thumbnails}>${map()}</nav>
+    <div class="map" role=${only === "map" ? "main" : "navigation"} aria-label=${say("model")} @scroll=${thumbnails}>${only === "map" ? top : nothing}${map()}</div>
     <section class="text" aria-label=${say("text")}>${text()}</section>
-    <main class="eq" id="eq">${trouble()}${training()}${changed()}${comparing()}${equation(shown)}</main>
-    <aside class="side">${side(shown)}</aside>
+    <main class="eq" id="eq">${trouble()}${writing()}${training()}${changed()}${comparing()}${equation(shown)}</main>
+    <div class="side" role=${only === "next" || only === "code" ? "main" : "complementary"}>${only === "next" || only === "code" ? top : nothing}${side(shown)}</div>
     <nav class="tabs">${tabs.map(([tab, word]) => html`<button aria-pressed=${S.tab === tab} @click=${() => change({ tab })}>${say(word)}</button>`)}</nav></div>${tour()}`;
 }
 
@@ -75,7 +77,7 @@ function draw() {
   const cell = app.querySelector(".cell"), eq = app.querySelector("#eq");
   if (page.steady !== null && cell && eq) {
     eq.scrollTop += cell.getBoundingClientRect().top - page.steady;
-    /** @type {HTMLElement | null} */ (cell.querySelector(".name"))?.focus({ preventScroll: true });
+    if (!(had instanceof HTMLInputElement)) /** @type {HTMLElement | null} */ (cell.querySelector(".name"))?.focus({ preventScroll: true });
     page.steady = null;
   } else if (had instanceof HTMLElement && had !== document.body && !had.isConnected) /** @type {HTMLElement | null} */ (cell?.querySelector(".name"))?.focus({ preventScroll: true });
   const chip = /** @type {HTMLElement | null} */ (app.querySelector(".chips [aria-pressed=true]")), band = /** @type {HTMLElement | null} */ (app.querySelector(".text"));
@@ -129,12 +131,12 @@ addEventListener("mouseover", (event) => { // a symbol in a formula lights its m
   const has = (/** @type {HTMLElement} */ m) => m.querySelector(".sym")?.textContent?.replace("∂", "") === said, isAny = said && mats.some(has);
   for (const m of mats) m.classList.toggle("dimmed", Boolean(isAny && !has(m)));
 });
-const arrive = () => { readQuestion(); load(() => { readPlace(); if (S.tour) findTour(); page.draw(true); }); };
-addEventListener("popstate", arrive);
-addEventListener("hashchange", arrive);
+const moved = () => { readQuestion(); load(() => { readPlace(); if (S.tour) findTour(); page.draw(true); }); };
+addEventListener("popstate", moved);
+addEventListener("hashchange", moved);
 addEventListener("resize", () => page.draw());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.draw());
 readQuestion();
 draw();
-load(() => { readPlace(); if (S.tour) findTour(); });
+load(() => { readPlace(); arrive(); });
 document.fonts.ready.then(() => page.draw());

@@ -28,7 +28,7 @@ export function change(to, push = false) {
   page.draw(push);
 }
 
-const cellTop = () => document.querySelector(".cell")?.getBoundingClientRect().top ?? null;
+export const cellTop = () => document.querySelector(".cell")?.getBoundingClientRect().top ?? null;
 
 /** @param {string | There} to @param {boolean} [isDoor]  one step deeper */
 export function go(to, isDoor = false) {

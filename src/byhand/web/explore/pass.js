@@ -1,5 +1,5 @@
 /** A pass as it was computed: which equation made what of what, and the flow from the text to the loss. */
-import { visible } from "./numbers.js";
+import { byteText, visible } from "./numbers.js";
 
 /**
  * One use of a tensor: the application that reads it, and as which input.
@@ -29,6 +29,9 @@ export class Pass {
     this.model = data.model;
     this.tokens = data.tokens;
     this.last = data.tokens.length - 1;
+    /** where one begins: the last position that has a target, so that the loss asks something of it */
+    this.start = data.targets.findLastIndex((id) => id >= 0);
+    if (this.start < 0) this.start = this.last;
     this.heads = data.model.heads;
     /** whether it is of a run that trains here */
     this.isTrained = false;
@@ -77,6 +80,7 @@ export class Pass {
   /** A token as it is shown. @param {number} id */
   text(id) {
     if (id < 0) return "–";
+    if (!(id in this.data.texts) && this.model.unit === "byte") return visible(byteText(id));
     if (!(id in this.data.texts)) this.unknown.add(id);
     return visible(this.data.texts[id] ?? "…");
   }

@@ -9,7 +9,7 @@ import { Failure, request } from "../api.js";
  * @typedef {{name: string, top: [number, number][][], true: ([number, number] | null)[]}} Stage
  * @typedef {{
  *   id: string, base: string | null, prompt: string, tokens: number[], targets: number[], texts: Record<string, string>,
- *   model: {name: string, step: number | null, parameters: number, layers: number, heads: number, kv_heads: number, width: number, vocab: number, unit: "byte" | "token"},
+ *   model: {name: string, step: number | null, parameters: number, layers: number, heads: number, kv_heads: number, width: number, vocab: number, unit: "byte" | "token" | "word"},
  *   loss: number | string | null, places: string[], shapes: Record<string, number[]>, made: Record<string, Made>,
  *   trained: Record<string, boolean>, norms: Record<string, number[]>, next: string,
  * }} PassData

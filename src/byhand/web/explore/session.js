@@ -6,7 +6,7 @@ import { Pass, tailOf } from "./pass.js";
 import { S, first, now, place, readPlace, usual } from "./state.js";
 import { Server } from "./server.js";
 import { Still, isStill } from "./still.js";
-import { page, write } from "./navigate.js";
+import { cellTop, page, write } from "./navigate.js";
 import { ranked } from "./drawing.js";
 
 /** @type {{server: Server | Still, fetched: Fetched, isLoading: boolean, failure: Failure | null}} */
@@ -53,10 +53,11 @@ export async function present(summary, at, index) {
   const pass = new Pass(summary), data = new Data(session.server, pass, session.fetched);
   pass.isTrained = true;
   await prepare({ pass, data });
+  const { back } = S, isNew = pass.model.name !== now.pass.model.name;
   Object.assign(now, { pass, data, other: null, otherData: null, baseData: null });
-  const { back } = S;
-  S.t = Math.min(S.t, pass.last);
-  keepPlace(at, index, back && !pass.updated(at));
+  S.t = isNew ? pass.start : Math.min(S.t, pass.last);
+  S.tok = usual(S.t);
+  keepPlace(at, isNew && !pass.isParameter(at) ? [] : index, back && !pass.updated(at));
   page.draw(true);
 }
 
@@ -91,11 +92,12 @@ export async function load(then = readPlace) {
 /** Change what is asked for. @param {Partial<Pick<typeof S, "prompt" | "next" | "changes" | "vs">>} to @param {boolean} [push]  as a place to come back to */
 export function ask(to, push = true) {
   Object.assign(S, to);
-  const { at, back, t, metric } = S, i = [...S.i], wasLast = t === now.pass.last, isAlong = now.pass.isAlongText(at);
+  if ("changes" in to) page.steady = cellTop(); // the slider stays under the pointer
+  const { at, back, t, metric } = S, i = [...S.i], { start, last } = now.pass, isAlong = now.pass.isAlongText(at);
   return load(() => {
     const { pass } = now;
     if ("prompt" in to) {
-      S.t = wasLast ? pass.last : Math.min(t, pass.last);
+      S.t = t === start ? pass.start : t === last ? pass.last : Math.min(t, pass.last);
       S.tok = usual(S.t);
       if (isAlong) i[i.length - 2] = S.t;
     }

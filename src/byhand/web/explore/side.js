@@ -1,7 +1,8 @@
 /** Beside the equation: the next token, what added to its logit, and the code. */
 import { html, nothing } from "../vendor/lit-html.js";
 import { S, now } from "./state.js";
-import { change, go } from "./navigate.js";
+import { change, go, page } from "./navigate.js";
+import { isStill } from "./still.js";
 import { covered } from "./terms.js";
 import { drawn, ranked, softmax } from "./drawing.js";
 import { numeric, shown } from "./numbers.js";
@@ -13,7 +14,9 @@ const EVERY = 41; // the end of top-k's slider, which cuts nothing
 
 /** What follows from a position's logits, until others are looked at. @type {{row: Float32Array | undefined, order: Uint32Array, p: Float64Array}} */
 let known = { row: undefined, order: new Uint32Array(), p: new Float64Array() };
-let at = "";
+let at = "", areFiles = false;
+/** Pages of equations, and whether they are there. @type {Map<string, boolean>} */
+const links = new Map();
 
 function logits() {
   const { pass, data } = now, key = `${pass.id}/${S.t}`;
@@ -31,11 +34,11 @@ const knob = (said, key, min, max, step, text, read = (x) => x) => html`<label f
   .value=${String(key === "k" ? S.k || EVERY : S[key])} @input=${(/** @type {InputEvent} */ e) => change({ [key]: read(Number(/** @type {HTMLInputElement} */ (e.target).value)) })}><output for=${`knob-${key}`}>${text}</output>`;
 
 function nextToken() {
-  const found = logits(), { pass } = now, isByte = pass.model.unit === "byte";
-  if (!found?.row) return html`<section class="s-next" aria-busy="true"><div class="h">${say(isByte ? "nextByte" : "nextToken")}</div></section>`;
+  const found = logits(), { pass } = now, title = say("nexts")[pass.model.unit];
+  if (!found?.row) return html`<section class="s-next" aria-busy="true"><div class="h">${title}</div></section>`;
   const { row, order, p } = found, q = drawn(row, order, S.T, S.k, S.p), rows = [...order.subarray(0, isTall() ? 8 : 6)];
   if (!rows.includes(S.tok) && S.tok < row.length) rows[rows.length - 1] = S.tok;
-  return html`<section class="s-next"><div class="h">${say(isByte ? "nextByte" : "nextToken")}<span class="grow"></span><span class="cap" title=${say("legendTitle")}>${say("legend")}</span></div>
+  return html`<section class="s-next"><div class="h">${title}<span class="grow"></span><span class="cap" title=${say("legendTitle")}>${say("legend")}</span></div>
     <div class="nexts">${rows.map((v) => html`<button class="next ${q[v] ? "" : "cut"}" aria-pressed=${v === S.tok} title=${say("logitOf", shown(row[v], 3))} data-token=${v} @click=${() => go({ name: "logits", index: [0, S.t, v], back: S.back })}>
       <span class="g">${pass.text(v)}</span><span class="p"><i .style=${`width:${(100 * q[v]).toFixed(2)}%`}></i><u .style=${`width:${(100 * p[v]).toFixed(2)}%`}></u></span><span class="v">${S.cover ? "···" : q[v] ? `${(100 * q[v]).toFixed(1)}%` : say("cut")}</span></button>`)}</div>
     <div class="knobs">${knob(say("temperature"), "T", 0, 2, 0.05, S.T.toFixed(2))}${knob(say("topk"), "k", 1, EVERY, 1, S.k ? String(S.k) : say("all"), (k) => (k >= EVERY ? 0 : k))}${knob(say("topp"), "p", 0.05, 1, 0.01, S.p.toFixed(2))}</div></section>`;
@@ -72,13 +75,24 @@ function added() {
 /** Comments and words of Python. @param {string} line */
 const tint = (line) => line.split(/(#.*$|"""[^"]*(?:"""|$)|\b(?:def|return|if|else|for|in|is|not|and|or|None)\b)/).map((part) => (/^(#|""")/.test(part) ? html`<i>${part}</i>` : /^(def|return|if|else|for|in|is|not|and|or|None)$/.test(part) ? html`<b>${part}</b>` : part));
 
+/** An equation's page: a link where this page stands beside it on a site. @param {string} path */
+function pageOf(path) {
+  const url = new URL(`../equations/${path.split("/").at(-1)?.replace(/md$/, "html")}`, document.baseURI).href;
+  if (isStill && areFiles && !links.has(url)) {
+    links.set(url, false);
+    fetch(url, { method: "HEAD" }).then(({ ok }) => { links.set(url, ok); page.draw(); }, () => {});
+  }
+  return links.get(url) ? html`<a href=${url}>${path}</a>` : path;
+}
+
 /** @param {import("./view.js").View} view */
 function code({ equation, use }) {
   if (now.pass.updated(S.at)) return nothing;
   if (!equation) return html`<section class="s-code"><div class="h">${say("code")}</div><p class="cap">${say("noCode")}</p></section>`;
   const isBack = Boolean(use), shownHalf = isBack ? equation.derivative_lines : equation.forward_lines, halves = [equation.forward_lines, equation.derivative_lines];
-  return html`<section class="s-code"><div class="h">${say(isBack ? "derivative" : "code")}<span class="cap grow file" title=${`${equation.file}:${shownHalf?.line ?? ""}`}>${equation.file.split("/").at(-1)}:${shownHalf?.line ?? ""}</span>
-      ${equation.test ? html`<span class="cap" title=${equation.test}>${say("test")}</span>` : nothing}${equation.page ? html`<span class="cap" title=${equation.page}>${say("page")}</span>` : nothing}</div>
+  return html`<section class="s-code"><div class="h">${say(isBack ? "derivative" : "code")}<span class="cap grow file">${equation.file.split("/").at(-1)}:${shownHalf?.line ?? ""}</span>
+      <button class="button quiet where" aria-expanded=${areFiles} aria-controls="files" @click=${() => { areFiles = !areFiles; page.draw(); }}>${say("files")} ${areFiles ? "▴" : "▾"}</button></div>
+    <dl class="files" id="files" ?hidden=${!areFiles}><dt>${say("code")}</dt><dd class="path">${equation.file}:${shownHalf?.line ?? ""}</dd>${equation.test ? html`<dt>${say("test")}</dt><dd class="path">${equation.test}</dd>` : nothing}${equation.page ? html`<dt>${say("page")}</dt><dd class="path">${pageOf(equation.page)}</dd>` : nothing}</dl>
     <div class="code" tabindex="0" role="region" aria-label=${say("code")}>${halves.map((lines, k) => (lines ? html`${k && halves[0] ? html`<div data-n="⋮"></div>` : nothing}${lines.text.map((line, n) => html`<div class=${lines === shownHalf ? "on" : ""} data-n=${lines.line + n} .style=${`--i:${line.length - line.trimStart().length}`}>${tint(line.trimStart())}</div>`)}` : nothing))}</div></section>`;
 }
 

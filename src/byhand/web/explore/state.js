@@ -16,14 +16,14 @@ export const now = /** @type {any} */ ({ pass: null, data: null, other: null, ot
  *   at: string, i: number[], back: boolean, t: number, tok: number, against: number | null, T: number, k: number, p: number,
  *   cover: boolean, lens: boolean, metric: string, zoom: string, tab: string, tour: number, guide: string, trail: string[], head: [number, number],
  *   prompt: string | null, next: string, changes: Change[], vs: string,
- *   use: number, terms: number, nudge: boolean, tried: string, find: string | null, opened: Record<string, boolean>, panel: {compare: boolean, change: boolean, train: boolean},
+ *   use: number, terms: number, nudge: boolean, tried: string, find: string | null, opened: Record<string, boolean>, panel: {compare: boolean, change: boolean | null, train: boolean, write: boolean, along: boolean},
  * }}
  */
 export const S = {
   at: "", i: [], back: false, t: 0, tok: 0, against: null, T: 0.8, k: 0, p: 1,
   cover: false, lens: false, metric: "size", zoom: "", tab: "eq", tour: 0, guide: "", trail: [], head: [0, 0],
   prompt: null, next: "", changes: [], vs: "",
-  use: 0, terms: 8, nudge: false, tried: "", find: null, opened: {}, panel: { compare: false, change: false, train: false },
+  use: 0, terms: 8, nudge: false, tried: "", find: null, opened: {}, panel: { compare: false, change: null, train: false, write: false, along: false },
 };
 
 
@@ -42,7 +42,7 @@ function read(text) {
 export function address(isWhole = false) {
   const { pass } = now, grad = (/** @type {string} */ text) => text.replaceAll("d ", "grad/");
   const kept = {
-    t: S.t !== pass.last && !pass.isAlongText(S.at) && S.t, tok: S.tok !== usual(S.t) && S.at !== "logits" && S.tok, against: S.against, T: S.T !== 0.8 && S.T, k: S.k, p: S.p !== 1 && S.p,
+    t: S.t !== pass.start && !pass.isAlongText(S.at) && S.t, tok: S.tok !== usual(S.t) && S.at !== "logits" && S.tok, against: S.against, T: S.T !== 0.8 && S.T, k: S.k, p: S.p !== 1 && S.p,
     cover: S.cover && 1, lens: S.lens !== isTall() && Number(S.lens), metric: S.metric !== "size" && S.metric, zoom: S.zoom && grad(S.zoom),
     tab: S.tab !== "eq" && S.tab, use: S.use, tour: S.tour > 0 && S.tour, guide: S.tour > 0 && S.guide, via: S.trail.slice(-6).map(grad).join("~"),
     prompt: S.prompt ?? (isWhole ? pass.data.prompt : null), next: S.prompt !== null ? S.next : isWhole && (pass.data.next ?? ""), change: S.changes.map(written).join("~"), vs: S.vs,
@@ -66,7 +66,7 @@ export function readPlace() {
   const { path, query } = parts(), { pass } = now;
   const number = (/** @type {string} */ name, /** @type {number} */ usually, /** @type {number} */ most, least = 0) => (query.has(name) && Number.isFinite(Number(query.get(name))) ? Math.max(least, Math.min(most, Number(query.get(name)))) : usually);
   const whole = (/** @type {string} */ name, /** @type {number} */ usually, /** @type {number} */ most) => Math.trunc(number(name, usually, most)), token = pass.model.vocab - 1;
-  S.t = whole("t", pass.last, pass.last);
+  S.t = whole("t", pass.start, pass.last);
   S.tok = whole("tok", usual(S.t), token);
   S.against = query.has("against") ? whole("against", 0, token) : null;
   Object.assign(S, {
@@ -104,9 +104,11 @@ export function stand(t) {
 
 /** Choose a number; what is left out of its index is where one is. @param {There} there */
 export function place({ name, index, back }) {
-  const { pass } = now, shape = pass.shape(name), here = near(name);
-  const given = index.length === shape.length ? index : here;
-  S.i = given.map((i, axis) => (Number.isNaN(i) ? here[axis] : Math.max(0, Math.min(shape[axis] - 1, i < 0 ? i + shape[axis] : i))));
+  const { pass } = now, shape = pass.shape(name), isGiven = index.length === shape.length;
+  const inside = (/** @type {number} */ i, /** @type {number} */ size) => Math.max(0, Math.min(size - 1, i < 0 ? i + size : i)), t = index[shape.length - 2];
+  if (isGiven && pass.isAlongText(name) && !Number.isNaN(t)) stand(inside(t, shape[shape.length - 2])); // what is left out is of that position
+  const here = near(name);
+  S.i = isGiven ? index.map((i, axis) => (Number.isNaN(i) ? here[axis] : inside(i, shape[axis]))) : here;
   Object.assign(S, { at: name, back, tried: "", opened: {}, use: 0, terms: 8, nudge: false });
   const block = blockOf(name), heads = pass.headsOf(name);
   if (block !== null) S.head = [block, heads ? (pass.headFor(name, S.head[1]) === S.i[1] ? S.head[1] : Math.floor((S.i[1] * pass.heads) / heads)) : S.head[1]];

@@ -41,7 +41,7 @@ function lens() {
   return html`<div class="lens" role="group" aria-label=${say("lensLabel")} aria-busy=${!stages}>${(stages ?? []).map((stage, k) => html`<div class="cols"><span class="cap">${name(stage.name, k)}</span>${stage.top.map((best, t) => {
     const [v, chance] = best[0], p = numeric(chance), true_ = stage.true[t], target = pass.target(t);
     const said = true_ ? say("stage", pass.text(v), shown(p, 3), pass.text(target), shown(true_[0], 3), true_[1]) : say("stageOnly", pass.text(v), shown(p, 3));
-    return html`<button class="${v === target ? "hit" : ""} ${t === S.t ? "t" : ""} ${p > 0.66 ? "dark" : ""}" tabindex="-1" .style=${`--p:${Math.round(72 * p)}%`} title=${said} aria-label=${S.cover ? say("covered") : said}
+    return html`<button class="${v === target ? "hit" : ""} ${t === S.t ? "t" : ""} ${p > 0.5 ? "dark" : ""}" tabindex="-1" .style=${`--p:${Math.round(p > 0.5 ? 60 + 50 * (p - 0.5) : 68 * p)}%`} title=${said} aria-label=${S.cover ? say("covered") : said}
       @click=${() => go({ name: stage.name, index: [0, t, 0], back: S.back })}>${S.cover ? "·" : pass.text(v)}</button>`;
   })}</div>`)}</div>`;
 }

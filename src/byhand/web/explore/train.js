@@ -9,7 +9,7 @@ import { say } from "./words.js";
 
 const W = 300, H = 90, PAD = 6; // of a curve
 const PROMPT = "The ";
-let hasAsked = false;
+let hasAsked = false, wasComplete = false;
 
 /** A curve over the steps. @param {[number, number][]} points @param {string} said @param {[number, number][]} [dots] */
 function curve(points, said, dots = []) {
@@ -35,7 +35,7 @@ async function pick(event) {
 }
 
 const form = () => html`<form class="begins" @submit=${submit}>
-  <label class="grow"><span class="cap">${say("trainText")}</span><textarea class="box mono" name="text" rows="3" required minlength="256"></textarea></label>
+  <label class="grow"><span class="cap">${say("trainText")}</span><textarea class="box mono" name="text" rows="3" required minlength="256" placeholder=${say("trainLeast")}></textarea></label>
   <div class="row wrap"><label class="button quiet file-of">${say("trainFile")}<input class="unseen" type="file" accept="text/*,.txt,.md" @change=${pick}></label>
     <label class="row"><span class="cap">${say("trainMinutes")}</span><input class="box short" name="minutes" type="number" min="0" max="600" step="any"></label><span class="cap">${say("trainOr")}</span>
     <label class="row"><span class="cap">${say("trainSteps")}</span><input class="box short" name="steps" type="number" min="1" max="100000" value="500"></label>
@@ -74,8 +74,10 @@ function panel(state) {
 
 export function training() {
   if (!S.panel.train) return nothing;
+  if (run.state?.complete && !wasComplete && !now.pass.isTrained) look();
+  wasComplete = run.state?.complete ?? false;
   if (!hasAsked) { hasAsked = true; find(); }
-  return html`<section class="strip-of train" aria-label=${say("train")}><div class="row"><b class="grow">${say("train")}</b>${run.saved ? html`<span class="cap">${say("trainSaved", run.saved)}</span>` : nothing}
+  return html`<section class="strip-of train" aria-label=${say("train")}><div class="row"><b class="grow">${say("train")}</b>${run.saved ? html`<span class="cap">${say("trainSaved", run.saved)}</span><code class="path">byhand explore ${run.saved}</code>` : nothing}
       <button class="button quiet" aria-label=${say("close")} @click=${toggleTrain}>✕</button></div>
     ${run.state ? panel(run.state) : form()}${run.failure ? html`<p role="alert" class="wrong">${run.failure}</p>` : nothing}</section>`;
 }
