@@ -30,7 +30,7 @@ PAPER = Path("paper")
 
 
 @dataclass(frozen=True)
-class Listening(serve.Listening):
+class Screen(serve.Listening):
     """Where the page is, and who may look at it."""
 
     port: int = 8010
@@ -51,7 +51,7 @@ class Options:
     """The text that the model reads first; the page can change it."""
     next: str = ""
     """The text that follows it, whose first token the loss expects last."""
-    where: Listening = field(default_factory=Listening)
+    where: Screen = field(default_factory=Screen)
     static: Path | None = None
     """Write a page that needs no server into this folder instead, of a model that is small enough."""
     no_browser: Switch = False

@@ -77,7 +77,7 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
 
 
 def descend(
-    weights: dict[str, Tensor], gradients: dict[str, Any], rate: np.ndarray
+    weights: dict[str, Tensor], gradients: dict[str, Any], rate: np.ndarray, roles: Any = ROLES
 ) -> Iterator[tuple[str, Trace, list[Step]]]:
     """Yield each weight's name, the trace of W - rate dW, and its steps."""
     minus = Tensor(np.negative(rate, out=np.empty_like(rate)), name="−rate")
@@ -89,7 +89,7 @@ def descend(
     for name, weight in weights.items():
         trace, slope = Trace.of(partial(new, name)), np.asarray(gradients[name], dtype=np.float64)
         before, step = np.asarray(weight.data, dtype=np.float64), float(rate) * slope
-        change, update = forward_steps(trace, ROLES)
+        change, update = forward_steps(trace, roles)
         wrong = [(FORGOTTEN, -slope)], [(FORGOTTEN, before - slope), (UPHILL, before + step)]
         yield name, trace, [_with_slips(*both) for both in zip((change, update), wrong, strict=True)]
 

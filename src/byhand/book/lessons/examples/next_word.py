@@ -39,13 +39,13 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
 
     trace = Trace.of(partial(loss, z))
     slope = settled_backward(trace, array(1)).by_name
-    ((_, new),) = descend({"z": z}, slope, rate)
+    ((_, new, update),) = descend({"z": z}, slope, rate, ROLES)
     moved = Tensor(new.result.data, name="z'")
     steps = [
         *forward_steps(Trace.of(partial(softmax, z, name="p")), ROLES),
         *forward_steps(trace, ROLES),
         *backward_steps(trace, array(1)),
-        *forward_steps(new, ROLES),
+        *update,
     ]
     with scope("after"):
         steps += forward_steps(Trace.of(partial(softmax, moved, name="p")), ROLES)
