@@ -47,6 +47,7 @@ COMMANDS = {
     "export": ["export", "run", "--to", "hf", "--out", "exported"],
     "import": ["import", "foreign", "--out", "imported"],
     "grade": ["grade", "sheet.md"],
+    "port": ["port", "3.92195838", "5.52606013"],
     "plot": ["plot", "run"],
     "sample": ["sample", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
     "chat": ["chat", "run", "--max-new-tokens", "5", "--runtime", "numpy"],

@@ -31,11 +31,13 @@ from pathlib import Path
 
 from byhand.book.finding.search import INDEX
 from byhand.book.finding.source import repository
+from byhand.book.port.naming import TABLE
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 from pages.blocks.arrays import value
 from pages.templates import KINDS, read, rendered
 from pictures import PICTURES
+from port import text as table_text
 from where import index
 
 COMMAND = "python docs/build"
@@ -115,10 +117,14 @@ def _block(page: Path, at: tuple[str, int], kind: str, *words: str) -> str:
         raise ByhandError(f"{at[0]}:{at[1]}: {error}") from None
 
 
-def stale() -> Iterator[tuple[Path, str]]:
-    """Yield each stale page or picture, and the index of `where`, with its fresh text."""
+def stale(compute: bool = False) -> Iterator[tuple[Path, str]]:
+    """Yield each stale page or picture, the index of `where`, and the table of `port`, with its fresh text.
+
+    Only with `compute` a stale table is computed, in minutes; else its text is empty.
+    """
     drawn = {picture.path(docs(), lang): picture.svg(lang) for picture in PICTURES.values() for lang in ("en", "zh")}
-    for path, text in [*((page, filled(page)) for page in pages()), *drawn.items(), (INDEX, index.text())]:
+    written = [(TABLE, table_text(compute)), *((page, filled(page)) for page in pages()), *drawn.items()]
+    for path, text in [*written, (INDEX, index.text())]:
         if not path.is_file() or text.encode() != path.read_bytes():
             yield path, text
 
@@ -126,7 +132,7 @@ def stale() -> Iterator[tuple[Path, str]]:
 def main(arguments: list[str]) -> int:
     """Write stale pages, or with --check only name them; return 1 if --check found one."""
     check = "--check" in arguments
-    found = list(stale())
+    found = list(stale(not check))
     for page, text in found:
         if not check:
             page.parent.mkdir(exist_ok=True)

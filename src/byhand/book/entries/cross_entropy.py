@@ -86,13 +86,41 @@ entry = Entry(
     ),
     first_sources=first_sources,
     mistakes=(
-        ("took the sum instead of the mean", "取了总和，而不是平均", first),
-        *OF_ONE,
+        ("took the sum instead of the mean", "取了总和，而不是平均", first, " / _count(xp, targets, z.dtype)", ""),
+        (
+            "used the logarithm to base 2",
+            "用了以 2 为底的对数",
+            over(function("log", number(2))),
+            " / _count(xp, targets, z.dtype)",
+            " / _count(xp, targets, z.dtype) / math.log(2)",
+        ),
+        ("used the logarithm to base 10", "用了以 10 为底的对数", over(function("log", number(10)))),
+        (
+            "forgot the minus sign",
+            "忘了负号",
+            negated,
+            " / _count(xp, targets, z.dtype)",
+            " / -_count(xp, targets, z.dtype)",
+        ),
         ("stopped at the probability", "停在了概率，没有取对数", _probabilities),
         (
             "took the logarithm of the mean probability",
             "先平均了概率再取对数",
             lambda term, at: negated(function("log", _probabilities(term, at)), at),
+        ),
+        (
+            "divided by T alone, not by B T",
+            "只除以了 T，而不是 B T",
+            None,
+            "_count(xp, targets, z.dtype)",
+            "targets.shape[-1]",
+        ),
+        (
+            "did not subtract the maximum",
+            "没有减去最大值",
+            None,
+            "rows - xp.max(rows, axis=-1, keepdims=True)",
+            "rows",
         ),
     ),
     part_mistakes={
@@ -106,8 +134,27 @@ entry = Entry(
         )
     },
     gradient_mistakes=(
-        ("forgot to divide by the number of targets", "忘了除以目标的个数", nth(1, first)),
-        ("forgot to subtract 1 at the target", "忘了在目标处减 1", nth(1, nth(0, first))),
+        (
+            "forgot to divide by the number of targets",
+            "忘了除以目标的个数",
+            nth(1, first),
+            "d_loss / _count(xp, targets, p.dtype)",
+            "d_loss * p[:, :1] ** 0",
+        ),
+        (
+            "forgot to subtract 1 at the target",
+            "忘了在目标处减 1",
+            nth(1, nth(0, first)),
+            "xp.where(is_target, p - 1.0, p)",
+            "p",
+        ),
         ("turned the difference round (target minus probability)", "把差弄反了（目标减概率）", negated),
+        (
+            "divided by T alone, not by B T",
+            "只除以了 T，而不是 B T",
+            None,
+            "d_loss / _count(xp, targets, p.dtype)",
+            "d_loss / targets.shape[-1] * p[:, :1] ** 0",
+        ),
     ),
 )

@@ -59,7 +59,23 @@ entry = Entry(
     ),
     why_zero=why_zero,
     mistakes=(
-        ("took the row of the next id", "取成了下一个编号的行", other_row(0, 1)),
-        ("counted rows from 1", "行号从 1 数起了", other_row(0, -1)),
+        (
+            "took the row of the next id",
+            "取成了下一个编号的行",
+            other_row(0, 1),
+            "table[tokens]",
+            "table[(tokens + 1) % table.shape[0]]",
+        ),
+        ("counted rows from 1", "行号从 1 数起了", other_row(0, -1), "table[tokens]", "table[tokens - 1]"),
+    ),
+    gradient_mistakes=(
+        (
+            "kept only the last gradient of a repeated token",
+            "词元重复时只保留了最后一次的梯度",
+            None,
+            "return scatter_add_rows(table.shape[0], tokens.reshape((-1,)), as_rows(d_e)), None",
+            "d = 0 * table\n    d[tokens.reshape((-1,))] = as_rows(d_e)\n    return d, None",
+        ),
+        ("gave the table no gradient", "没有给词元表梯度", None, "as_rows(d_e)), None", "0 * as_rows(d_e)), None"),
     ),
 )

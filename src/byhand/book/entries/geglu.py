@@ -56,5 +56,5 @@ entry = Entry(
         ("forgot the cubic term", "忘了三次项", within(nth(1, first), "u")),
         ("forgot the factor up", "漏了因子 up", first),
     ),
-    gradient_mistakes=swiglu.gradient_mistakes[1:],
+    gradient_mistakes=tuple(slip[:3] for slip in swiglu.gradient_mistakes[1:]),
 )

@@ -40,8 +40,23 @@ entry = Entry(
         "x + Sublayer(x)",
     ),
     mistakes=(
-        ("forgot the stream", "忘了加上残差流", without(0)),
-        ("forgot the sublayer", "忘了加上子层的输出", without(1)),
+        ("forgot the stream", "忘了加上残差流", without(0), "return x + a", "return a"),
+        ("forgot the sublayer", "忘了加上子层的输出", without(1), "return x + a", "return x"),
     ),
-    gradient_mistakes=(("divided the gradient between the two ways", "把梯度在两路之间平分了", over(number(2))),),
+    gradient_mistakes=(
+        (
+            "divided the gradient between the two ways",
+            "把梯度在两路之间平分了",
+            over(number(2)),
+            "return d_y, d_y",
+            "return d_y / 2, d_y / 2",
+        ),
+        (
+            "passed the gradient along the stream alone",
+            "只沿残差流传回了梯度",
+            None,
+            "return d_y, d_y",
+            "return d_y, 0 * d_y",
+        ),
+    ),
 )

@@ -85,6 +85,13 @@ entry = Entry(
         ),
         ("forgot to divide by the sum", "忘了除以总和", lambda term, at: function("exp", at.read(0, "x"))),
         ("divided the scores themselves by their sum", "没有取指数，直接除以总和", _shares),
+        (
+            "did not subtract the maximum",
+            "没有减去最大值",
+            None,
+            "xp.exp(x - xp.where(m == -xp.inf, xp.zeros_like(m), m))",
+            "xp.exp(x)",
+        ),
     ),
     gradient_mistakes=OWN_WEIGHT_ONLY,
     first_sources=first_sources,

@@ -46,4 +46,64 @@ entry = Entry(
         "reshape to heads, 拆成多个头"
     ),
     notations=(r"W_{qkv} = [W_q W_k W_v]", "q, k, v = split(qkv)", r"b_{qkv} = [b_q b_k b_v]"),
+    mistakes=(
+        (
+            "swapped keys and values",
+            "把键与值对调了",
+            None,
+            "(heads[:, :n_heads], heads[:, n_heads : n_heads + k], heads[:, n_heads + k :])",
+            "(heads[:, :n_heads], heads[:, n_heads + k :], heads[:, n_heads : n_heads + k])",
+        ),
+        (
+            "swapped queries and keys",
+            "把查询与键对调了",
+            None,
+            "(heads[:, :n_heads], heads[:, n_heads : n_heads + k], heads[:, n_heads + k :])",
+            "(heads[:, n_heads : n_heads + k], heads[:, :n_heads], heads[:, n_heads + k :])",
+        ),
+        (
+            "read q, k and v of each head side by side",
+            "按每个头依次存放 q、k、v 来读",
+            None,
+            "heads = x.reshape((b, t, n_heads + 2 * k, width // (n_heads + 2 * k)))",
+            "heads = namespace(x).permute_dims(x.reshape((b, t, n_heads, 3, -1)), (0, 1, 3, 2, 4)).reshape((b, t, 3 * n_heads, -1))",
+        ),
+        (
+            "interleaved the heads: column d H + h instead of h D + d",
+            "各头交错：取成了第 d H + h 列，而不是第 h D + d 列",
+            None,
+            "heads = x.reshape((b, t, n_heads + 2 * k, width // (n_heads + 2 * k)))",
+            "heads = namespace(x).permute_dims(x.reshape((b, t, 3, -1, n_heads)), (0, 1, 2, 4, 3)).reshape((b, t, 3 * n_heads, -1))",
+        ),
+        (
+            "reshaped to (B, heads, T, D) without moving axes",
+            "没有交换轴就变形成了 (B, 头, T, D)",
+            None,
+            "namespace(x).permute_dims(heads, (0, 2, 1, 3))",
+            "heads.reshape((b, n_heads + 2 * k, t, -1))",
+        ),
+    ),
+    gradient_mistakes=(
+        (
+            "joined the gradients in the order q, v, k",
+            "按 q、v、k 的顺序拼接了梯度",
+            None,
+            "xp.concat(list(d_qkv), axis=1)",
+            "xp.concat([d_qkv[0], d_qkv[2], d_qkv[1]], axis=1)",
+        ),
+        (
+            "gave the values no gradient",
+            "没有给值梯度",
+            None,
+            "xp.concat(list(d_qkv), axis=1)",
+            "xp.concat([d_qkv[0], d_qkv[1], 0 * d_qkv[2]], axis=1)",
+        ),
+        (
+            "gave the keys no gradient",
+            "没有给键梯度",
+            None,
+            "xp.concat(list(d_qkv), axis=1)",
+            "xp.concat([d_qkv[0], 0 * d_qkv[1], d_qkv[2]], axis=1)",
+        ),
+    ),
 )

@@ -1,0 +1,168 @@
+"""The table of `byhand port`: the mistakes of the catalogue, planted one by one and two by two, and what they lead to.
+
+`byhand/book/port/table.json` keeps the numbers of each. Pairs take minutes, so all are computed again only if the
+catalogue's code or the right numbers are no longer those of the table; tests compute it one by one. To compute it in any
+case, delete it.
+"""
+
+from __future__ import annotations
+import __future__
+
+import base64
+import hashlib
+import inspect
+import json
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from operator import attrgetter
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from byhand.book.port import model
+from byhand.book.port.catalogue import Planted, catalogue
+from byhand.book.port.naming import TABLE
+from byhand.engine.equation import registry
+from byhand.equations.transpose import transpose
+from byhand.errors import ByhandError
+
+LARGEST = 1e6  # of a pair's numbers: larger ones say nothing
+HELP = {"registry": registry, "transpose": transpose}  # what planted code may name besides the function's own globals
+
+
+def function_of(where: str) -> FunctionType:
+    """Return the function in which a mistake is planted."""
+    stem, colon, name = where.partition(":")
+    if colon:
+        return attrgetter(name)(import_module(stem))
+    stem, _, half = where.partition(".")
+    return getattr(registry[stem], half)
+
+
+@cache
+def source_of(where: str) -> str:
+    """Return the function's source, without its indentation."""
+    return textwrap.dedent(inspect.getsource(function_of(where)))
+
+
+@contextmanager
+def planted(*mistakes: Planted) -> Iterator[None]:
+    """Make the mistakes, of this process's functions; ValueError if a text is not there, or not any more."""
+    by_place: dict[str, list[Planted]] = {}
+    for mistake in mistakes:
+        by_place.setdefault(mistake.where, []).append(mistake)
+    made = {where: _code(where, found) for where, found in by_place.items()}
+    kept = {where: function_of(where).__code__ for where in made}
+    try:
+        for where, code in made.items():
+            function = function_of(where)
+            function.__globals__.update({n: v for n, v in HELP.items() if n not in function.__globals__})
+            function.__code__ = code
+        yield
+    finally:
+        for where, code in kept.items():
+            function_of(where).__code__ = code
+
+
+def _code(where: str, mistakes: Sequence[Planted]) -> Any:
+    """Return a function's code with every text replaced."""
+    indent, text = " " * 4 * (where.rpartition(":")[2].count(".") if ":" in where else 0), source_of(where)
+    for mistake in mistakes:
+        old, new = (part.replace(f"\n{indent}", "\n") for part in (mistake.old, mistake.new))
+        if old not in text:
+            raise ValueError(f"{where} does not say {old!r}.")
+        text = text.replace(old, new)
+    space: dict[str, Any] = {}
+    compiled = compile(text, where, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+    exec(compiled, dict(function_of(where).__globals__), space)
+    return space[function_of(where).__name__].__code__
+
+
+def numbers_with(*mistakes: Planted, of: Callable[[], Any] = model.numbers) -> Any:
+    """Return what the model of the page gives with these mistakes; its functions warn of what is not finite."""
+    with planted(*mistakes), np.errstate(all="ignore"):
+        return of()
+
+
+def digest(mistakes: Sequence[Planted]) -> str:
+    """Return a digest of the catalogue's code."""
+    return hashlib.sha256(repr([(m.where, m.old, m.new) for m in mistakes]).encode()).hexdigest()[:16]
+
+
+def is_fresh(table: dict[str, Any], mistakes: Sequence[Planted]) -> bool:
+    """Return whether the table's numbers are those of the catalogue and of the models, as far as is told in a moment."""
+    if table.get("digest") != digest(mistakes) or table["right"].keys() != model.CONFIGS.keys():
+        return False
+    return all(np.allclose(row, model.all_numbers(name), rtol=1e-7, atol=0) for name, row in table["right"].items())
+
+
+def text(compute: bool = True) -> str:
+    """Return the text of `table.json`: a line for each mistake, and for its pairs with those behind it.
+
+    Words come from the catalogue, numbers from the table there is; if those are stale they are computed, or without
+    `compute` the text is empty.
+    """
+    mistakes = catalogue()
+    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
+    if not is_fresh(table, mistakes):
+        if not compute:
+            return ""
+        moved = [{name: row for name in model.CONFIGS if (row := _moved(m, name))} for m in mistakes]
+        right = {name: _kept(model.all_numbers(name)) for name in model.CONFIGS}
+        pairs = _pairs([m for m, numbers in zip(mistakes, moved, strict=True) if "gpt" in numbers])
+        table = {"right": right, "moved": moved, "pairs": pairs}
+    else:
+        table["moved"] = [row[-1] for row in table["mistakes"]]
+    rows = [[m.en, m.zh, _place(m.where), moved] for m, moved in zip(mistakes, table["moved"], strict=True)]
+    said = {"digest": json.dumps(digest(mistakes)), "right": json.dumps(table["right"])}
+    said |= {"mistakes": _lines(rows), "pairs": _lines(table["pairs"])}
+    return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in said.items()) + "\n}\n"
+
+
+def _moved(mistake: Planted, name: str) -> list[float | None]:
+    """Return the numbers of one of the models with a mistake; none if it does not make it, or stops."""
+    try:
+        numbers = numbers_with(mistake, of=lambda: model.all_numbers(name))
+    except (ValueError, ByhandError):  # heads that do not divide: a port would stop too
+        return []
+    right = model.all_numbers(name)
+    return [] if np.allclose(numbers, right, rtol=1e-9, atol=0) else _kept(numbers)
+
+
+def _lines(rows: Sequence[Any]) -> str:
+    return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]"
+
+
+def _kept(numbers: Sequence[float]) -> list[float | None]:
+    """Return nine digits of each number; None for one that is not finite."""
+    return [float(f"{x:.9g}") if np.isfinite(x) else None for x in numbers]
+
+
+def _place(where: str) -> str:
+    """Return the function as its file in the package and its name."""
+    stem, colon, name = where.partition(":")
+    if colon:
+        return f"{stem.removeprefix('byhand.').replace('.', '/')}.py:{name}"
+    stem, _, half = where.partition(".")
+    return f"equations/{stem}.py:{half}"
+
+
+def _pairs(mistakes: Sequence[Planted]) -> list[str]:
+    """Return for each mistake but the last four float32 for each pair with a later one, in base64.
+
+    NaN if both change the same text, or if a number is not finite.
+    """
+    rows = []
+    for i, one in enumerate(mistakes[:-1]):
+        row: list[float] = []
+        for other in mistakes[i + 1 :]:
+            numbers = [np.nan] * 4
+            with suppress(Exception):  # one mistake may take away what the other changes
+                numbers = numbers_with(one, other)
+            row += numbers if np.abs(numbers).max() < LARGEST else [np.nan] * 4
+        rows.append(base64.b64encode(np.asarray(row, dtype="<f4").tobytes()).decode())
+    return rows

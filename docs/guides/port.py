@@ -1,0 +1,97 @@
+"""What the page asks: the models' parameters, first draws, tokens and applications in order; the table."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from byhand.book.port import model
+from byhand.book.port.naming import table
+from byhand.cli.main import main
+from byhand.model import matrices
+from byhand.tracing.trace import Trace
+
+step = model.STEP
+
+
+def config_of(name: str) -> Any:
+    """Return the settings of one of the page's models."""
+    return model.CONFIGS[name]
+
+
+def known(name: str) -> Any:
+    """Return the table of one of the models: its right numbers, and its mistakes."""
+    return table(name)
+
+
+def numbers_of(words: str, count: int) -> str:
+    """Return the first numbers that a mistake leads to, as a command's arguments."""
+    mistake = next(m for m in table().mistakes if m.en == words)
+    return " ".join(f"{number:.9g}" for number in mistake.numbers[:count])
+
+
+def two_together() -> int:
+    """Return of how many pairs of mistakes the table has numbers."""
+    return sum(numbers[0] == numbers[0] for *_, numbers in table().pairs())
+
+
+def parameters_of(name: str) -> list[tuple[str, str, bool]]:
+    """Return each parameter's name, its shape, and whether it decays; of the blocks the first alone."""
+    arrays, decaying = model.filled(config=config_of(name))[0].parameters(), matrices(config_of(name))
+    return [(n, _shape(p.shape), n in decaying) for n, p in arrays.items() if not n.startswith("blocks.1")]
+
+
+def first_draws() -> list[tuple[int, float]]:
+    """Return the generator's first states, and the numbers that they give."""
+    return [(x, x / 2**31 - 1) for x in islice(model.states(), 3)]
+
+
+def sizes(name: str) -> int:
+    """Return the number of all parameters' elements."""
+    return sum(p.data.size for p in model.filled(config=config_of(name))[0].parameters().values())
+
+
+def token_rows(name: str) -> list[list[int]]:
+    """Return the ids of each text, of which the last is a target only."""
+    _, tokens, targets = model.filled(config=config_of(name))
+    return [[*map(int, row), int(last[-1])] for row, last in zip(tokens, targets, strict=True)]
+
+
+def first_logits(name: str) -> list[float]:
+    """Return the logits of the first position."""
+    network, tokens, _ = model.filled(config=config_of(name))
+    return [float(x) for x in network.forward_logits(tokens).data[0, 0]]
+
+
+def passed(name: str) -> list[tuple[str, str, str, str]]:
+    """Return each application up to the first block's end, then those behind the last block.
+
+    A row has the results' names without the block's, the first one's shape, the equation, and what it reads.
+    """
+    network, tokens, targets = model.filled(config=config_of(name))
+    trace = Trace.of(lambda: network.loss(tokens, targets))
+    rows = []
+    for made in trace.applications:
+        results, read = made.result_names(), map(trace.name, made.inputs)
+        if not results[0].startswith("blocks.1."):
+            rows.append((_listed(results), _shape(made.results[0].shape), made.equation.name, _listed(read)))
+    return rows
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name.removeprefix('blocks.0.').removeprefix('blocks.1.')}`" for name in names)
+
+
+def printed(arguments: str, lang: str) -> str:
+    """Return what `byhand port` prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        main(["port", *arguments.split(), "--lang", lang])
+    return out.getvalue().rstrip()
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))})"

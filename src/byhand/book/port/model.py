@@ -1,0 +1,106 @@
+"""The models of the page "Port a GPT": sizes, weights and tokens by a formula, and the numbers that a port prints.
+
+Its settings bite: with a large eps, a large step, strong decay, random gains and biases, each part of the
+computation moves the loss. It stands here, and not beside the page, because the command, its table and the tests read it too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from byhand.architectures import LLAMA
+from byhand.clipping import gradient_norm
+from byhand.config import ModelConfig
+from byhand.model import TinyGPT, parameter_shapes
+from byhand.optim import AdamW
+
+GPT = ModelConfig(vocab_size=11, seq_len=6, d_model=8, n_layers=2, n_heads=2, d_ff=32, norm_affine=True, norm_eps=0.1)
+CONFIGS = {
+    "gpt": GPT,
+    "llama": replace(
+        LLAMA,
+        vocab_size=11,
+        seq_len=6,
+        d_model=24,
+        n_layers=2,
+        n_heads=6,
+        n_kv_heads=2,
+        d_ff=48,
+        norm_eps=0.1,
+        rope_base=10.0,
+    ),
+}
+BATCH = 2
+STEP = {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.5, "decay": "matrices"}
+FIRST = 7  # the generator's start
+UPDATES = 2
+FAR = 800.0  # exp(800) is infinite
+
+
+def states() -> Iterator[int]:
+    """Yield x, the generator's states: x = (1664525 x + 1013904223) mod 2^32, after 7."""
+    x = FIRST
+    while True:
+        x = (1664525 * x + 1013904223) % 2**32
+        yield x
+
+
+def filled(dtype: str = "float64", config: ModelConfig = GPT) -> tuple[TinyGPT, Any, Any]:
+    """Return the model, its tokens and their targets (B, T): parameters in order, then tokens, from one generator."""
+    arrays, draws = {}, states()
+    for name, shape in parameter_shapes(config).items():
+        drawn = np.asarray([x / 2**31 - 1 for x in islice(draws, math.prod(shape))])
+        if name.endswith("gain"):
+            drawn = drawn + 1
+        arrays[name] = drawn.reshape(shape).astype(dtype)
+    text = [x * config.vocab_size >> 32 for x in islice(draws, BATCH * (config.seq_len + 1))]
+    rows = np.asarray(text).reshape(BATCH, config.seq_len + 1)
+    tokens, targets = rows[:, :-1], rows[:, 1:]
+    return TinyGPT(config, arrays=arrays), tokens, targets
+
+
+def numbers(dtype: str = "float64", config: ModelConfig = GPT) -> list[float]:
+    """Return the four numbers: the loss, the norm of all gradients together, and the loss after each update."""
+    model, tokens, targets = filled(dtype, config)
+    optimizer, found = AdamW(**STEP), []
+    for t in range(UPDATES + 1):
+        model.zero_grad()
+        loss = model.loss(tokens, targets)
+        found.append(loss.item())
+        if t < UPDATES:
+            loss.backward()
+            # Programs that set gradients to 0 first also have one for what the loss does not depend on.
+            gradients = {name: 0 * p.data if p.grad is None else p.grad for name, p in model.parameters().items()}
+            for name, parameter in model.parameters().items():
+                parameter.grad = gradients[name]
+            found += [] if t else [float(gradient_norm(gradients))]
+            optimizer.step(model.parameters())
+    return found
+
+
+def far(dtype: str = "float64", config: ModelConfig = GPT) -> list[float]:
+    """Return the first loss with 800 added to the head's bias, and with 800 added to the keys' biases instead.
+
+    Neither changes a softmax: each row of logits, and each query's row of scores, moves as a whole.
+    """
+    found = []
+    for name, columns in (("lm_head.b", slice(None)), ("b_qkv", slice(config.d_model, 2 * config.d_model))):
+        model, tokens, targets = filled(dtype, config)
+        for parameter in (p for n, p in model.parameters().items() if n.endswith(name)):
+            moved = np.array(parameter.data)
+            moved[columns] += FAR
+            parameter.data = moved
+        found.append(model.loss(tokens, targets).item())
+    return found
+
+
+def all_numbers(name: str = "gpt") -> list[float]:
+    """Return the numbers of one of `CONFIGS` in float64: four, and the two of `far` if it has those biases."""
+    config = CONFIGS[name]
+    return [*numbers("float64", config), *(far("float64", config) if config.lm_head_bias else ())]

@@ -1,0 +1,158 @@
+"""The mistakes of the catalogue move the page's numbers, no two alike, and the numbers name them."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import port as building
+from byhand.book.port import model, naming
+from byhand.book.port.catalogue import catalogue
+from byhand.book.port.naming import FOUR, Printed, named, table
+
+CATALOGUE = catalogue()
+GPT, LLAMA = table("gpt"), table("llama")
+MODELS = {"gpt": GPT, "llama": LLAMA}
+# The two forms of GELU differ by less than 5e-4 everywhere: they move these numbers by 3e-5 and 3e-4 alone.
+ERF = {"used the exact form, with erf", "used the slope of the exact form"}
+
+
+def given(numbers, digits=9):
+    return [Printed.of(f"{x:.{digits}g}") for x in numbers]
+
+
+def off(one, other):
+    return max(a.off(b) for a, b in zip(given(one, 17), other, strict=True))
+
+
+def sentences(answer):
+    return [tuple(m.en for m in found) for found in answer.matches]
+
+
+def test_the_table_is_fresh():
+    assert Path(naming.TABLE).read_text("utf-8") == building.text(compute=False), "python docs/build writes it"
+
+
+def test_a_table_whose_catalogue_has_changed_is_stale(monkeypatch):
+    monkeypatch.setattr(building, "catalogue", lambda: CATALOGUE[1:])
+    assert building.text(compute=False) == ""
+
+
+def test_each_mistake_is_one_substitution_that_can_be_made():
+    assert len(CATALOGUE) >= 60
+    for mistake in CATALOGUE:
+        with building.planted(mistake):
+            assert mistake.en
+            assert mistake.zh
+    assert model.all_numbers() == pytest.approx(GPT.right, rel=1e-8)
+
+
+def test_a_mistake_that_cannot_be_made_changes_nothing():
+    first, other = next((a, b) for a, b in combinations(CATALOGUE, 2) if (a.where, a.old) == (b.where, b.old))
+    with pytest.raises(ValueError, match="does not say"), building.planted(first, other):
+        pass
+    assert model.all_numbers() == pytest.approx(GPT.right, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_mistake_moves_a_number_and_no_two_look_alike(name):
+    known = MODELS[name]
+    assert {m.en for m in known.mistakes if off(m.numbers, known.right) < 1e-3} <= ERF
+    assert min(off(m.numbers, known.right) for m in known.mistakes) > 2 * naming.RIGHT[0]
+    assert min(off(a.numbers, b.numbers) for a, b in combinations(known.mistakes, 2)) > 2 * naming.ALIKE
+
+
+def test_each_mistake_is_made_by_a_model():
+    made = {(m.where, m.en) for known in MODELS.values() for m in known.mistakes}
+    rows = json.loads(Path(naming.TABLE).read_text("utf-8"))["mistakes"]
+    assert made == {(where, en) for en, _, where, _ in rows}
+
+
+def test_a_forgotten_maximum_shows_in_the_numbers_with_800_alone():
+    forgotten = [m.numbers for m in GPT.mistakes if m.en == "did not subtract the maximum"]
+    assert sorted(np.isnan(numbers).tolist() for numbers in forgotten) == [
+        [False] * 4 + [False, True],
+        [False] * 4 + [True, False],
+    ]
+    assert all(numbers[:FOUR] == GPT.right[:FOUR] for numbers in forgotten)
+
+
+def computed(every):
+    return [
+        pytest.param(m, id=f"{m.where}, {m.en}", marks=[] if not i % every else pytest.mark.slow)
+        for i, m in enumerate(CATALOGUE)
+    ]
+
+
+@pytest.mark.parametrize("mistake", computed(16))
+def test_a_planted_mistake_leads_to_the_numbers_of_the_table(mistake):
+    rows = json.loads(Path(naming.TABLE).read_text("utf-8"))["mistakes"]
+    of = next(row[-1] for row in rows if row[0] == mistake.en and row[2] == building._place(mistake.where))
+    for name in model.CONFIGS:
+        found = building._moved(mistake, name)
+        assert [x is None for x in found] == [x is None for x in of.get(name, [])]
+        assert np.allclose([x or 0 for x in found], [x or 0 for x in of.get(name, [])], rtol=1e-6)
+
+
+def test_two_planted_mistakes_lead_to_the_numbers_of_the_table():
+    of_gpt = [m for m in CATALOGUE if (building._place(m.where), m.en) in {(k.where, k.en) for k in GPT.mistakes}]
+    rows = [row for row in GPT.pairs() if row[2][0] == row[2][0]]
+    for i, k, numbers in rows[:: len(rows) // 8]:
+        assert np.allclose(building.numbers_with(of_gpt[i], of_gpt[k]), numbers, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_float32_stays_within_what_the_page_promises(name):
+    config = model.CONFIGS[name]
+    numbers = [*model.numbers("float32", config), *(model.far("float32") if name == "gpt" else [])]
+    answer = named(given(numbers), MODELS[name])
+    assert answer.first is None
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_numbers_name_each_mistake(name):
+    known = MODELS[name]
+    for mistake in known.mistakes:
+        rounded = [x * (1 + 5e-6 * (-1) ** i) for i, x in enumerate(mistake.numbers)]
+        answer = named(given(rounded), known)
+        assert sentences(answer) == [(mistake.en,)]
+        assert (answer.matches[0][0].where, answer.next) == (mistake.where, None)
+
+
+def test_the_first_numbers_list_what_they_allow_and_ask_for_the_next():
+    mistake = next(m for m in GPT.mistakes if m.where == "equations/layer_norm.py:vjp")
+    answer = named(given(mistake.numbers[:1]), GPT)
+    assert (answer.first, answer.next) == (None, 1)
+    answer = named(given(GPT.right[:FOUR]), GPT)
+    assert (answer.first, answer.next) == (None, FOUR)
+    answer = named(given(GPT.right), GPT)
+    assert (answer.first, answer.next) == (None, None)
+    decayed = [m for m in GPT.mistakes if m.numbers[:2] == mistake.numbers[:2]]
+    assert decayed == [mistake]
+
+
+def test_two_mistakes_together_are_named():
+    rows = [row for row in GPT.pairs() if row[2][0] == row[2][0]]
+    for i, k, numbers in rows[:: len(rows) // 10]:
+        answer = named(given(numbers), GPT)
+        assert (GPT.mistakes[i].en, GPT.mistakes[k].en) in sentences(answer)
+
+
+def test_what_no_mistake_leads_to_has_a_nearest_one():
+    mistake = next(m for m in GPT.mistakes if m.en == "used ReLU")
+    answer = named(given([1.0003 * x for x in mistake.numbers[:2]]), GPT)
+    assert (answer.matches, answer.nearest, answer.next) == ((), mistake, 2)
+    assert answer.off == pytest.approx(3e-4, rel=1e-3)
+
+
+def test_few_digits_agree_as_far_as_they_go():
+    assert named(given(GPT.right, digits=4), GPT).first is None
+    assert named(given([1.01 * GPT.right[0]], digits=4), GPT).first == 0
+
+
+def test_a_number_that_is_not_finite_agrees_with_none_that_is():
+    answer = named([Printed.of("nan")], GPT)
+    assert answer.first == 0
+    assert all(not np.isfinite(m.numbers[0]) for (m,) in answer.matches)
