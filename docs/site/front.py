@@ -36,7 +36,8 @@ def first_page(app: Sphinx, page: str, template: str, context: dict[str, Any], t
     if page != "index":
         return None
     data = as_json(graph_of(LESSON), lang)
-    cells, of = data["values"], {name: first for name, _, first, *_ in data["arrays"] if name}
+    cells = data["values"]
+    of = {name: first for name, _, first, *_ in reversed(data["arrays"]) if name}  # a later pass has the same names
     powers, total = (data["arrays"][k][2] for k in data["steps"][0]["reads"][1:])
     words = [getattr(word, lang) for word in VOCABULARY]
     context |= {

@@ -39,6 +39,14 @@ def lesson(scores, name):
     return found
 
 
+@pytest.fixture(autouse=True)
+def _complaints_stay_here(browser):
+    """From a disk the search of all pages complains, also after its test."""
+    yield
+    browser.open("about:blank")
+    browser.complaints()
+
+
 def read(browser, site, lang="en", width=1280, **media):
     browser.look(width, **media)
     browser.open(site / lang / "index.html")
