@@ -1,7 +1,5 @@
 """What the page asks: the models' parameters, first draws, tokens and applications in order; the table."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Iterable
@@ -20,11 +18,6 @@ step = model.STEP
 def config_of(name: str) -> Any:
     """Return the settings of one of the page's models."""
     return model.CONFIGS[name]
-
-
-def known(name: str) -> Any:
-    """Return the table of one of the models: its right numbers, and its mistakes."""
-    return table(name)
 
 
 def numbers_of(words: str, count: int) -> str:

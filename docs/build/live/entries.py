@@ -50,11 +50,15 @@ def blocks(found: LessonGraph, stem: str) -> Iterator[Block]:
     places = {array.name: place for place, array in enumerate(found.arrays)}
     first = {array.name: place for place, array in reversed(list(enumerate(found.arrays)))}
     last, results = _last(found), _results(found)
-    yield 0, "given", [_line(found, *one) for one in zip(example.given, map(first.get, entry.inputs), strict=True)]
+    yield (
+        0,
+        "given",
+        [_line(found, *one) for one in zip(example.given, [first[name] for name in entry.inputs], strict=True)],
+    )
     yield last + 1, "made", [_line(found, *one) for one in zip(example.result, results, strict=True)]
     if len(results) > 1:  # the graph goes back from one result only
         return
-    upstream = [first[f"∂{found.arrays[results[0]].name}"]]
+    upstream = [first[f"∂{found.arrays[result].name}"] for result in results]
     yield 0, "given", [_line(found, *one) for one in zip(example.back, upstream, strict=True)]
     back = [places[f"∂{name}"] for name in entry.gradients]
     if back:

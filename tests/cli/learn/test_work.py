@@ -140,7 +140,10 @@ def test_a_changed_example_says_what_the_change_changes(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("gelu", "--set", "x=1"), "--set cannot change gelu. Use it with paper-gpt, matrix-core, matrix-core-rows"),
+        (
+            ("gelu", "--set", "x=1"),
+            "--set cannot change gelu. Use it with next-word, paper-gpt, matrix-core, matrix-core-rows",
+        ),
         (("--set", "x=1"), "--set changes nothing without an example"),
         (("matrix-core", "--set", "rate=1", "--plot"), "Leave out --plot or --set"),
         (("matrix-core", "--quiz", "--resume", "--set", "rate=1"), "--set changes nothing with --resume"),

@@ -25,6 +25,7 @@ OF_LESSONS: dict[str, tuple[Picture, ...]] = {
     "bpe": (tokens.merges,),
     "sampling": (tokens.softmax_temperature, tokens.softmax_top_k, tokens.softmax_top_p),
     "cross-entropy": (curves.cross_entropy_curve,),
+    "next-word": (curves.cross_entropy_curve,),
     "gelu": (curves.gelu_relu, curves.gelu_relu_slopes),
     "layer-norm": (curves.layer_norm_removes,),
     "adamw": (curves.adamw_steps,),

@@ -16,7 +16,6 @@ from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
 from byhand.flops import step_flops
 from byhand.formats.names import Weights
-from byhand.interop import exchange
 from byhand.memory import fitting, needed, require_memory, require_room, room, run_bytes
 from byhand.quantities import counted, duration
 from byhand.runtimes.protocol import Request, to_train
@@ -71,6 +70,8 @@ def show_run(config: TrainConfig, train: Corpus, val: Corpus) -> None:
 
 def show_stored(folder: Path, weights: Weights) -> None:
     """Print the cost of a step and of a token of a stored run; of an imported model, the step of tuning it."""
+    from byhand.interop import exchange  # slow to import
+
     loaded = exchange.model(folder)
     config = loaded.config
     if "imported" in loaded.state:

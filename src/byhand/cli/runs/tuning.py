@@ -11,7 +11,6 @@ from byhand.cli.terminal.say import say
 from byhand.config import WINDOW, ModelConfig, OptimConfig, TrainConfig
 from byhand.corpus.dataset import Corpus, padded
 from byhand.errors import ConfigError
-from byhand.interop import exchange
 from byhand.model import declared, initial
 from byhand.runs.contents import Checkpoint
 from byhand.update_rules import unread
@@ -41,6 +40,8 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
         raise ConfigError(
             f"the model of {base} has a tokenizer. Leave out --tokenizer, or train without --init-from."
         )
+    from byhand.interop import exchange  # slow to import
+
     loaded = exchange.model(base, unread=False).merged()
     model, arrays = loaded.config.model, dict(loaded.averages or loaded.parameters)
     if "seq_len" in given and config.model.seq_len != model.seq_len:
