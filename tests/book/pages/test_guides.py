@@ -172,7 +172,7 @@ def test_the_answers_that_are_numbers(suffix):
     _, keys, _ = split_qkv.forward(columns, n_heads=3)[0]
     first, second = keys[0, 2, 0].astype(int)
     assert re.search(rf"\b{first}\b.*`{second}`", answers("multi-head-attention")[0])
-    page = (GUIDES / f"structures-to-math.{suffix}").read_text(encoding="utf-8")
+    page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
     by_hand = re.sub(r"<!-- generated.*?<!-- end -->", "", page, flags=re.DOTALL)
     assert set(re.findall(r"`(0\.\d+)`", by_hand)) == {f"{STD:g}"}
 

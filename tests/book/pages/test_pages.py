@@ -141,7 +141,7 @@ def test_links_lead_somewhere(page):
         assert file.exists(), f"{target} is not there"
         if anchor and file.suffix == ".py":
             assert syntax.statement(file, anchor), f"{target}: no such definition"
-            assert shown == f"{file.relative_to(ROOT).as_posix()}:{anchor}"
+            assert shown in (f"{file.relative_to(ROOT).as_posix()}:{anchor}", anchor, anchor.partition("_")[0])
         elif anchor:
             assert anchor in slugs(file), f"{target}: no such heading"
 
