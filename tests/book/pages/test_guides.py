@@ -215,10 +215,11 @@ def test_switches_take_no_value():
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
-    page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "count"), [("equation-to-code", 4), ("symptoms", 2)])
+def test_every_number_that_a_page_asks_for_can_be_explained(name, count, suffix):
+    page = (GUIDES / f"{name}.{suffix}").read_text(encoding="utf-8")
     asked = re.findall(r'^byhand explain runs/first --prompt "(.*?)" "(.*?)"(.*)$', page, re.MULTILINE)
-    assert len(asked) == 4
+    assert len(asked) == count
     model = TinyGPT(replace(recipe.MODEL, n_layers=2, d_model=32, n_heads=1, d_ff=96), dtype="float64")
     for prompt, target, flags in asked:
         name, index, _ = parse_target(target)
