@@ -178,7 +178,7 @@ def test_the_answers_that_are_numbers(suffix):
 
 
 def test_every_command_of_the_pages_is_there():
-    for page in pages.pages():
+    for page in {*pages.pages(), *GUIDES.glob("*.md")}:
         text = page.read_text(encoding="utf-8")
         for command, name in re.findall(r"`byhand (\w+)(?: ([\w-]+))?[^`]*`", text):
             assert command in COMMANDS, f"{page.name}: byhand {command}"
@@ -195,7 +195,7 @@ def help_of(capsys, *words):
 
 def test_every_flag_of_the_pages_is_in_the_help(capsys):
     written: dict[str, set[str]] = {}
-    for page in pages.pages():
+    for page in {*pages.pages(), *GUIDES.glob("*.md")}:
         for command, rest in re.findall(r"byhand (\w+)([^`\n]*)", page.read_text(encoding="utf-8")):
             if command in COMMANDS:
                 written.setdefault(command, set()).update(re.findall(r"(?<!\S)--[a-z][\w-]*", rest))
