@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,7 +27,7 @@ Running = tuple[FrameType, int]  # a frame, and the instruction that it stands a
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A call in the source, and the tensors that the results computed under it read from outside, but parameters."""
+    """A call in the source without what is empty in this pass, and the tensors that it reads, but parameters."""
 
     path: Path
     line: int
@@ -52,7 +53,7 @@ class CallTracer(Tracer):
         return super().apply(equation, inputs, static, name)
 
     def call(self, trace: Pass, called: str, result: str) -> ModelCall:
-        """Return the innermost call of `called`, as it is written, that computed a result.
+        """Return the innermost call of `called` that computed a result.
 
         Raises ByhandError if no such call did.
         """
@@ -61,13 +62,41 @@ class CallTracer(Tracer):
             node = _call_at(*running)
             if node is not None and ast.unparse(node.func) == called:
                 path = Path(running[0].f_code.co_filename)
-                return ModelCall(path, node.lineno, shown_call(node), self._reads(trace, running))
+                made_here = _Made(running[0].f_locals, result.rpartition(".")[2]).visit(deepcopy(node))
+                return ModelCall(path, node.lineno, shown_call(made_here), self._reads(trace, running))
         raise ByhandError(f"the model computes {result} by no call of {called}.")
 
     def _reads(self, trace: Pass, running: Running) -> tuple[str, ...]:
         under = [a for a, stack in zip(trace.applications, self.stacks, strict=True) if running in stack]
         inside = {id(tensor) for application in under for tensor in application.results}
         return tuple(dict.fromkeys(_from_outside(trace, under, inside)))
+
+
+class _Made(ast.NodeTransformer):
+    """Leave out a call's arguments for options and the KV cache, which the pass does not use; show the others bare."""
+
+    def __init__(self, values: dict[str, Any], result: str) -> None:
+        self._values, self._result = values, result
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        """Leave out `**scale`, `*before` and names of None; `*given(p, "b")` passes p["b"]."""
+        node.args = [arg for each in node.args if (arg := self._passed(each)) is not None]
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg is not None]
+        for keyword in node.keywords:
+            if isinstance(keyword.value, ast.IfExp):
+                keyword.value = ast.Constant(self._result)
+        self.generic_visit(node)
+        return node
+
+    def _passed(self, node: ast.expr) -> ast.expr | None:
+        if isinstance(node, ast.Name):
+            return None if self._values.get(node.id, node) is None else node
+        if not isinstance(node, ast.Starred):
+            return node
+        if not isinstance(node.value, ast.Call):
+            return None
+        first, *names = node.value.args
+        return ast.Subscript(first, names[0], ast.Load()) if names else first
 
 
 def shown_call(call: ast.Call) -> str:

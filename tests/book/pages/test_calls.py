@@ -56,7 +56,7 @@ SECOND = 'h = self.norm.apply(p["ln_2"], x, "ln_2")'
 def test_every_line_has_its_own_call():
     assert called(list(steps.lines_of(("block",)))) == [
         'self.norm.apply(p["ln_1"], x, "ln_1")',
-        'self.attention.apply(p["attn"], h, start, kept)',
+        'self.attention.apply(p["attn"], h)',
         'residual(x, a, name="x_mid")',
         'self.norm.apply(p["ln_2"], x, "ln_2")',
         'self.mlp.apply(p["mlp"], h)',

@@ -172,13 +172,13 @@ def test_the_answers_that_are_numbers(suffix):
     _, keys, _ = split_qkv.forward(columns, n_heads=3)[0]
     first, second = keys[0, 2, 0].astype(int)
     assert re.search(rf"\b{first}\b.*`{second}`", answers("multi-head-attention")[0])
-    page = (GUIDES / f"structures-to-math.{suffix}").read_text(encoding="utf-8")
+    page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
     by_hand = re.sub(r"<!-- generated.*?<!-- end -->", "", page, flags=re.DOTALL)
     assert set(re.findall(r"`(0\.\d+)`", by_hand)) == {f"{STD:g}"}
 
 
 def test_every_command_of_the_pages_is_there():
-    for page in pages.pages():
+    for page in {*pages.pages(), *GUIDES.glob("*.md")}:
         text = page.read_text(encoding="utf-8")
         for command, name in re.findall(r"`byhand (\w+)(?: ([\w-]+))?[^`]*`", text):
             assert command in COMMANDS, f"{page.name}: byhand {command}"
@@ -195,7 +195,7 @@ def help_of(capsys, *words):
 
 def test_every_flag_of_the_pages_is_in_the_help(capsys):
     written: dict[str, set[str]] = {}
-    for page in pages.pages():
+    for page in {*pages.pages(), *GUIDES.glob("*.md")}:
         for command, rest in re.findall(r"byhand (\w+)([^`\n]*)", page.read_text(encoding="utf-8")):
             if command in COMMANDS:
                 written.setdefault(command, set()).update(re.findall(r"(?<!\S)--[a-z][\w-]*", rest))
@@ -215,10 +215,11 @@ def test_switches_take_no_value():
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
-    page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "count"), [("equation-to-code", 4), ("symptoms", 2)])
+def test_every_number_that_a_page_asks_for_can_be_explained(name, count, suffix):
+    page = (GUIDES / f"{name}.{suffix}").read_text(encoding="utf-8")
     asked = re.findall(r'^byhand explain runs/first --prompt "(.*?)" "(.*?)"(.*)$', page, re.MULTILINE)
-    assert len(asked) == 4
+    assert len(asked) == count
     model = TinyGPT(replace(recipe.MODEL, n_layers=2, d_model=32, n_heads=1, d_ff=96), dtype="float64")
     for prompt, target, flags in asked:
         name, index, _ = parse_target(target)

@@ -65,5 +65,16 @@ def test_the_index_lists_guides_as_the_path_orders_them(suffix):
     listed = re.findall(
         r"^(?:-|\d+\.) \[.*?\]\(guides/([\w-]+)\.", (GUIDES.parent / f"index{suffix}").read_text("utf-8"), re.M
     )
-    beside = ["own-model", "smollm2", "explorer", "port", "python", "serve", "code-map", "glossary"]
+    beside = [
+        "symptoms",
+        "own-model",
+        "conversations",
+        "smollm2",
+        "python",
+        "serve",
+        "explorer",
+        "port",
+        "glossary",
+        "code-map",
+    ]
     assert listed == [*(stop.name for stop in PATH), *beside]

@@ -72,7 +72,7 @@ def test_shapes_of_the_parts_are_told_in_letters():
 
 
 def test_a_training_step_zeroes_computes_walks_back_and_updates():
-    text = shown("guides/structures-to-math.md").partition("y_t = x_{t+1}")[2]
+    text = shown("guides/equation-to-code.md").partition("y_t = x_{t+1}")[2]
     order = [
         text.index(call) for call in ("sample_batch(", "zero_grad(", "model.loss(", "backward(", "clipped_step(")
     ]

@@ -2,13 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 from byhand.architectures import GPT2
-from byhand.book.lessons.letters import PARAMETERS
 from byhand.config import Group, ModelConfig, OptimConfig, TrainConfig
 from byhand.engine.equation import registry
 from byhand.errors import ByhandError
@@ -19,8 +17,6 @@ from byhand.update_rules import state_size
 
 gpt2 = replace(GPT2, vocab_size=50_257)
 """GPT-2 with the vocabulary that it was published with: 124 million parameters."""
-SEED = {"wte": "wte_", "wpe": "wpe_", "lm_head.w": "w_lm_", "lm_head.b": "b_lm_"}
-LETTERS = {"vocab_size": "V", "seq_len": "T_max", "d_model": "C", "head_width": "C", "ff_width": "F"}
 MUON = OptimConfig(optimizer="muon")
 default = ModelConfig()
 
@@ -53,24 +49,6 @@ def kept(model: ModelConfig) -> tuple[int, int, int, int]:
     trained = sum(math.prod(p.shape) for p in declared(model).values() if p.trained)
     moments = state_size(OptimConfig(), declared(model))
     return trained, trained + moments, stored[MODEL] + stored[OPTIMIZER], stored.get(BASE, 0)
-
-
-class Letter(str):
-    """A length by its letter, so that shapes can be asked for in letters: 3 * C is 3C."""
-
-    def __rmul__(self, factor: Any) -> "Letter":
-        """Return the letter with its factor in front, unless that is 1."""
-        return self if factor == 1 else Letter(f"{factor}{self}")
-
-
-def parameters_in_letters() -> Iterator[tuple[str, str, tuple[Any, ...], tuple[int, ...], str]]:
-    """Yield the default model's parameters: name, symbol, shape in letters and in numbers, the original's name."""
-    config, shapes = ModelConfig(), parameter_shapes(ModelConfig())
-    own = vars(config) | {name: getattr(config, name) for name in ("kv_heads", "gated", "layer_kinds")}
-    letters: Any = SimpleNamespace(**own | {name: Letter(letter) for name, letter in LETTERS.items()})
-    for name, shape in parameter_shapes(letters).items():
-        short = name.removeprefix("blocks.0.")
-        yield name, PARAMETERS[short], shape, shapes[name], SEED.get(short, short.rpartition(".")[2])
 
 
 def updated_by_muon(group: Group) -> tuple[list[str], int, str, float]:

@@ -58,8 +58,8 @@ def inline(latex: str) -> str:
     return f"$`{latex}`$"
 
 
-def link(page: Path, place: str | None) -> str:
-    """Return the definition at `path:line` as a link from a page; nothing for a place that does not exist.
+def link(page: Path, place: str | None, shown: str = "") -> str:
+    """Return the definition at `path:line` as a link from a page, which shows its name or the given text; "" for None.
 
     The link names the definition instead of the line, so a page changes only with what it points at. The site leads
     to the line.
@@ -68,7 +68,8 @@ def link(page: Path, place: str | None) -> str:
         return ""
     path, _, line = place.rpartition(":")
     name = syntax.enclosing(ROOT / path, int(line))
-    return f"[{path}{name and ':'}{name}]({relative(page, ROOT / path)}{name and '#'}{name})"
+    shown = shown or f"{path}{name and ':'}{name}"
+    return f"[{shown}]({relative(page, ROOT / path)}{name and '#'}{name})"
 
 
 def link_definition(page: Path, given: str) -> str:
