@@ -25,7 +25,7 @@ NAMES = (
     "velorin", "tamsik", "orabel", "nuvo", "keltra", "mirub", "sondel", "fenwa", "jorvet", "palune", "ishko", "dorena",
 )  # fmt: skip
 SEED, STD, STEPS, TEMPERATURE = 42, 0.08, 1000, 0.5
-ADAM = {"lr": 0.01, "betas": (0.85, 0.99), "eps": 1e-8, "weight_decay": 0.0}
+ADAM: dict[str, Any] = {"lr": 0.01, "betas": (0.85, 0.99), "eps": 1e-8, "weight_decay": 0.0}
 # What the published program prints on these names.
 LOSSES = {100: 0.7537, 1000: 0.3660}
 DRAWN = (

@@ -49,7 +49,7 @@ CONFIGS = {
 MICRO = CONFIGS["microgpt"]
 DOCUMENT = (10, 3, 0, 3, 8, 0, 10)  # "dadia", of the letters a to j, between two of the token behind them
 BATCH = 2
-STEP = {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.5, "decay": "matrices"}
+STEP: dict[str, Any] = {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.5, "decay": "matrices"}
 FIRST = 7  # the generator's start
 UPDATES = 2
 FAR = 800.0  # exp(800) is infinite
@@ -85,7 +85,7 @@ def filled(dtype: str = "float64", config: ModelConfig = GPT) -> tuple[TinyGPT, 
 def numbers(dtype: str = "float64", config: ModelConfig = GPT) -> list[float]:
     """Return the four numbers: the loss, the norm of all gradients together, and the loss after each update."""
     model, tokens, targets = filled(dtype, config)
-    step = STEP | {"weight_decay": 0.0} if config == MICRO else STEP
+    step: dict[str, Any] = STEP | {"weight_decay": 0.0} if config == MICRO else STEP
     optimizer, found = AdamW(**step), []
     for t in range(UPDATES + 1):
         model.zero_grad()
