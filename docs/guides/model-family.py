@@ -23,6 +23,7 @@ VOCABULARIES = (
     49_152,
     151_936,
     256,
+    27,
 )  # bytes, or that of the published tokenizer
 SLIDING = ModelConfig(vocab_size=12, seq_len=6, d_model=16, n_layers=2, n_heads=4, positions="rotary")
 PROMPT = (1, 2, 3)

@@ -4,9 +4,11 @@ import contextlib
 import io
 from collections.abc import Iterable
 from itertools import islice
+from random import Random
 from typing import Any
 
 from byhand.book.port import model
+from byhand.book.port.microgpt import NAMES, SEED, STD, Run, in_order
 from byhand.book.port.naming import table
 from byhand.cli.main import main
 from byhand.model import matrices
@@ -88,3 +90,24 @@ def printed(arguments: str, lang: str) -> str:
 
 def _shape(shape: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, shape))})"
+
+
+def run_of_microgpt() -> tuple[Run, list[float]]:
+    """Return microgpt's run on the page's names, and its first losses."""
+    run = Run()
+    return run, list(run.losses(len(NAMES)))
+
+
+def draws() -> dict[str, str]:
+    """Return what Python's generator gives after `seed(42)`, by call."""
+    of, words = (lambda: Random(SEED)), Random(SEED)
+    gauss, drawn, order = of(), of(), list(range(10))
+    of().shuffle(order)
+    uniform = of()
+    return {
+        "words": ", ".join(str(words.getrandbits(32)) for _ in range(4)),
+        "random()": ", ".join(repr(uniform.random()) for _ in range(3)),
+        "gauss(0, 0.08)": ", ".join(repr(gauss.gauss(0, STD)) for _ in range(3)),
+        "shuffle(0 ... 9)": " ".join(map(str, order)),
+        "choices(0 ... 3, weights 1 2 3 4)": " ".join(map(str, drawn.choices(range(4), (1, 2, 3, 4), k=12))),
+    }

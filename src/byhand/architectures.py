@@ -1,7 +1,7 @@
 """Well-known architectures as model configs.
 
-The first three have the shape of their smallest published model; the tokenizer sets the vocabulary. `modern` has the
-size of the preset nano.
+The first three have the shape of their smallest published model, `microgpt` has its own; the tokenizer sets the
+vocabulary. `modern` has the size of the preset nano.
 """
 
 from dataclasses import replace
@@ -70,4 +70,19 @@ MODERN = ModelConfig(
 Source: Jordan et al. 2024, modded-nanogpt; Karpathy 2025, nanochat
 """
 
-ARCHITECTURES = {"gpt2": GPT2, "llama": LLAMA, "qwen3": QWEN3, "modern": MODERN}
+MICROGPT = ModelConfig(
+    seq_len=16,
+    d_model=16,
+    n_layers=1,
+    n_heads=4,
+    norm="rms",
+    embedding_norm=True,
+    final_norm=False,
+    activation="relu",
+    attention_bias="none",
+    mlp_bias=False,
+    lm_head_bias=False,
+)
+"""microgpt: a norm behind the embeddings, none behind the last block. Source: Karpathy 2026, microgpt."""
+
+ARCHITECTURES = {"gpt2": GPT2, "llama": LLAMA, "qwen3": QWEN3, "modern": MODERN, "microgpt": MICROGPT}

@@ -25,11 +25,12 @@ from byhand.layers.parameter import Parameter, Tree, flat, map_tree
 
 @dataclass(frozen=True)
 class Layers:
-    """A model's layers in the order of the forward pass: `positions` if learned, `norm` unless norms are post."""
+    """A model's layers in the order of the forward pass; `first` and `norm` stand before and behind the blocks."""
 
     config: ModelConfig
     tokens: TokenEmbedding
     positions: PositionEmbedding | None
+    first: Norm | None
     blocks: tuple[Block, ...]
     norm: Norm | None
     head: LMHead
@@ -41,8 +42,9 @@ class Layers:
             config,
             TokenEmbedding(config),
             PositionEmbedding(config) if config.positions == "learned" else None,
+            norm_of(config) if config.embedding_norm else None,
             tuple(Block.of(config, kind) for kind in config.layer_kinds),
-            None if config.norm_position == "post" else norm_of(config),
+            norm_of(config) if config.final_norm and config.norm_position != "post" else None,
             LMHead(config),
         )
 
@@ -51,6 +53,7 @@ class Layers:
         found = {
             **self.tokens.parameters(),
             **(self.positions.parameters() if self.positions else {}),
+            "ln_0": self.first.parameters() if self.first else {},
             BLOCKS: {str(i): block.parameters() for i, block in enumerate(self.blocks)},
             "ln_f": self.norm.parameters() if self.norm else {},
             "lm_head": self.head.parameters(),
@@ -60,7 +63,9 @@ class Layers:
     def begin(self, p: Tree, tokens: Any, start: Any = None) -> Tensor:
         """Return the stream (B, T, C) that enters the first block; `start` is the number of cached positions."""
         x = self.tokens.apply(p, tokens)
-        return self.positions.apply(p, x, start) if self.positions else x
+        if self.positions:
+            x = self.positions.apply(p, x, start)
+        return self.first.apply(p["ln_0"], x, "ln_0") if self.first else x
 
     def finish(self, p: Tree, x: Tensor) -> Tensor:
         """Return the logits (B, T, V) of the stream that leaves the last block."""

@@ -119,6 +119,12 @@ class ModelConfig(Follows):
     x + LN'(f(LN(x))), with a final LN."""
     """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN。output：x + LN(f(x))，
     最后再做一次 LN。both：x + LN'(f(LN(x)))，最后再做一次 LN"""
+    embedding_norm: bool = field(default=False, metadata=LATER)
+    """Normalise the embeddings before the first block."""
+    """嵌入进入第一个块之前是否先做归一化"""
+    final_norm: bool = field(default=True, metadata=LATER | needs("norm_position", "pre", "output", "both"))
+    """Normalise the stream behind the last block, before the LM head."""
+    """最后一个块之后、语言模型头之前是否再做归一化"""
     parallel_residual: bool = field(default=False, metadata=LATER | needs("norm_position", "pre"))
     """Attention and MLP of a block read the same stream: x + attn(LN(x)) + mlp(LN'(x))."""
     """同一块的注意力与前馈网络读取同一个残差流：x + attn(LN(x)) + mlp(LN'(x))"""

@@ -173,8 +173,9 @@ def test_the_stream_begins_before_the_first_block():
     for seed in SEEDS:
         view = view_of(seed)
         first, *halves = stream(view.questions.trace, view.model)
-        assert first == ("x" if view.model.config.positions == "learned" else "tok")
-        assert len(halves) == 2 * view.model.config.n_layers
+        config = view.model.config
+        assert first == ("ln_0" if config.embedding_norm else "x" if config.positions == "learned" else "tok")
+        assert len(halves) == 2 * config.n_layers
         assert set(halves) <= set(view.places)
 
 

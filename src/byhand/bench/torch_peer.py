@@ -83,7 +83,9 @@ def _model(torch: Any, shape: Shape) -> Any:
             self.wte = nn.Embedding(config.vocab_size, c)
             self.wpe = nn.Embedding(config.seq_len, c) if config.positions == "learned" else None
             self.blocks = nn.ModuleList(Block() for _ in range(config.n_layers))
-            self.norm, self.head = norm(c), nn.Linear(c, config.vocab_size, config.lm_head_bias)
+            self.first = norm(c) if config.embedding_norm else nn.Identity()
+            self.norm = norm(c) if config.final_norm else nn.Identity()
+            self.head = nn.Linear(c, config.vocab_size, config.lm_head_bias)
             if config.tied_embeddings:
                 self.head.weight = self.wte.weight
 
@@ -91,6 +93,7 @@ def _model(torch: Any, shape: Shape) -> Any:
             x = self.wte(tokens)
             if self.wpe is not None:
                 x = x + self.wpe.weight
+            x = self.first(x)
             for block in self.blocks:
                 x = block(x)
             return F.cross_entropy(self.head(self.norm(x)).view(-1, config.vocab_size), targets.view(-1))

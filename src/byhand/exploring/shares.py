@@ -92,6 +92,9 @@ def _heads(trace: Trace, added: str, position: int) -> list[tuple[str, Any]]:
 
 def _held(trace: Trace, model: TinyGPT, position: int) -> tuple[float, float, Any, Any]:
     """Return the final norm as it stands at a position: its scale, 1 if it centres, its gain and its bias."""
+    if not model.layers.norm:
+        ones = np.ones(model.config.d_model)
+        return 1.0, 0.0, ones, 0 * ones
     use, _ = trace.made["ln_f"]
     x = np.asarray(use.inputs[0].data[0, position], np.float64)
     gain, *bias = [np.asarray(tensor.data, np.float64) for tensor in use.inputs[1:]] or [np.ones_like(x)]

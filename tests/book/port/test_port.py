@@ -13,8 +13,8 @@ from byhand.book.port.catalogue import catalogue
 from byhand.book.port.naming import FOUR, Printed, named, table
 
 CATALOGUE = catalogue()
-GPT, LLAMA = table("gpt"), table("llama")
-MODELS = {"gpt": GPT, "llama": LLAMA}
+MODELS = {name: table(name) for name in model.CONFIGS}
+GPT = MODELS["gpt"]
 # The two forms of GELU differ by less than 5e-4 everywhere: they move these numbers by 3e-5 and 3e-4 alone.
 ERF = {"used the exact form, with erf", "used the slope of the exact form"}
 
@@ -136,8 +136,9 @@ def test_the_first_numbers_list_what_they_allow_and_ask_for_the_next():
 def test_two_mistakes_together_are_named():
     rows = [row for row in GPT.pairs() if row[2][0] == row[2][0]]
     for i, k, numbers in rows[:: len(rows) // 10]:
-        answer = named(given(numbers), GPT)
-        assert (GPT.mistakes[i].en, GPT.mistakes[k].en) in sentences(answer)
+        one, other = GPT.mistakes[i].en, GPT.mistakes[k].en
+        # One may hide the other, as a projection that is left out hides a mistake in it.
+        assert {(one, other), (one,), (other,)} & set(sentences(named(given(numbers), GPT)))
 
 
 def test_what_no_mistake_leads_to_has_a_nearest_one():

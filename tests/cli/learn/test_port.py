@@ -23,7 +23,8 @@ def test_without_numbers_it_prints_the_right_ones(capsys):
     assert code == 0
     assert [line.split()[-1] for line in said.splitlines()[1:-1]] == RIGHT
     assert said.splitlines()[-1].endswith(" ".join(RIGHT[:4]))
-    assert run(capsys, "--model", "llama")[1].splitlines()[-1].count("--model llama") == 1
+    for model in ("llama", "microgpt"):
+        assert run(capsys, "--model", model)[1].splitlines()[-1].count(f"--model {model}") == 1
 
 
 @pytest.mark.parametrize(

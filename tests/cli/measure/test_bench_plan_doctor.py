@@ -126,13 +126,13 @@ def test_a_plan_of_another_activation(capsys, of):
 
 @needs_loops
 @pytest.mark.parametrize("of", ["train", "decode", "prefill"])
-@pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3", "modern"])
+@pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3", "modern", "microgpt"])
 def test_a_plan_of_another_architecture_has_kernels_for_all(capsys, of, architecture):
     shape = ["--shape", "2,16,24,2,6,11", "--architecture", architecture]
     facts = json.loads(said(capsys, "plan", *shape, "--of", of, "--steps", "0", "--json"))
     kernels = {call["kernel"] for call in facts["calls"]}
     assert "reference" not in kernels
-    assert ("query_key" in kernels) == (architecture != "gpt2")
+    assert ("query_key" in kernels) == (architecture not in ("gpt2", "microgpt"))
 
 
 def test_another_architecture_is_timed_and_has_as_many_groups_as_fit(capsys):

@@ -36,7 +36,24 @@ entry = Entry(
             "took the absolute value",
             "取成了绝对值",
             lambda term, at: term if term.value else negated(term.parts[0], at),
+            "xp.where(x <= 0, xp.zeros_like(x), x)",
+            "xp.abs(x)",
         ),
     ),
-    gradient_mistakes=(("let the gradient through where x is negative", "在 x 为负处也让梯度通过了", cotangent),),
+    gradient_mistakes=(
+        (
+            "let the gradient through where x is negative",
+            "在 x 为负处也让梯度通过了",
+            cotangent,
+            "xp.where(x > 0, d_y, xp.zeros_like(d_y))",
+            "d_y",
+        ),
+        (
+            "multiplied by y instead of the slope",
+            "乘以了 y，而不是斜率",
+            None,
+            "xp.where(x > 0, d_y,",
+            "xp.where(x > 0, d_y * x,",
+        ),
+    ),
 )

@@ -44,6 +44,7 @@ def _of_equations() -> Iterator[Planted]:
 
 
 _MODEL, _RUN = "byhand.model:TinyGPT.forward", "byhand.book.port.model:numbers"
+_RATE = "byhand.book.port.model:rate"
 _FILLED, _BLOCK = "byhand.book.port.model:filled", "byhand.layers.block:Block.apply"
 _MID, _OUT = 'residual(x, a, name="x_mid")', 'residual(x, self.mlp.apply(p["mlp"], h), name="x_out")'
 _ONE = 'h = self.norm.apply(p["ln_1"], x, "ln_1")'
@@ -102,6 +103,27 @@ WIRING = (
         "rows[:, :-1], rows[:, 1:]",
         "rows[:, :-2], rows[:, 1:-1]",
     ),
+    (
+        "left out the token that begins a document",
+        "文档开头漏了起始标记",
+        _FILLED,
+        "np.asarray([DOCUMENT])",
+        "np.asarray([DOCUMENT[1:]])",
+    ),
+    (
+        "gave the token that begins a document number 0, and the letters those behind",
+        "把起始标记编成 0 号，字母从 1 号开始",
+        _FILLED,
+        "np.asarray([DOCUMENT])",
+        "(np.asarray([DOCUMENT]) + 1) % config.vocab_size",
+    ),
+    (
+        "drew the head behind the blocks",
+        "输出层的权重排到了各块之后才取",
+        "byhand.book.port.microgpt:in_order",
+        "    return shapes",
+        '    shapes["lm_head"] = shapes.pop("lm_head")\n    return shapes',
+    ),
     # The model.
     ("used the first block's weights in every block", "每个块都用了第一个块的权重", _MODEL, "[str(i)]", '["0"]'),
     (
@@ -117,6 +139,20 @@ WIRING = (
         _MODEL,
         "enumerate(layers.blocks)",
         "enumerate(layers.blocks[:-1])",
+    ),
+    (
+        "left out the norm behind the embeddings",
+        "漏了嵌入之后的归一化",
+        "byhand.model:Layers.begin",
+        "if self.first else",
+        "if False else",
+    ),
+    (
+        "normalised the stream once more before the head",
+        "输出层之前多做了一次归一化",
+        "byhand.model:Layers.finish",
+        "return self.head",
+        'x = registry["rms_norm"](x, eps=self.config.norm_eps)\n        return self.head',
     ),
     ("left out the final norm", "漏了最后的归一化", "byhand.model:Layers.finish", "if self.norm:", "if False:"),
     (
@@ -220,8 +256,8 @@ WIRING = (
         "decayed every parameter, not the matrices alone",
         "衰减了所有参数，而不只是矩阵",
         _RUN,
-        "AdamW(**STEP)",
-        'AdamW(**STEP | {"decay": "all"})',
+        "AdamW(**step)",
+        'AdamW(**step | {"decay": "all"})',
     ),
     (
         "clipped the gradients to norm 1",
@@ -238,6 +274,20 @@ WIRING = (
         "for p in model.parameters().values():\n"
         "                p.grad = p.grad / max(1, float((p.grad**2).sum()) ** 0.5)\n"
         f"            {_STEP}",
+    ),
+    (
+        "kept the learning rate of the first step",
+        "学习率一直是第一步的值，没有下降",
+        _RATE,
+        "(1 - t / (UPDATES + 1))",
+        "1",
+    ),
+    (
+        "let the learning rate fall one step early",
+        "学习率的下降早了一步",
+        _RATE,
+        "(1 - t / (UPDATES + 1))",
+        "(1 - (t + 1) / (UPDATES + 1))",
     ),
     ("never moved the token table", "词元表从不更新", _RUN, _STEP, _unmoved("wte")),
     ("never moved the positions", "位置表从不更新", _RUN, _STEP, _unmoved("wpe")),

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from byhand.architectures import LLAMA
+from byhand.architectures import LLAMA, MICROGPT
+from byhand.book.port.microgpt import by_our_names, in_order
 from byhand.clipping import gradient_norm
 from byhand.config import ModelConfig
 from byhand.model import TinyGPT, parameter_shapes
@@ -35,9 +36,20 @@ CONFIGS = {
         norm_eps=0.1,
         rope_base=10.0,
     ),
+    "microgpt": replace(
+        MICROGPT,
+        vocab_size=11,
+        seq_len=6,
+        d_model=8,
+        n_layers=2,
+        n_heads=2,
+        norm_eps=0.1,
+    ),
 }
+MICRO = CONFIGS["microgpt"]
+DOCUMENT = (10, 3, 0, 3, 8, 0, 10)  # "dadia", of the letters a to j, between two of the token behind them
 BATCH = 2
-STEP = {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.5, "decay": "matrices"}
+STEP: dict[str, Any] = {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.5, "decay": "matrices"}
 FIRST = 7  # the generator's start
 UPDATES = 2
 FAR = 800.0  # exp(800) is infinite
@@ -52,15 +64,20 @@ def states() -> Iterator[int]:
 
 
 def filled(dtype: str = "float64", config: ModelConfig = GPT) -> tuple[TinyGPT, Any, Any]:
-    """Return the model, its tokens and their targets (B, T): parameters in order, then tokens, from one generator."""
+    """Return the model, its tokens and their targets (B, T): parameters in order, then tokens, from one generator.
+
+    microgpt has its program's order, and one document.
+    """
     arrays, draws = {}, states()
-    for name, shape in parameter_shapes(config).items():
+    for name, shape in (in_order if config == MICRO else parameter_shapes)(config).items():
         drawn = np.asarray([x / 2**31 - 1 for x in islice(draws, math.prod(shape))])
         if name.endswith("gain"):
             drawn = drawn + 1
         arrays[name] = drawn.reshape(shape).astype(dtype)
     text = [x * config.vocab_size >> 32 for x in islice(draws, BATCH * (config.seq_len + 1))]
     rows = np.asarray(text).reshape(BATCH, config.seq_len + 1)
+    if config == MICRO:
+        arrays, rows = by_our_names(config, arrays), np.asarray([DOCUMENT])
     tokens, targets = rows[:, :-1], rows[:, 1:]
     return TinyGPT(config, arrays=arrays), tokens, targets
 
@@ -68,7 +85,8 @@ def filled(dtype: str = "float64", config: ModelConfig = GPT) -> tuple[TinyGPT, 
 def numbers(dtype: str = "float64", config: ModelConfig = GPT) -> list[float]:
     """Return the four numbers: the loss, the norm of all gradients together, and the loss after each update."""
     model, tokens, targets = filled(dtype, config)
-    optimizer, found = AdamW(**STEP), []
+    step: dict[str, Any] = STEP | {"weight_decay": 0.0} if config == MICRO else STEP
+    optimizer, found = AdamW(**step), []
     for t in range(UPDATES + 1):
         model.zero_grad()
         loss = model.loss(tokens, targets)
@@ -80,8 +98,14 @@ def numbers(dtype: str = "float64", config: ModelConfig = GPT) -> list[float]:
             for name, parameter in model.parameters().items():
                 parameter.grad = gradients[name]
             found += [] if t else [float(gradient_norm(gradients))]
+            optimizer.lr = rate(t, config)
             optimizer.step(model.parameters())
     return found
+
+
+def rate(t: int, config: ModelConfig) -> float:
+    """Return the learning rate of update t, from 0; microgpt's falls linearly, to 0 after as many steps as losses."""
+    return STEP["lr"] * (1 - t / (UPDATES + 1)) if config == MICRO else STEP["lr"]
 
 
 def far(dtype: str = "float64", config: ModelConfig = GPT) -> list[float]:

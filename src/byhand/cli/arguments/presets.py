@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from byhand.architectures import GPT2, LLAMA, MODERN, QWEN3
+from byhand.architectures import GPT2, LLAMA, MICROGPT, MODERN, QWEN3
 from byhand.budget import recipe
 from byhand.cli.arguments.settings import AUTO, overridden
 from byhand.cli.terminal.shown import quoted, shown
@@ -57,6 +57,22 @@ PRESETS = {
         optim=OptimConfig(optimizer="muon", lr=5e-3, schedule="linear", cooldown=0.6, min_lr=0.0),
         batch_size=12,
         steps=2000,
+    ),
+    # Of step s of 1000 the rate is lr (1 - s / 1000).
+    "microgpt": Settings(
+        model=MICROGPT,
+        optim=OptimConfig(
+            lr=0.01,
+            min_lr=1e-5,
+            schedule="linear",
+            warmup_steps=0,
+            beta1=0.85,
+            beta2=0.99,
+            weight_decay=0.0,
+            grad_clip=0.0,
+        ),
+        batch_size=1,
+        steps=1000,
     ),
 }
 RECIPE = Settings(model=recipe.MODEL, optim=recipe.OPTIM)  # for --minutes without a preset, which chooses sizes

@@ -68,8 +68,9 @@ class Options:
     numbers: Positional[tuple[str, ...]] = ()
     """In this order: loss, gradient norm, loss after one update and after two; the first loss with 800 added to the
     head's bias, and to the keys' biases."""
-    model: Literal["gpt", "llama"] = "gpt"
-    """The page's first model, or its second: RMSNorm, RoPE, shared key-value heads, SwiGLU, a tied head."""
+    model: Literal["gpt", "llama", "microgpt"] = "gpt"
+    """The page's first model, or another. llama: RMSNorm, RoPE, shared key-value heads, SwiGLU, a tied head.
+    microgpt: RMSNorm behind the embeddings and none at the end, no biases, ReLU, a falling learning rate."""
     lang: Language | None = None
     """Language; if not given, from LANG."""
     json: Switch = False

@@ -51,8 +51,8 @@ class Options:
 
     train: Settings = field(default_factory=lambda: preset("nano"))
     preset: str = "nano"
-    """tiny, nano, small, seed, gpt2, llama, qwen3, or modern: settings that --config and flags override. With
-    --minutes, those of published models keep their architecture, and the size fits the time."""
+    """tiny, nano, small, seed, gpt2, llama, qwen3, modern, or microgpt: settings that --config and flags override.
+    With --minutes, those of published models keep their architecture, and the size fits the time."""
     config: Path | None = None
     """A TOML file with any of these settings."""
     minutes: float | None = None
