@@ -221,5 +221,5 @@ def difference(ours: Recording, theirs: dict[str, Theirs], close: float = 0.0) -
     checked = [compared(ours.by_name[c.ours], array, c, ours, close) for _, array, c in found]
     known, names = {c.ours for *_, c in found}, {name for name, *_ in found}
     first = next((each for each in checked if not each), None)
-    unchecked = [name for name in ours.by_name[first.name].inputs if name not in known] if first else []
+    unchecked = [name for name in ours.by_name[first.name].inputs if name not in known] if first is not None else []
     return Difference(table, checked, [n for n in theirs if n not in names and f"{n}.0" not in names], unchecked)

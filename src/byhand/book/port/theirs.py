@@ -233,8 +233,9 @@ def counterparts(ours: Recording, known: tuple[Fact, ...]) -> dict[str, Counterp
             continue
         name, weight = piece.theirs.replace(" ", "."), piece.ours[0]
         found[name] = Counterpart(weight, piece.columns, piece.transposed, piece.less)
-        if name.endswith(".weight") and (made := _reader(ours, weight)):
-            found[name.removesuffix(".weight")] = Counterpart(made, None if weight == "wte" else piece.columns)
+        module = name.removesuffix(".weight")
+        if module != name and module not in ours.by_name and weight != "wpe" and (made := _reader(ours, weight)):
+            found[module] = Counterpart(made, None if weight == "wte" else piece.columns)
     if config.tied_embeddings:
         found.setdefault("lm_head.weight", Counterpart("wte"))
     return found
