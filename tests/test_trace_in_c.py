@@ -32,7 +32,11 @@ def traced():
         for name, field in reversed(KEPT.items())
         if name not in ("attn.weights", "mlp.out", "attn.out")  # the port keeps no gradient of these
     ]
-    back += [f'trace("grad/blocks.{i}.{name}", block[{i}].{field}.g);' for i in (1, 0) for name, field in PARAMETERS.items()]
+    back += [
+        f'trace("grad/blocks.{i}.{name}", block[{i}].{field}.g);'
+        for i in (1, 0)
+        for name, field in PARAMETERS.items()
+    ]
     step = [
         f'trace("{kind}/blocks.{i}.{name}", block[{i}].{field}.{letter});'
         for i in (0, 1)

@@ -33,13 +33,12 @@ class Peer:
         self.kept[name] = x
         return x
 
-    def weight(self, name):
-        w = self.p[name]
-        down, up = (self.p.get(f"{name}{end}") for end in ("_a", "_b"))
-        return w if down is None else w + self.config.lora_scale * down @ up
-
     def linear(self, x, name, bias, out):
-        return self.keep(out, F.linear(x, self.weight(name).T, self.p.get(bias)))
+        y = self.keep(out, F.linear(x, self.p[name].T, self.p.get(bias)))
+        if f"{name}_a" not in self.p:
+            return y
+        low = self.keep(f"{out}_low", x @ self.p[f"{name}_a"])
+        return self.keep(f"{out}_adapted", y + self.config.lora_scale * low @ self.p[f"{name}_b"])
 
     def norm(self, x, name):
         c, gain, bias = self.config, self.p.get(f"{name}.gain"), self.p.get(f"{name}.bias")
@@ -97,7 +96,7 @@ class Peer:
             x = self.keep(f"{at}.x_mid", x + self.attention(self.norm(x, f"{at}.ln_1"), f"{at}.attn"))
             x = self.keep(f"{at}.x_out", x + self.mlp(self.norm(x, f"{at}.ln_2"), f"{at}.mlp"))
         x = self.norm(x, "ln_f")
-        head = p["wte"] if c.tied_embeddings else self.weight("lm_head.w").T
+        head = p["wte"] if c.tied_embeddings else p["lm_head.w"].T
         z = self.keep("logits", F.linear(x, head, p.get("lm_head.b")))
         return self.keep("loss", F.cross_entropy(z.flatten(0, 1), torch.tensor(targets).flatten()))
 
@@ -169,8 +168,8 @@ def test_every_array_of_a_trace_is_pytorchs(name):
     found = arrays_of(questions, tokens, targets, **step)
     compared = difference(ours, {n: Theirs(a.shape, lambda a=a: a) for n, a in found.items()})
     assert [str(each) for each in compared.wrong] == []
-    # The peer keeps no token ids, and neither a transposed table nor an adapted weight as an array of its own.
-    own = {each.name for each in ours.arrays if each.equation in ("transpose", "low_rank")}
+    # The peer keeps no token ids, and no transposed table as an array of its own.
+    own = {each.name for each in ours.arrays if each.equation == "transpose"}
     due = {each.name for each in ours.arrays} - own - {f"grad/{each}" for each in own} - {"tokens", "targets"}
     assert due == {each.name for each in compared.checked}
 

@@ -104,7 +104,9 @@ def test_arrays_are_found_under_the_names_of_other_programs(whole, table, name, 
 
 def test_names_have_prefixes_and_endings_and_blocks_may_be_in_one():
     arrays = as_theirs(GPT, "nanoGPT")
-    given = {f"_orig_mod.transformer.{n.partition('/')[2]}.grad": a for n, a in arrays.items() if n.startswith("grad/")}
+    given = {
+        f"_orig_mod.transformer.{n.partition('/')[2]}.grad": a for n, a in arrays.items() if n.startswith("grad/")
+    }
     assert len(difference(GPT, of_memory(given)).checked) == len(given)
     stacked = np.stack([GPT.named(f"grad/blocks.{i}.attn.w_qkv").array.T for i in range(2)])
     found = difference(GPT, of_memory({"grad/qkvw": stacked, "grad/wte": GPT.named("grad/wte").array}))
@@ -154,7 +156,14 @@ def test_files_that_are_damaged_or_hold_something_else_are_refused(tmp_path):
 def test_a_damaged_trace_is_refused(tmp_path):
     recording.write(GPT, tmp_path, "float32")
     index = (tmp_path / "index.txt").read_text()
-    for text in (index[:-40], index.replace("8x24", "8x25"), index.replace("float32", "float16"), "", "\0", index * 2):
+    for text in (
+        index[:-40],
+        index.replace("8x24", "8x25"),
+        index.replace("float32", "float16"),
+        "",
+        "\0",
+        index * 2,
+    ):
         (tmp_path / "index.txt").write_text(text)
         with pytest.raises(DataError, match="not a whole trace"):
             recording.read(tmp_path)

@@ -33,7 +33,10 @@ def test_a_trace_equals_its_own_npz(traced, capsys):
 
 @pytest.mark.parametrize(
     ("lang", "behind"),
-    [("en", "Behind it, 1 of 1 differ; all 0 before it are equal."), ("zh", "其后 1 个中有 1 个不同；之前的 0 个都相同。")],
+    [
+        ("en", "Behind it, 1 of 1 differ; all 0 before it are equal."),
+        ("zh", "其后 1 个中有 1 个不同；之前的 0 个都相同。"),
+    ],
 )
 def test_the_first_array_that_differs_is_printed_the_others_are_counted(tmp_path, traced, capsys, lang, behind):
     folder = tmp_path / "theirs"

@@ -26,7 +26,9 @@ SMALLEST = 1e-6  # differences are relative to the largest number of ours, or to
 SHOWN = 3  # mistakes of the catalogue
 SAID = {
     "exact": Words("{name}: exact", "{name}：完全相同"),
-    "close": Words("{name}: close, within {off:.1e} of the largest number", "{name}：接近，相差不超过最大数的 {off:.1e}"),
+    "close": Words(
+        "{name}: close, within {off:.1e} of the largest number", "{name}：接近，相差不超过最大数的 {off:.1e}"
+    ),
     "off": Words(
         "{place}: {theirs:.9g} instead of {ours:.9g}, where it differs most (by {off:.1e} of the largest number)",
         "{place}：得到 {theirs:.9g}，应为 {ours:.9g}，此处相差最大（为最大数的 {off:.1e}）",
@@ -105,7 +107,9 @@ def of_page(name: str, dtype: str = "float64") -> Recording:
     return recording.recorded(Questions(network, tokens, targets, AdamW(**model.STEP)), name)
 
 
-def compared(ours: Recorded, array: Theirs, counterpart: Counterpart, whole: Recording, close: float = 0.0) -> Checked:
+def compared(
+    ours: Recorded, array: Theirs, counterpart: Counterpart, whole: Recording, close: float = 0.0
+) -> Checked:
     """Return what differs between an array of ours and one of theirs.
 
     close  the largest relative difference that counts as none; by their type if 0
@@ -145,7 +149,9 @@ def _differences(own: np.ndarray, mine: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(found), np.inf, found)
 
 
-def _likeness(own: np.ndarray, mine: np.ndarray, width: int, is_close: Callable[[np.ndarray], bool]) -> Iterator[Words]:
+def _likeness(
+    own: np.ndarray, mine: np.ndarray, width: int, is_close: Callable[[np.ndarray], bool]
+) -> Iterator[Words]:
     """Yield the one rearrangement or factor of ours that gives theirs, if there is one."""
     if mine.ndim > 1:
         for turned in (mine.T, mine.swapaxes(-1, -2)):
@@ -175,7 +181,9 @@ def _order(own: np.ndarray, mine: np.ndarray) -> Iterator[Words]:
     """Yield the order of heads, the first axis, if theirs are ours in another one."""
     norms = [np.nan_to_num(np.abs(each)).sum() for each in own]
     order = [int(np.argmin([_differences(a, b).sum() for a in own])) for b in mine]
-    near = all(_differences(own[i], b).sum() <= 1e-6 * (norms[i] + SMALLEST) for i, b in zip(order, mine, strict=True))
+    near = all(
+        _differences(own[i], b).sum() <= 1e-6 * (norms[i] + SMALLEST) for i, b in zip(order, mine, strict=True)
+    )
     if near and sorted(order) == list(range(len(own))):
         said = ", ".join(map(str, order))
         yield Words(*(SAID["heads"].said(lang, order=said) for lang in ("en", "zh")))

@@ -195,7 +195,9 @@ def read(folder: Path) -> Recording:
         hint = "Write a trace with `byhand trace`."
         raise DataError(f"cannot read {error.filename}: {reason(error)}. {hint}") from None
     except (ValueError, TypeError, AttributeError, ByhandError) as error:
-        raise DataError(f"{folder} is not a whole trace: {brief(error)}. Write it again with `byhand trace`.") from None
+        raise DataError(
+            f"{folder} is not a whole trace: {brief(error)}. Write it again with `byhand trace`."
+        ) from None
     arrays, begin, flat = list[Recorded](), 0, np.frombuffer(numbers, kind)
     for name, shape, equation, inputs in rows:
         end = begin + math.prod(shape)

@@ -105,7 +105,9 @@ def opened(path: Path) -> dict[str, Theirs]:
     elif path.suffix == ".npy":
         found = {path.stem: _file(path)}
     else:
-        raise DataError(f"{path} is no folder, .npz or .safetensors. Save your arrays with numpy.savez(FILE, **arrays).")
+        raise DataError(
+            f"{path} is no folder, .npz or .safetensors. Save your arrays with numpy.savez(FILE, **arrays)."
+        )
     if not found:
         raise DataError(f"{path} has no arrays. Save each as NAME.npy, or all with numpy.savez(FILE, **arrays).")
     return found

@@ -23,7 +23,10 @@ SAID = {
         "Compared {n} of {all} arrays in the order of the computation (names of {table}).",
         "按计算顺序比较了 {all} 个数组中的 {n} 个（{table} 的名称）。",
     ),
-    "equal": Words("All are equal: {exact} exactly, {close} within rounding.", "全部相同：{exact} 个完全相同，{close} 个在舍入误差内。"),
+    "equal": Words(
+        "All are equal: {exact} exactly, {close} within rounding.",
+        "全部相同：{exact} 个完全相同，{close} 个在舍入误差内。",
+    ),
     "first": Words("The first that differs:", "第一个不同的数组："),
     "behind": Words(
         "Behind it, {wrong} of {n} differ; all {before} before it are equal.",
