@@ -138,7 +138,7 @@ def compared(
     if index and isinstance(counterpart.columns, slice):
         index = (*index[:-1], index[-1] + (counterpart.columns.start or 0))
     elif index and counterpart.columns is not None:
-        index = (*index[:-1], int(counterpart.columns[index[-1]]))
+        index = (*index[:-1], int(np.asarray(counterpart.columns)[index[-1]]))
     return Checked(ours.name, "off", largest, index, *numbers, like)
 
 

@@ -112,7 +112,8 @@ def _back(questions: Questions) -> Iterator[Recorded]:
     for step in found.steps:
         results = tuple(f"{GRAD}{name}" for name in trace.result_names(step.node))
         for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
-            if d is not None and (name := trace.name(tensor)) in found.by_name:
+            if d is not None and tensor.requires_grad:  # what needs none may have a part of one
+                name = trace.name(tensor)
                 equations[name] = [*equations.pop(name, []), f"{step.node.equation.name}.vjp"]
                 inputs[name] = inputs.get(name, ()) + results
     for name, made in equations.items():

@@ -277,7 +277,7 @@ def _single(
     """Yield their arrays, those of all blocks in one, as llm.c has them, block by block."""
     for name, array in theirs.items():
         kind, base = _kind(name)
-        if base in known or f"{base}.0" not in known or array.shape[:1] != (config.n_layers,):
+        if base in known or f"{base}.0" not in known or len(array.shape) < 1 or array.shape[0] != config.n_layers:
             yield name, array
             continue
         for i in range(config.n_layers):

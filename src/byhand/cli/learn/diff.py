@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +84,6 @@ def _lines(found: Difference, total: int, lang: str) -> Iterator[str]:
         yield SAID["unknown"].said(lang, names=_names(found.unknown, lang))
 
 
-def _names(names: list[str] | tuple[str, ...], lang: str) -> str:
+def _names(names: Sequence[str], lang: str) -> str:
     more = f" (+{len(names) - LISTED})" if len(names) > LISTED else ""
     return COMMA.said(lang).join(shown(name[:80]) for name in names[:LISTED]) + more

@@ -15,13 +15,12 @@ from byhand.cli.arguments.parsing import read
 from byhand.cli.arguments.settings import Positional
 from byhand.cli.learn.explain import read_prompt
 from byhand.cli.terminal.say import show
-from byhand.cli.terminal.shown import quoted, shown
+from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError, DataError, command
 from byhand.files.reading import parse_integer
 from byhand.interop import exchange
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.tokenizers.byte import BYTES
 from byhand.tracing.questions import Questions
 
 
