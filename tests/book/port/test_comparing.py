@@ -7,7 +7,7 @@ import pytest
 
 import byhand as bh
 import port as building
-from byhand.book.port import recording, theirs
+from byhand.book.port import recording, tables, theirs
 from byhand.book.port.catalogue import catalogue
 from byhand.book.port.comparing import difference, of_page
 from byhand.book.port.naming import Printed, named, table
@@ -68,7 +68,7 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 def as_theirs(whole, table):
     """Return the arrays of a trace under another program's names, in its layout."""
     found = {}
-    for name, counterpart in theirs.counterparts(whole, theirs.TABLES[table]).items():
+    for name, counterpart in theirs.counterparts(whole, tables.TABLES[table]).items():
         for kind in ("", "grad/", "m/", "v/", "new/"):
             if kind + counterpart.ours in whole.by_name:
                 part = counterpart.part(whole.by_name[kind + counterpart.ours].array)

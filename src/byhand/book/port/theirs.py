@@ -24,46 +24,18 @@ from numpy.lib import format as npy
 
 from byhand.book.port import recording
 from byhand.book.port.recording import GRAD, Recording
+from byhand.book.port.tables import HEAD, KINDS, PREFIXES, TABLES
 from byhand.config import ModelConfig
 from byhand.errors import DataError, brief, reason, suggestion
 from byhand.files import tensor_file
 from byhand.files.reading import open_regular
 from byhand.files.weights import OpenFile
-from byhand.interop.hugging_face.families import FAMILIES
-from byhand.interop.llm_c import checkpoint as llm_c
-from byhand.interop.nanogpt import checkpoint as nanogpt
-from byhand.interop.tensors import Fact, facts, pieces
+from byhand.interop.tensors import Fact, pieces
 from byhand.model import parameter_shapes
 
 MOST_FILES = 1 << 16
 HEADER = 1 << 24  # bytes of a safetensors header
 OWN = "byhand"
-PREFIXES = ("_orig_mod.", "module.", "transformer.", "model.", "gpt_neox.")
-KINDS = {"grad": "grad", "m": "m", "v": "v", "new": "new", "exp_avg": "m", "exp_avg_sq": "v"}
-TORCH = facts("""
-    blocks.*.attn.w_qkv = layers.*.self_attn.in_proj_weight : T
-    blocks.*.attn.b_qkv = layers.*.self_attn.in_proj_bias
-    blocks.*.attn.w_proj = layers.*.self_attn.out_proj.weight : T
-    blocks.*.attn.b_proj = layers.*.self_attn.out_proj.bias
-    blocks.*.ln_1.gain = layers.*.norm1.weight
-    blocks.*.ln_1.bias = layers.*.norm1.bias
-    blocks.*.ln_2.gain = layers.*.norm2.weight
-    blocks.*.ln_2.bias = layers.*.norm2.bias
-    blocks.*.mlp.w_fc = layers.*.linear1.weight : T
-    blocks.*.mlp.b_fc = layers.*.linear1.bias
-    blocks.*.mlp.w_out = layers.*.linear2.weight : T
-    blocks.*.mlp.b_out = layers.*.linear2.bias
-""")
-HEAD = facts("""
-    lm_head.w = lm_head.weight : T
-    lm_head.b = lm_head.bias
-""")
-TABLES: dict[str, tuple[Fact, ...]] = {
-    "nanoGPT": nanogpt.FACTS,
-    "llm.c": llm_c.FACTS,
-    "nn.TransformerEncoderLayer": TORCH,
-    **{family.name: family.tensors for family in FAMILIES.values()},
-}
 DAMAGED = (
     ValueError, EOFError, OSError, KeyError, TypeError, SyntaxError, RuntimeError, OverflowError, MemoryError,
     UnicodeDecodeError, struct.error, zlib.error, zipfile.BadZipFile, tokenize.TokenError,
@@ -277,11 +249,11 @@ def _single(
     """Yield their arrays, those of all blocks in one, as llm.c has them, block by block."""
     for name, array in theirs.items():
         kind, base = _kind(name)
-        if base in known or f"{base}.0" not in known or len(array.shape) < 1 or array.shape[0] != config.n_layers:
+        if base in known or f"{base}.0" not in known or tuple(array.shape[:1]) != (config.n_layers,):
             yield name, array
             continue
         for i in range(config.n_layers):
-            yield f"{kind}/{base}.{i}".lstrip("/"), Theirs(array.shape[1:], partial(_block, array, i))
+            yield f"{kind}/{base}.{i}".lstrip("/"), Theirs(tuple(array.shape[1:]), partial(_block, array, i))
 
 
 def _block(array: Theirs, i: int) -> np.ndarray:
