@@ -203,9 +203,10 @@ def counterparts(ours: Recording, known: tuple[Fact, ...]) -> dict[str, Counterp
     own = [Fact((name,), (name,)) for name in map(_pattern, parameter_shapes(config)) if name not in named]
     found = dict[str, Counterpart]()
     for piece in pieces(config, (*own, *known, *HEAD)):
-        if len(piece.ours) > 1:  # gate and up in one
+        weight, *others = piece.ours
+        if others:  # gate and up in one
             continue
-        name, weight = piece.theirs.replace(" ", "."), piece.ours[0]
+        name = piece.theirs.replace(" ", ".")
         found[name] = Counterpart(weight, piece.columns, piece.transposed, piece.less)
         module = name.removesuffix(".weight")
         if module != name and module not in ours.by_name and weight != "wpe" and (made := _reader(ours, weight)):
