@@ -48,6 +48,8 @@ COMMANDS = {
     "import": ["import", "foreign", "--out", "imported"],
     "grade": ["grade", "sheet.md"],
     "port": ["port", "3.92195838", "5.52606013"],
+    "trace": ["trace", "--page", "gpt", "--out", "traced"],
+    "diff": ["diff", "traced", "traced"],
     "plot": ["plot", "run"],
     "sample": ["sample", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
     "chat": ["chat", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
@@ -108,7 +110,7 @@ def works(folder: Path, place: str, *commands: list[str]) -> None:
     ended = re.findall(r"^([-\w]+) ended: (\d+); left: (.*)$", said, re.MULTILINE)
     assert [(name, code) for name, code, _ in ended] == [(command[0], "0") for command in commands], said
     left = {name for *_, names in ended for name in ast.literal_eval(names)}
-    assert left <= {"new", "sheets", "run.png", "tokens.json", "exported", "imported"}, said
+    assert left <= {"new", "sheets", "run.png", "tokens.json", "exported", "imported", "traced"}, said
 
 
 OWN_FOLDERS = ("where", "tokenizer", "plot", "sample", "train")  # commands that ask for those of the user

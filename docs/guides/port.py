@@ -4,10 +4,12 @@ import contextlib
 import io
 from collections.abc import Iterable
 from itertools import islice
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from byhand.book.port import model
+from byhand.book.port.comparing import check, of_page
 from byhand.book.port.microgpt import NAMES, SEED, STD, Run, in_order
 from byhand.book.port.naming import table
 from byhand.cli.main import main
@@ -86,6 +88,30 @@ def printed(arguments: str, lang: str) -> str:
     with contextlib.redirect_stdout(out):
         main(["port", *arguments.split(), "--lang", lang])
     return out.getvalue().rstrip()
+
+
+SHOWN = ("blocks.0.attn.scores", "grad/blocks.1.x_mid", "grad/blocks.0.attn.w_qkv", "new/blocks.0.attn.w_qkv")
+
+
+def traced_lines() -> list[str]:
+    """Return lines of the index that `byhand trace --page gpt` writes."""
+    return [of_page("gpt").named(name).line() for name in SHOWN]
+
+
+def traced_count() -> int:
+    """Return how many arrays it has."""
+    return len(of_page("gpt").arrays)
+
+
+def checked(name: str, factor: float, lang: str) -> str:
+    """Return what `byhand.check` says of an array that is a multiple of the right one."""
+    return check(name, factor * of_page("gpt").named(name).array).said(lang)
+
+
+def header() -> str:
+    """Return the reader in C, without its comment and its guard."""
+    text = (Path(__file__).parents[2] / "examples" / "trace.h").read_text(encoding="utf-8")
+    return text[text.index("static int trace") :].rstrip()
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -21,6 +21,7 @@ _NAMES = {
     "byhand.generation": ("generate",),
     "byhand.runs.checkpoint": ("load_model",),
     "byhand.book.explain.explainer": ("explain",),
+    "byhand.book.port.comparing": ("check",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME)]  # pyright: ignore[reportUnsupportedDunderAll]
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from byhand.api.loaded import load as load
     from byhand.api.training import train as train
     from byhand.book.explain.explainer import explain as explain
+    from byhand.book.port.comparing import check as check
     from byhand.config import DataConfig as DataConfig
     from byhand.config import ModelConfig as ModelConfig
     from byhand.config import OptimConfig as OptimConfig

@@ -68,6 +68,8 @@ GOOD = test_places.COMMANDS | {
     "tokenizer convert": ["convert", "tokens.json", "--out", "made"],
     "train_gpt": ["train_gpt", "--data", "text.txt", "--steps", "1"],
     "import": ["import", "run", "--out", "made"],
+    "trace": ["trace", "--page", "gpt", "--out", "made"],
+    "diff": ["diff", "run", "text.txt"],
     "serve": ["serve", "run", "--port", "0"],
 }
 

@@ -104,7 +104,8 @@ class Questions:
     @cached_property
     def clipping(self) -> Clipping:
         """The clipping of the gradients before the update."""
-        found = (self.gradients.by_name.get(name) for name in self.model.parameters())
+        trained = (name for name, p in self.model.parameters().items() if p.requires_grad)
+        found = (self.gradients.by_name.get(name) for name in trained)
         return Clipping.of((d for d in found if d is not None), self.max_grad_norm)
 
     def is_made(self, name: str) -> bool:

@@ -1,0 +1,233 @@
+"""Compares arrays with those of a trace: exact, close or off, where, by how much, and what that looks like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.book.port import model, recording
+from byhand.book.port.catalogue import catalogue
+from byhand.book.port.recording import Recorded, Recording
+from byhand.book.port.theirs import Counterpart, Theirs, as_ours, matched
+from byhand.book.words.language import SEMICOLON, Words, preferred
+from byhand.engine.terms import Index, element_name
+from byhand.errors import DataError
+from byhand.optim import AdamW
+from byhand.tracing.questions import Questions
+
+CLOSE = {8: 1e-9, 4: 1e-4, 2: 2e-2}  # by the bytes of a number: what a right array may differ by
+SMALLEST = 1e-6  # differences are relative to the largest number of ours, or to this
+SHOWN = 3  # mistakes of the catalogue
+SAID = {
+    "exact": Words("{name}: exact", "{name}：完全相同"),
+    "close": Words(
+        "{name}: close, within {off:.1e} of the largest number", "{name}：接近，相差不超过最大数的 {off:.1e}"
+    ),
+    "off": Words(
+        "{place}: {theirs:.9g} instead of {ours:.9g}, where it differs most (by {off:.1e} of the largest number)",
+        "{place}：得到 {theirs:.9g}，应为 {ours:.9g}，此处相差最大（为最大数的 {off:.1e}）",
+    ),
+    "shape": Words("{name}: its shape is {theirs}, not {ours}", "{name}：形状为 {theirs}，应为 {ours}"),
+    "transposed": Words("It is transposed.", "它被转置了。"),
+    "sign": Words("Its sign is wrong.", "符号反了。"),
+    "factor": Words("It is {factor:.6g} times what it should be.", "它是正确值的 {factor:.6g} 倍。"),
+    "heads": Words("Its heads are in the order {order}.", "各头的顺序为 {order}。"),
+    "split": Words("Heads and their columns are exchanged.", "头与头内的列交换了。"),
+    "mistakes": Words("Common mistakes of {where}: {mistakes}", "{where} 的常见错误：{mistakes}"),
+}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a comparison found; true if the array is right. As text it is a sentence.
+
+    state  exact, close, off, or shape if the shapes differ
+    off    the largest difference, relative to the largest number of ours; infinite for NaN or another shape
+    index  where it is
+    like   a transposition, a factor, a sign, the order of heads, or common mistakes, in words
+    """
+
+    name: str
+    state: str
+    off: float = 0.0
+    index: Index = ()
+    ours: Any = 0.0
+    theirs: Any = 0.0
+    like: tuple[Words, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.state in ("exact", "close")
+
+    def said(self, lang: str) -> str:
+        """Return it as text."""
+        place = element_name(self.name, self.index)
+        values = {"name": self.name, "off": self.off, "place": place, "ours": self.ours, "theirs": self.theirs}
+        return "\n".join([SAID[self.state].said(lang, **values), *(words.said(lang) for words in self.like)])
+
+    def __str__(self) -> str:
+        return self.said(preferred())
+
+    __repr__ = __str__
+
+
+def check(name: str, mine: Any, of: str | Path = "gpt") -> Checked:
+    """Compare an array with the one of this name in a trace; print the answer, or use it as a condition.
+
+    name  as in the trace's index: blocks.0.attn.scores, grad/wte, new/lm_head.w
+    of    a model of the guide "Port a GPT", or the folder that `byhand trace` wrote
+
+    Raises DataError if the trace has no such array, or mine is not one of numbers.
+    """
+    whole = of_page(str(of)) if str(of) in model.CONFIGS else recording.read(Path(of))
+    ours = whole.named(name)
+    numbers = _numbers(mine)
+    return compared(ours, Theirs(numbers.shape, lambda: numbers), Counterpart(name), whole)
+
+
+def _numbers(mine: Any) -> np.ndarray:
+    try:
+        array = np.asarray(mine.detach().cpu() if hasattr(mine, "detach") else mine)
+    except (ValueError, TypeError, OverflowError):
+        array = np.empty(0, object)
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"this is no array of numbers, but of {array.dtype}. Give one that numpy.asarray takes.")
+    return array
+
+
+@cache
+def of_page(name: str, dtype: str = "float64") -> Recording:
+    """Return the trace of one of the page's models."""
+    network, tokens, targets = model.filled(dtype, model.CONFIGS[name])
+    return recording.recorded(Questions(network, tokens, targets, AdamW(**model.STEP)), name)
+
+
+def compared(
+    ours: Recorded, array: Theirs, counterpart: Counterpart, whole: Recording, close: float = 0.0
+) -> Checked:
+    """Return what differs between an array of ours and one of theirs.
+
+    close  the largest relative difference that counts as none; by their type if 0
+    """
+    own = np.asarray(counterpart.part(ours.array), np.float64)
+    if math.prod(array.shape) != own.size:  # it may be too large to be read
+        return Checked(ours.name, "shape", np.inf, (), own.shape, array.shape)
+    found = as_ours(array, counterpart, own.shape)
+    close = close or CLOSE.get(found.dtype.itemsize if found.dtype.kind == "f" else 8, 1e-9)
+    scale = max(float(np.nanmax(np.abs(ours.array), initial=0.0)), SMALLEST)
+    mine = np.asarray(found, np.float64)
+
+    def off(other: np.ndarray) -> float:
+        return float(_differences(own, other).max(initial=0.0)) / scale if own.shape == other.shape else np.inf
+
+    width = whole.config.head_width
+    if own.shape != mine.shape:
+        like = tuple(_likeness(own, mine, width, lambda other: off(other) <= close))
+        return Checked(ours.name, "shape", np.inf, (), own.shape, mine.shape, like)
+    largest = off(mine)
+    if largest <= close:
+        return Checked(ours.name, "close" if largest else "exact", largest)
+    index = tuple(int(i) for i in np.unravel_index(int(_differences(own, mine).argmax()), own.shape))
+    like = tuple(_likeness(own, mine, width, lambda other: off(other) <= close)) or tuple(_mistakes(ours.equation))
+    numbers = float(own[index]), float(mine[index])
+    if index and isinstance(counterpart.columns, slice):
+        index = (*index[:-1], index[-1] + (counterpart.columns.start or 0))
+    elif index and counterpart.columns is not None:
+        index = (*index[:-1], int(np.asarray(counterpart.columns)[index[-1]]))
+    return Checked(ours.name, "off", largest, index, *numbers, like)
+
+
+def _differences(own: np.ndarray, mine: np.ndarray) -> np.ndarray:
+    """Return the absolute differences: 0 where ours is not compared, infinite where theirs is no number."""
+    with np.errstate(all="ignore"):
+        found = np.where(np.isnan(own), 0.0, np.abs(mine - own))
+    return np.where(np.isnan(found), np.inf, found)
+
+
+def _likeness(
+    own: np.ndarray, mine: np.ndarray, width: int, is_close: Callable[[np.ndarray], bool]
+) -> Iterator[Words]:
+    """Yield the one rearrangement or factor of ours that gives theirs, if there is one."""
+    if mine.ndim > 1:
+        for turned in (mine.T, mine.swapaxes(-1, -2)):
+            if is_close(turned):
+                yield SAID["transposed"]
+                return
+    if own.shape != mine.shape or not np.isfinite(mine).any():
+        return
+    used = ~np.isnan(own) & np.isfinite(mine)
+    square = float(np.square(own[used]).sum())
+    factor = float((own[used] * mine[used]).sum()) / square if square else 0.0
+    if factor and is_close(mine / factor):
+        sign = abs(factor + 1) < 1e-6
+        yield SAID["sign"] if sign else Words(*(SAID["factor"].said(lang, factor=factor) for lang in ("en", "zh")))
+        return
+    if own.ndim and own.shape[-1] % width == 0 and own.shape[-1] > width:
+        heads = own.shape[-1] // width
+        if is_close(mine.reshape(*own.shape[:-1], width, heads).swapaxes(-1, -2).reshape(own.shape)):
+            yield SAID["split"]
+            return
+        yield from _order(own.reshape(-1, heads, width).swapaxes(0, 1), mine.reshape(-1, heads, width).swapaxes(0, 1))
+    elif own.ndim == 4:
+        yield from _order(own.swapaxes(0, 1), mine.swapaxes(0, 1))
+
+
+def _order(own: np.ndarray, mine: np.ndarray) -> Iterator[Words]:
+    """Yield the order of heads, the first axis, if theirs are ours in another one."""
+    norms = [np.nan_to_num(np.abs(each)).sum() for each in own]
+    order = [int(np.argmin([_differences(a, b).sum() for a in own])) for b in mine]
+    near = all(
+        _differences(own[i], b).sum() <= 1e-6 * (norms[i] + SMALLEST) for i, b in zip(order, mine, strict=True)
+    )
+    if near and sorted(order) == list(range(len(own))):
+        said = ", ".join(map(str, order))
+        yield Words(*(SAID["heads"].said(lang, order=said) for lang in ("en", "zh")))
+
+
+def _mistakes(equation: str) -> Iterator[Words]:
+    """Yield the catalogue's mistakes of what made an array."""
+    for place in filter(None, equation.split("+")):
+        stem, _, half = place.partition(".")
+        halves = {f"{stem}.{half}"} if half else {f"{stem}.forward", f"{stem}.compose"}
+        found = [m for m in catalogue() if m.where in halves][:SHOWN]
+        if found:
+            said = {lang: SEMICOLON.said(lang).join(m.said(lang) for m in found) for lang in ("en", "zh")}
+            yield Words(*(SAID["mistakes"].said(lang, where=place, mistakes=said[lang]) for lang in ("en", "zh")))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What `byhand diff` found.
+
+    table      whose names theirs are
+    checked    what was compared, in the order of the computation
+    unknown    their names that the table lacks
+    unchecked  what the first wrong array was made from and theirs do not have
+    """
+
+    table: str
+    checked: Sequence[Checked]
+    unknown: Sequence[str]
+    unchecked: Sequence[str]
+
+    @property
+    def wrong(self) -> list[Checked]:
+        """What differs."""
+        return [each for each in self.checked if not each]
+
+
+def difference(ours: Recording, theirs: dict[str, Theirs], close: float = 0.0) -> Difference:
+    """Return the comparison of all arrays whose names are known; DataError if none is."""
+    table, found = matched(theirs, ours)
+    place = {each.name: i for i, each in enumerate(ours.arrays)}
+    found = sorted(found, key=lambda row: place[row[2].ours])
+    checked = [compared(ours.by_name[c.ours], array, c, ours, close) for _, array, c in found]
+    known, names = {c.ours for *_, c in found}, {name for name, *_ in found}
+    first = next((each for each in checked if not each), None)
+    unchecked = [name for name in ours.by_name[first.name].inputs if name not in known] if first is not None else []
+    return Difference(table, checked, [n for n in theirs if n not in names and f"{n}.0" not in names], unchecked)

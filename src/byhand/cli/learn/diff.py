@@ -1,0 +1,89 @@
+"""`byhand diff OURS THEIRS`: the first array in which a port differs from a trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from byhand.book.port import recording
+from byhand.book.port.comparing import Difference, difference
+from byhand.book.port.theirs import opened
+from byhand.book.words.language import COMMA, Language, Words, preferred
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Positional
+from byhand.cli.terminal.say import show
+from byhand.cli.terminal.shown import shown
+from byhand.errors import ConfigError
+
+LISTED = 3  # names
+SAID = {
+    "compared": Words(
+        "Compared {n} of {all} arrays in the order of the computation (names of {table}).",
+        "按计算顺序比较了 {all} 个数组中的 {n} 个（{table} 的名称）。",
+    ),
+    "equal": Words(
+        "All are equal: {exact} exactly, {close} within rounding.",
+        "全部相同：{exact} 个完全相同，{close} 个在舍入误差内。",
+    ),
+    "first": Words("The first that differs:", "第一个不同的数组："),
+    "behind": Words(
+        "Behind it, {wrong} of {n} differ; all {before} before it are equal.",
+        "其后 {n} 个中有 {wrong} 个不同；之前的 {before} 个都相同。",
+    ),
+    "unchecked": Words("Not compared, though it is made from them: {names}", "它由以下数组得出，但未比较：{names}"),
+    "unknown": Words("Unknown names: {names}", "未知的名称：{names}"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Compare a port's arrays with a trace: the first that differs, in the order of the computation.
+
+    Names are those of the trace's index, or of transformers, nanoGPT, llm.c or nn.TransformerEncoderLayer. Exits with
+    1 if an array differs.
+    """
+
+    ours: Positional[Path]
+    """The folder that `byhand trace` wrote."""
+    theirs: Positional[Path]
+    """A folder of .npy files, an .npz or a .safetensors; or another trace."""
+    within: float = 0.0
+    """Largest difference that counts as none, relative to an array's largest number; 0: 1e-9 for float64, 1e-4 for
+    float32, 2e-2 for shorter types."""
+    lang: Language | None = None
+    """Language; if not given, from LANG."""
+
+
+def main(arguments: list[str]) -> int:
+    """Print the answer; exit code 1 if an array differs."""
+    options = parse(Options, arguments, "byhand diff")
+    if not 0 <= options.within < math.inf:
+        raise ConfigError(f"--within is {options.within}, but must be a positive number. Use 1e-6.")
+    ours = recording.read(options.ours)
+    found = difference(ours, opened(options.theirs), options.within)
+    show("\n".join(_lines(found, len(ours.arrays), options.lang or preferred())))
+    return 1 if found.wrong else 0
+
+
+def _lines(found: Difference, total: int, lang: str) -> Iterator[str]:
+    checked = found.checked
+    yield SAID["compared"].said(lang, n=len(checked), all=total, table=found.table)
+    if not found.wrong:
+        exact = sum(each.state == "exact" for each in checked)
+        yield SAID["equal"].said(lang, exact=exact, close=len(checked) - exact)
+    else:
+        first = checked.index(found.wrong[0])
+        yield SAID["first"].said(lang)
+        yield from (f"  {line}" for line in checked[first].said(lang).splitlines())
+        if found.unchecked:
+            yield SAID["unchecked"].said(lang, names=_names(found.unchecked, lang))
+        yield SAID["behind"].said(lang, wrong=len(found.wrong) - 1, n=len(checked) - first - 1, before=first)
+    if found.unknown:
+        yield SAID["unknown"].said(lang, names=_names(found.unknown, lang))
+
+
+def _names(names: Sequence[str], lang: str) -> str:
+    more = f" (+{len(names) - LISTED})" if len(names) > LISTED else ""
+    return COMMA.said(lang).join(shown(name[:80]) for name in names[:LISTED]) + more
