@@ -92,7 +92,7 @@ def _written(folder: Path, explorer: Explorer) -> int:
     from byhand.exploring import static
 
     view = explorer.view(explorer.subject, explorer.prompt, explorer.next)
-    count = static.write(view, folder)
+    count = static.write(view, folder, explorer.prompt, explorer.next)
     look = command("python", "-m", "http.server", "--directory", folder)
     show(f"wrote {shown(folder)}: {count:,} numbers. Look at it with: {shown(look)}")
     return 0
