@@ -132,7 +132,6 @@ def _read(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
     model, tokenizer = loaded.model(not options.last), loaded.tokenizer
     served = serve.Options(options.run, last=options.last, streams=limits.slots, runtime="numpy")
     service = Service(serve.served_by(served, loaded), serve.Explanations(served), limits=limits)
-    subject = Subject(
-        service.served.name, loaded.step, model, tokenizer.encode, tokenizer.token_bytes, tokenizer.unit
-    )
+    step = None if exchange.IMPORTED in loaded.state and not loaded.step else loaded.step
+    subject = Subject(service.served.name, step, model, tokenizer.encode, tokenizer.token_bytes, tokenizer.unit)
     return subject, "To be", "", service
