@@ -49,8 +49,9 @@ export function cell(view) {
       <button class="button quiet" title=${say("linkTitle")} @click=${copy}>${say(isCopied ? "copied" : "link")}</button></div>
     <div class="body ${isSame || !kept ? "" : "stale"}"><div class="expr"><b class=${`figure ${sign}`}>${S.cover && value !== undefined ? input : shown(value ?? kept?.value, 7)}</b>
       ${S.cover && found ? html`<span class="said" role="status">${say(found[1], shown(found[2], 2))}</span>` : nothing}
-      ${isMasked ? html`<span class="dim">${say("isMasked")}</span>` : nothing}${root && isAll ? html`<span class="dim">${say("sumOf", root.parts.length + root.more)}</span>`
+      ${root && isAll ? html`<span class="dim">${say("sumOf", root.parts.length + root.more)}</span>`
         : root ? html`<span class="op">=</span>${expression(root, "0", "", below)}` : nothing}
+      ${isMasked ? html`<span class="dim">${say("isMasked")}</span>` : nothing}
       ${note ? html`<span class="dim note">${note}</span>` : isPending && !kept ? html`<span class="dim">${say("pending")}</span>` : nothing}</div>
     ${below ? sumOf(below, "below", () => change({ terms: Math.min(4096, S.terms * 4) })) : nothing}</div>
     ${changing()}</section>`;

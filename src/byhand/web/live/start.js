@@ -1,11 +1,13 @@
 /** Makes a page of lessons answer back; without it, or if its data is damaged, the page is whole, and still. */
 import { listen, placeBar } from "./bar.js";
 import { listenToBlanks } from "./blanks.js";
-import { change, listenToChanges, restore } from "./changes.js";
+import { change, changeAll, listenToChanges, restore } from "./changes.js";
 import { build, live } from "./grids.js";
 import { listenToSettings } from "./settings.js";
 import { listenToSteps } from "./steps.js";
 import { read } from "../numbers.js";
+
+Object.assign(window, { live: Object.assign(live, { change, changeAll, read, restore }) }); // for a page's own scripts
 if (document.querySelector("script.live-data")) {
   try {
     Object.assign(live, build());
@@ -24,4 +26,3 @@ if (document.querySelector("script.live-data")) {
     throw error;
   }
 }
-Object.assign(window, { live: Object.assign(live, { change, read, restore }) }); // for a page's own scripts
