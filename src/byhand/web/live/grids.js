@@ -89,7 +89,7 @@ const fillBlock = (graph, box) => {
         letter = null;
       } else if (piece) {
         letter = make("span", { class: "live-letter", id: `live-letter-${(letters += 1)}` });
-        letter.innerHTML = piece; // MathML, which the build made
+        letter.append(...new DOMParser().parseFromString(piece, "text/html").body.childNodes); // MathML, which the build made
         row.append(letter);
       }
     }
