@@ -34,25 +34,15 @@ from pages.filling import as_read  # noqa: E402
 from where.exported import exported  # noqa: E402
 from where.syntax import statement  # noqa: E402
 
-SCRIPTS = (
-    "words",
-    "numbers",
-    "graph",
-    "arithmetic",
-    "grids",
-    "bar",
-    "pictures",
-    "steps",
-    "blanks",
-    "changes",
-    "settings",
-    "start",
-)  # in this order, as one file: a page has all of them or none
-SEARCH = ("words", "formula", "search", "show")  # likewise, behind the index
+WEB = ROOT / "src" / "byhand" / "web"
+SCRIPTS = {"live": "live/start.js", "front": "live/front.js", "theme": "theme.js"}  # of pages: their first module
+SEARCH = ("words", "formula", "search", "show")  # as one file, behind the index
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
 SITE_URL = os.environ.get("SITE_URL", "")  # which only the pictures of shared links need
 CARD, SUFFIX = ROOT / "docs" / "images" / "front", {"en": ".png", "zh-CN": ".zh-CN.png"}  # made by card.py
 DOORS = ("index", "README", "matrix-core", "learn-by-hand")
+IMPORT = re.compile(r'^import \{[^}]*\} from "([^"]+)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export ", re.MULTILINE)
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^)\s]+)\)")
 PICTURE = re.compile(r"!\[.*?\]\(((?!https?:)[^()\s]+\.(?:svg|png))\)")  # its words may hold brackets: Y[1,0]
@@ -109,8 +99,10 @@ class Site:
             static = self.out / folder / "_static"
             index = exported(self.answer, "zh" if folder == "zh-CN" else "en")
             data = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
-            (static / "live.js").write_text(_joined("live", SCRIPTS), encoding="utf-8")
-            (static / "where.js").write_text(f"const whereIndex = {data};\n{_joined('search', SEARCH)}", "utf-8")
+            for script, module in SCRIPTS.items():
+                (static / f"{script}.js").write_text(_joined(WEB / module), encoding="utf-8")
+            search = "\n".join((SITE / "search" / f"{name}.js").read_text(encoding="utf-8") for name in SEARCH)
+            (static / "where.js").write_text(f"const whereIndex = {data};\n{search}", encoding="utf-8")
             shutil.copyfile(CARD.with_suffix(SUFFIX[folder]), static / "card.png")
         explorer.write(self.out)
         for file in sorted(self.sources):
@@ -177,7 +169,9 @@ class Site:
         if answering == text:
             return text
         static = _relative(Path(self.pages[page].parts[0], "_static"), self.pages[page])
-        loaded = f'<link rel="stylesheet" href="{static}/live.css">\n<script defer src="{static}/live.js"></script>'
+        palette = _relative(Path(explorer.FOLDER, "web", "palette.css"), self.pages[page])
+        sheets = "".join(f'<link rel="stylesheet" href="{sheet}">\n' for sheet in (palette, f"{static}/live.css"))
+        loaded = f'{sheets}<script defer src="{static}/live.js"></script>'
         return f"{answering}\n{loaded}\n"
 
     def link(self, page: Path, shown: str, target: str) -> str:
@@ -263,8 +257,21 @@ def _destination(page: Path) -> Path:
     return Path(language) / path.with_name(path.name.replace(".zh-CN.md", ".md"))
 
 
-def _joined(folder: str, names: tuple[str, ...]) -> str:
-    return "\n".join((SITE / folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
+def _joined(module: Path) -> str:
+    """Return a module and those that it imports as one script: browsers load no modules from a disk."""
+    found: dict[Path, str] = {}
+
+    def add(file: Path) -> None:
+        if file not in found:
+            found[file] = ""
+            text = file.read_text(encoding="utf-8")
+            for name in IMPORT.findall(text):
+                add(file.parent.joinpath(name).resolve())
+            del found[file]  # it comes behind what it imports
+            found[file] = EXPORT.sub("", IMPORT.sub("", text))
+
+    add(module)
+    return '"use strict";\n{\n' + "\n".join(found.values()) + "}\n"
 
 
 def _in_both(page: Path) -> bool:

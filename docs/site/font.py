@@ -1,4 +1,4 @@
-"""Makes static/formulas.woff2: `python docs/site/font.py texgyrepagella-math.otf`; needs fonttools and brotli.
+"""Makes the formulas' font: `python docs/site/font.py texgyrepagella-math.otf`; needs fonttools and brotli.
 
 The font is TeX Gyre Pagella Math 1.632 (GUST Font License, https://www.gust.org.pl/projects/e-foundry/tg-math) with
 these changes: only what follows is kept, primes have the form that they have in superscripts, and the name is gone.
@@ -34,4 +34,4 @@ for record in font["name"].names:
     if record.nameID == 0:
         record.string = record.toUnicode() + CHANGED
 font["CFF "].cff.fontNames = ["Formulas"]
-subset.save_font(font, str(Path(__file__).parent / "static" / "formulas.woff2"), options)
+subset.save_font(font, str(Path(__file__).parents[2] / "src/byhand/web/vendor/formulas.woff2"), options)

@@ -81,7 +81,7 @@ def test_what_is_shown_is_what_explain_says(browser, model):
 def test_a_page_without_a_server_shows_the_same(browser, tmp_path):
     subject = paper.subject()
     view = View(subject, subject.encode(paper.PROMPT.encode()), [1, 0, 2])
-    static.write(view, tmp_path)
+    static.write(view, tmp_path, paper.PROMPT, paper.NEXT)
     handler = partial(QuietHandler, directory=tmp_path)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -81,7 +81,7 @@ VERDICTS = [
 
 def test_a_mistake_is_known_by_its_trace(page):
     given = json.dumps([[text, value] for text, value, _ in VERDICTS])
-    script = f"""import("/web/explore/cover.js").then(({{ verdict }}) =>
+    script = f"""import("/web/mistakes.js").then(({{ verdict }}) =>
         done({given}.map(([text, value]) => verdict(text, value)?.[1] ?? null)))"""
     assert page.browser.later(script) == [word for *_, word in VERDICTS]
 

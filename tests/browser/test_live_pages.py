@@ -221,3 +221,15 @@ def test_without_scripts_the_page_is_whole(site):
     assert "0.707107" in text.partition('class="live-data"')[0]
     data = text.partition('class="live-data">')[2].partition("</script>")[0]
     assert json.loads(data)["lesson"] == "matrix-core"
+
+
+def test_a_list_of_changes_gives_the_losses_before_and_after(browser, site):
+    """So an exercise may set them."""
+    read(browser, site)
+    script = """
+        const graph = live.graphs[0], cell = graph.arrays.find(({ name }) => name === "W_Q").first;
+        return [1e-4, 0].map((by) => live.changeAll(graph, [[cell, graph.lesson[cell] + by]])[0]);"""
+    moved, back = browser.run(script)
+    assert moved["before"] == back["before"] == back["after"] == back["foretold"]
+    assert moved["after"] != moved["before"]
+    assert moved["foretold"] == pytest.approx(moved["after"], abs=1e-7)

@@ -180,6 +180,27 @@ def test_minutes_are_those_of_the_run_and_stand_still_while_it_waits():
     training.close()
 
 
+def test_a_run_that_cannot_be_saved_stays_until_it_can(monkeypatch):
+    def full(_):
+        raise DataError("the disk is full.")
+
+    async def run():
+        explorer = Explorer(paper.subject(), paper.PROMPT)
+        trainings = Trainings(explorer, lambda settings, text: opening(SETTINGS, text))
+        await trainings.begin(TrainAsked(text=TEXT))
+        await trainings.step(1)
+        with monkeypatch.context() as broken:
+            broken.setattr(Training, "save", full)
+            with pytest.raises(DataError, match="full"):
+                await trainings.end()
+        folder = trainings.training.run.folder
+        await trainings.end()
+        assert checkpoint.load(folder).step == 1
+        await trainings.close()
+
+    asyncio.run(run())
+
+
 def test_runs_begin_one_after_another_and_followers_are_let_go():
     explorer = Explorer(paper.subject(), paper.PROMPT, paper.NEXT)
     trainings = Trainings(explorer, lambda settings, text: opening(SETTINGS, text))

@@ -65,7 +65,7 @@ def test_every_number_of_a_pass_is_had_by_its_address():
             "gradient": False,
             "axes": [[[0, 0, 0, 0]] * 2, [[0, 0, 1, 0]] * 2, [[0] * 4, [3, 0, 0, 0]]],
         }
-        assert (await client.post("/explore/texts", json={"ids": [2, 2]})).json() == {"2": "gain"}
+        assert (await client.post(f"{root}/texts", json={"ids": [2, 2]})).json() == {"2": "gain"}
 
     asked(ask)
 

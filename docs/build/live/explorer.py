@@ -27,7 +27,7 @@ def view() -> View:
 
 def write(site: Path) -> None:
     """Write the explorer into the site."""
-    static.write(view(), site / FOLDER)
+    static.write(view(), site / FOLDER, paper.PROMPT, paper.NEXT)
 
 
 @cache

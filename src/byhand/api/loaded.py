@@ -29,6 +29,7 @@ from byhand.quantities import counted
 from byhand.runs import metrics
 from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
+from byhand.tracing.html import table
 
 AnyPath = str | os.PathLike[str]
 OF_SAMPLE = {
@@ -75,6 +76,11 @@ class Loaded:
             f"context {m.seq_len}, "
             f"tokens: {self.tokenizer.kind}>"
         )
+
+    def _repr_html_(self) -> str:
+        parameters = self._model.parameters().items()
+        rows = ((name, " × ".join(map(str, p.data.shape)), f"{p.data.size:,}") for name, p in parameters)
+        return table(repr(self), ("parameter", "shape", "numbers"), rows)
 
     @property
     def model(self) -> TinyGPT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -24,8 +25,8 @@ PAGE = "explore.html"
 BEGINS = ('"/web/', '"web/'), ("<html ", "<html data-static ")  # a page may lie anywhere
 
 
-def write(view: View, folder: Path) -> int:
-    """Write the page of a pass into a folder; return how many numbers it has.
+def write(view: View, folder: Path, prompt: str, after: str) -> int:
+    """Write the page of a pass over a prompt and what follows it; return how many numbers it has.
 
     Raises DataError if the model is too large to have them all computed.
     """
@@ -40,15 +41,18 @@ def write(view: View, folder: Path) -> int:
         )
     _copy(files("byhand") / "web", folder / "web")
     page = (files("byhand") / "web" / PAGE).read_text(encoding="utf-8")
-    for before, after in BEGINS:
-        page = page.replace(before, after)
+    for absolute, relative in BEGINS:
+        page = page.replace(absolute, relative)
     _put(folder / "index.html", page.encode())
     data, positions, vocab = folder / "data", range(len(view.tokens)), view.model.config.vocab_size
-    _put_json(data / "pass.json", view.summary() | {"texts": view.subject.texts(range(vocab))})
+    said = {"prompt": prompt, "next": after, "texts": view.subject.texts(range(vocab))}
+    _put_json(data / "pass.json", view.summary() | said)
     _put_json(data / "stages.json", view.stages())
     _put_json(data / "norms.json", view.norms(True))
     _put_json(data / "equations.json", view.equations())
-    _put_json(data / "shares.json", {f"{t},{v}": view.shares(t, v, None) for t in positions for v in range(vocab)})
+    with suppress(DataError):  # a model whose parts do not add up has none
+        shares = {f"{t},{v}": view.shares(t, v, None) for t in positions for v in range(vocab)}
+        _put_json(data / "shares.json", shares)
     for name, gradient in names:
         key = f"d-{name}" if gradient else name
         array = view.questions.array(name, gradient)

@@ -156,14 +156,18 @@ class Training:
             clip=clip,
         )
 
-    def close(self) -> None:
-        """Save the run at this step, and let go of its folder."""
+    def save(self) -> None:
+        """Save the run at this step, if it is not saved."""
         folder = self.run.folder
+        if self.seen and not (folder / name_of(self.trainer.step)).is_dir():
+            if self.run.place:
+                self.run.place.require_in_place()
+            self.trainer.save(folder)
+
+    def close(self) -> None:
+        """Save the run, and let go of its folder."""
         try:
-            if self.seen and not (folder / name_of(self.trainer.step)).is_dir():
-                if self.run.place:
-                    self.run.place.require_in_place()
-                self.trainer.save(folder)
+            self.save()
         finally:
             self._updates.close()
             self._held.close()

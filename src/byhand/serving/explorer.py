@@ -184,10 +184,10 @@ class Explorer:
             """Compute a pass."""
             return _json(await self.begin(request))
 
-        @app.post("/explore/texts")
-        async def _(request: TextsAsked) -> Response:
+        @app.post("/explore/{id}/texts")
+        async def _(id: str, request: TextsAsked) -> Response:
             """Return the texts of tokens."""
-            return _json(self.subject.texts(request.ids))
+            return _json(self.found(id).subject.texts(request.ids))
 
         @app.get("/explore/{id}/norms")
         async def _(id: str, grad: bool = False) -> Response:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI
@@ -149,7 +149,9 @@ class Trainings:
     async def _end(self) -> None:
         if self._training:
             self.go(False)
-            training, self._training = self._training, None
+            training = self._training
+            await self._lane.run(training.save, bounded=False)  # if that fails, the run stays
+            self._training = None
             self._tell()
             await self._lane.run(training.close, bounded=False)
 
@@ -164,6 +166,8 @@ class Trainings:
             await self.end()
         except ByhandError as error:
             log.error("the run that trained here is not saved: %s", error)
+            with suppress(ByhandError):
+                await self._lane.run(self.training.close, bounded=False)
         self._lane.close()
 
     async def events(self) -> AsyncIterator[bytes]:

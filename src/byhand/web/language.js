@@ -2,12 +2,12 @@
 
 const TAGS = { en: "en", zh: "zh-CN" };
 
-/** What the browser remembers; nothing in a window that must not. @param {() => Storage} storage */
-const memory = (storage) => ({
+/** What the browser remembers; nothing in a window that must not. @param {() => Storage} storage @param {string} [own]  before each name */
+export const memory = (storage, own = "byhand.") => ({
   /** @param {string} name @returns {string | null} */
-  get(name) { try { return storage().getItem(`byhand.${name}`); } catch { return null; } },
-  /** @param {string} name @param {string} value */
-  set(name, value) { try { storage().setItem(`byhand.${name}`, value); } catch { /* a private window */ } },
+  get(name) { try { return storage().getItem(own + name); } catch { return null; } },
+  /** @param {string} name @param {string | null} value  null: nothing */
+  set(name, value) { try { if (value === null) storage().removeItem(own + name); else storage().setItem(own + name, value); } catch { /* a private window */ } },
 });
 export const kept = memory(() => localStorage), keptHere = memory(() => sessionStorage); // keptHere: in this tab
 
@@ -21,10 +21,11 @@ export function regive(name, value) {
   history.replaceState(null, "", url);
 }
 
-const first = given("lang") ?? kept.get("language") ?? navigator.language;
+const root = document.documentElement, isBilingual = "bilingual" in root.dataset; // a page of the book has its own
+const first = isBilingual ? (given("lang") ?? kept.get("language") ?? navigator.language) : root.lang;
 /** @type {"en" | "zh"} */
 export let language = first.startsWith("zh") ? "zh" : "en";
-document.documentElement.lang = TAGS[language];
+if (isBilingual) root.lang = TAGS[language];
 
 /**
  * What looks up a page's words.
@@ -38,7 +39,7 @@ export const speaking = (words) => (name, ...values) => {
 
 export function switchLanguage() {
   language = language === "en" ? "zh" : "en";
-  document.documentElement.lang = TAGS[language];
+  root.lang = TAGS[language];
   kept.set("language", language);
   regive("lang", language);
 }

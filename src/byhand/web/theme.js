@@ -1,19 +1,19 @@
 /** Dark or light: as the system has it, or as it was switched to. */
-import { given, kept, regive } from "./language.js";
+import { given, memory, regive } from "./language.js";
 
-const root = document.documentElement;
+const { documentElement } = document, chosen = memory(() => localStorage, ""); // as the book's pages keep it
 
 export const isDark = () =>
-  getComputedStyle(root).colorScheme === "dark" || (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+  getComputedStyle(documentElement).colorScheme === "dark" || (!documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
 
-const theme = (/** @type {string | null} */ found) => found && (root.dataset.theme = found);
+const theme = (/** @type {string | null} */ found) => found && (documentElement.dataset.theme = found);
 
 export function switchTheme() {
   const to = isDark() ? "light" : "dark";
   theme(to);
-  kept.set("theme", to);
+  chosen.set("theme", to);
   regive("theme", to);
 }
 
 const asked = given("theme");
-theme(asked === "dark" || asked === "light" ? asked : kept.get("theme"));
+theme([asked, chosen.get("theme")].find((each) => each === "dark" || each === "light") ?? null);

@@ -14,8 +14,10 @@ from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term
 from byhand.tracing.answers import Answer, finite
 from byhand.tracing.elements import Element
+from byhand.tracing.html import table
 
 BEFORE = Words(" before", "（更新前）")  # suffix of the moments that the update reads
+SHOWN = 16  # terms, in a notebook
 IN_LETTERS = {"|n|": "√Σn²", "O": "orthogonalise(n)"}  # of numbers that Muon's arithmetic only names
 
 
@@ -62,6 +64,14 @@ class Explanation(Answer):
     def definitions(self) -> tuple[arithmetic.Definition, ...]:
         """The labelled parts of the arithmetic, each on a line."""
         return tuple(map(_defined, self.labelled))
+
+    def _repr_html_(self) -> str:
+        shown = self.terms[:SHOWN]
+        rows = [(arithmetic.expression(term), float(term.value)) for term in shown]
+        if rest := len(self.terms) - len(shown):
+            rows.append((f"{rest} smaller ones", self.rest(SHOWN)))
+        value = f"{self.target} = {arithmetic.decimal(float(self.value))}"
+        return table(value, ("terms of the sum" if len(rows) > 1 else "arithmetic", "value"), rows, self.where)
 
     def as_json(self, most: int | None = None) -> dict[str, Any]:
         """Return plain values, ready for JSON: those of the answer, with formulas, places and words."""

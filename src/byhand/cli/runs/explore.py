@@ -92,7 +92,7 @@ def _written(folder: Path, explorer: Explorer) -> int:
     from byhand.exploring import static
 
     view = explorer.view(explorer.subject, explorer.prompt, explorer.next)
-    count = static.write(view, folder)
+    count = static.write(view, folder, explorer.prompt, explorer.next)
     look = command("python", "-m", "http.server", "--directory", folder)
     show(f"wrote {shown(folder)}: {count:,} numbers. Look at it with: {shown(look)}")
     return 0
@@ -132,7 +132,6 @@ def _read(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
     model, tokenizer = loaded.model(not options.last), loaded.tokenizer
     served = serve.Options(options.run, last=options.last, streams=limits.slots, runtime="numpy")
     service = Service(serve.served_by(served, loaded), serve.Explanations(served), limits=limits)
-    subject = Subject(
-        service.served.name, loaded.step, model, tokenizer.encode, tokenizer.token_bytes, tokenizer.unit
-    )
+    step = None if exchange.IMPORTED in loaded.state and not loaded.step else loaded.step
+    subject = Subject(service.served.name, step, model, tokenizer.encode, tokenizer.token_bytes, tokenizer.unit)
     return subject, "To be", "", service

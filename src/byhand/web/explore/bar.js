@@ -46,13 +46,20 @@ function facts() {
   return say("about", model.name, model.step === null ? "" : say("step", model.step), size, S.cover ? "···" : data.loss === null ? "–" : shown(data.loss, 4));
 }
 
+const toggle = (/** @type {string} */ name, /** @type {boolean} */ isOn, /** @type {() => unknown} */ act, title = "", wide = "") => html`<button class="button ${wide}" aria-pressed=${isOn} title=${title} ?disabled=${!now.pass} @click=${act}>${name}</button>`;
+
+/** What else one may do: in the bar, and on a telephone above the map. @param {string} [wide] */
+export function ways(wide = "") {
+  const open = (/** @type {() => unknown} */ act) => () => { act(); if (S.tab !== "eq") change({ tab: "eq" }); };
+  return html`${isStill ? nothing : toggle(say("compare"), Boolean(S.vs || S.panel.compare), open(toggleCompare), "", wide)}${isStill ? nothing : toggle(say("train"), S.panel.train, open(toggleTrain), "", wide)}${toggle(say("tour"), S.tour > 0, open(toggleTour), "", wide)}`;
+}
+
 export function bar() {
   const isThere = Boolean(now.pass);
-  const toggle = (/** @type {string} */ name, /** @type {boolean} */ isOn, /** @type {() => unknown} */ act, title = "", wide = "") => html`<button class="button ${wide}" aria-pressed=${isOn} title=${title} ?disabled=${!isThere} @click=${act}>${name}</button>`;
   return html`<header class="bar"><b class="brand">byhand</b><span class="cap wide facts">${facts()}</span><span class="grow"></span>${isThere ? find() : nothing}
     <span class="seg"><button aria-pressed=${!S.back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(false)}>${say("forward")}</button><button aria-pressed=${S.back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(true)}>${say("backward")}</button></span>
     ${toggle(say(isNarrow() ? "coverShort" : "cover"), S.cover, () => change({ cover: !S.cover, tried: "" }), say("coverTitle"))}
-    ${isStill ? nothing : toggle(say("compare"), Boolean(S.vs || S.panel.compare), toggleCompare, "", "wide")}${isStill ? nothing : toggle(say("train"), S.panel.train, toggleTrain, "", "wide")}${toggle(say("tour"), S.tour > 0, toggleTour, "", "wide")}
+    ${ways("wide")}
     <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} title=${say("otherTitle")} @click=${() => { switchLanguage(); page.draw(); }}>${say("other")}</button>
     <button class="button quiet" aria-label=${say("theme")} title=${say("theme")} @click=${() => { switchTheme(); page.draw(); }}>◐</button><button class="button quiet wide" aria-label=${say("keys")} title=${say("keys")} @click=${showKeys}>?</button></header>`;
 }

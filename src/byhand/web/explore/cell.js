@@ -7,7 +7,7 @@ import { label, numeric, parse, short, shown } from "./numbers.js";
 import { changing } from "./change.js";
 import { isStill } from "./still.js";
 import { spoken } from "./view.js";
-import { verdict } from "./cover.js";
+import { verdict } from "../mistakes.js";
 import { say } from "./words.js";
 
 /** The last answer that came, which stays readable while another one is computed. @type {{key: string, got: any} | null} */
@@ -48,10 +48,11 @@ export function cell(view) {
     <div class="h">${S.trail.length ? crumbs() : nothing}<span class="name mono" tabindex="-1">${S.back ? "∂loss/∂" : ""}${label(S.at, S.i)}</span><span class="grow"></span>
       <button class="button quiet" title=${say("linkTitle")} @click=${copy}>${say(isCopied ? "copied" : "link")}</button></div>
     <div class="body ${isSame || !kept ? "" : "stale"}"><div class="expr"><b class=${`figure ${sign}`}>${S.cover && value !== undefined ? input : shown(value ?? kept?.value, 7)}</b>
-      ${S.cover && found ? html`<span class="said" role="status">${say(found[1], ...found[2])}</span>` : nothing}
-      ${isMasked ? html`<span class="dim">${say("isMasked")}</span>` : root && isAll ? html`<span class="dim">${say("sumOf", root.parts.length + root.more)}</span>`
+      ${S.cover && found ? html`<span class="said" role="status">${say(found[1], shown(found[2], 2))}</span>` : nothing}
+      ${root && isAll ? html`<span class="dim">${say("sumOf", root.parts.length + root.more)}</span>`
         : root ? html`<span class="op">=</span>${expression(root, "0", "", below)}` : nothing}
+      ${isMasked ? html`<span class="dim">${say("isMasked")}</span>` : nothing}
       ${note ? html`<span class="dim note">${note}</span>` : isPending && !kept ? html`<span class="dim">${say("pending")}</span>` : nothing}</div>
-    ${below && !isMasked ? sumOf(below, "below", () => change({ terms: Math.min(4096, S.terms * 4) })) : nothing}</div>
+    ${below ? sumOf(below, "below", () => change({ terms: Math.min(4096, S.terms * 4) })) : nothing}</div>
     ${changing()}</section>`;
 }

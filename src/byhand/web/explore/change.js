@@ -6,7 +6,7 @@ import { blockOf } from "./pass.js";
 import { go, page } from "./navigate.js";
 import { label, numeric, shown, signed } from "./numbers.js";
 import { isStill } from "./still.js";
-import { typed } from "./cover.js";
+import { read } from "../numbers.js";
 import { say } from "./words.js";
 
 /** @typedef {import("./server.js").Change} Change */
@@ -25,8 +25,8 @@ const undo = (what) => ask({ changes: S.changes.filter((each) => !same(each, wha
 
 /** @param {string} target @param {string} text */
 function putValue(target, text) {
-  const value = typed(text);
-  if (text.trim() && Number.isFinite(value)) put({ target, value });
+  const value = read(text);
+  if (value !== null && Number.isFinite(value)) put({ target, value });
 }
 
 /** What the chosen number may be changed to, if it is one of the model's own. */

@@ -1,7 +1,7 @@
 /** The explorer: one screen with one chosen number, and everything else an answer to a question about it. */
 import { html, nothing, render } from "../vendor/lit-html.js";
 import { S, now, readPlace, readQuestion } from "./state.js";
-import { bar, keys, showKeys, trouble } from "./bar.js";
+import { bar, keys, showKeys, trouble, ways } from "./bar.js";
 import { backTo, change, flip, layer, page, step, toHead, toPosition } from "./navigate.js";
 import { changed } from "./change.js";
 import { comparing } from "./compare.js";
@@ -50,7 +50,7 @@ function screen() {
   if (!now.pass) return html`${bar()}<main class="empty">${trouble()}</main>`;
   const shown = view(), only = isNarrow() ? S.tab : "eq", top = html`<h1 class="unseen">${label(S.at, S.i, S.back)}</h1>`, tabs = [["map", "tabMap"], ["eq", "tabEquation"], ["next", "tabNext"], ["code", "tabCode"]];
   return html`<div class="app" data-tab=${S.tab} aria-busy=${session.isLoading}>${bar()}
-    <div class="map" role=${only === "map" ? "main" : "navigation"} aria-label=${say("model")} @scroll=${thumbnails}>${only === "map" ? top : nothing}${map()}</div>
+    <div class="map" role=${only === "map" ? "main" : "navigation"} aria-label=${say("model")} @scroll=${thumbnails}>${only === "map" ? html`${top}<div class="row wrap ways">${ways()}</div>` : nothing}${map()}</div>
     <section class="text" aria-label=${say("text")}>${text()}</section>
     <main class="eq" id="eq">${trouble()}${writing()}${training()}${changed()}${comparing()}${equation(shown)}</main>
     <div class="side" role=${only === "next" || only === "code" ? "main" : "complementary"}>${only === "next" || only === "code" ? top : nothing}${side(shown)}</div>
@@ -63,6 +63,7 @@ function draw() {
   const had = document.activeElement;
   render(html`${screen()}${keys()}<div class="unseen" aria-live="polite">${now.pass ? heard() : nothing}</div>`, app);
   if (!now.pass) return;
+  session.fetched.drawn();
   fillFormulas(app);
   const here = `${now.pass.id} ${label(S.at, S.i, S.back)}`;
   if (here !== was) {
@@ -97,7 +98,7 @@ async function askTexts() {
   const { pass } = now, ids = [...pass.unknown].slice(0, 4096);
   if (!ids.length || isAsking) return;
   isAsking = true;
-  const texts = await session.server.texts(ids).catch(() => ({}));
+  const texts = await session.server.texts(pass.id, ids).catch(() => ({}));
   isAsking = false;
   for (const id of ids) pass.unknown.delete(id);
   if (!Object.keys(texts).length) return;

@@ -13,6 +13,7 @@ export class Fetched {
   #found = new Map();
   /** @type {Map<string, string>} what is asked in each lane, where only the last question matters */
   #lanes = new Map();
+  #asked = new Set();
   /** @type {Failure | null} the last one */
   failure = null;
 
@@ -30,14 +31,13 @@ export class Fetched {
    * @returns {Value | undefined}
    */
   get(key, load, lane) {
+    if (lane) this.#asked.add(lane);
     const had = this.#found.get(key);
     if (had) return had.value;
-    const last = lane && this.#lanes.get(lane);
-    if (last && last !== key && this.#found.get(last)?.value === undefined) {
-      this.#found.get(last)?.stop.abort();
-      this.#found.delete(last);
+    if (lane) {
+      this.#end(lane);
+      this.#lanes.set(lane, key);
     }
-    if (lane) this.#lanes.set(lane, key);
     const stop = new AbortController();
     /** @type {Entry} */
     const entry = { value: undefined, failure: null, stop, arrived: Promise.resolve() };
@@ -56,6 +56,20 @@ export class Fetched {
       },
     ).then(() => this.changed());
     return undefined;
+  }
+
+  /** End the question of a lane, if its answer has not come. @param {string} lane */
+  #end(lane) {
+    const key = this.#lanes.get(lane) ?? "", entry = this.#found.get(key);
+    if (!entry || entry.value !== undefined || entry.failure) return;
+    entry.stop.abort();
+    this.#found.delete(key);
+  }
+
+  /** What is shown has been drawn: end the questions of lanes that it does not ask. */
+  drawn() {
+    for (const lane of this.#lanes.keys()) if (!this.#asked.has(lane)) this.#end(lane);
+    this.#asked.clear();
   }
 
   /** Let go of what was asked for first. */

@@ -67,8 +67,8 @@ export class Server {
     return request(`/explore/${path}${asked.size ? `?${asked}` : ""}`, this.key, { signal });
   }
 
-  /** The texts of tokens. @param {number[]} ids @returns {Promise<Record<string, string>>} */
-  async texts(ids) {
-    return (await request("/explore/texts", this.key, { method: "POST", body: JSON.stringify({ ids }) })).json();
+  /** The texts of tokens. @param {string} id  of the pass @param {number[]} ids @returns {Promise<Record<string, string>>} */
+  async texts(id, ids) {
+    return (await request(`/explore/${id}/texts`, this.key, { method: "POST", body: JSON.stringify({ ids }) })).json();
   }
 }

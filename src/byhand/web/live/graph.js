@@ -1,14 +1,12 @@
-"use strict";
 /**
  * A lesson's numbers and how each is made. No equation stands here: only operations, applied as the exported programs
  * say. A program is a form's number and the cells that it reads; a form [reads, constants, operations, labels].
  */
-{
 
 const NOTHING = 1e-12; // of a sum's largest part; a smaller sum is rounding residue
 
 /** @type {Record<string, (parts: number[]) => number>} */
-live.OPERATIONS = {
+export const OPERATIONS = {
   sum: (parts) => exactSum(parts),
   product: (parts) => parts.reduce((a, b) => a * b, 1),
   ratio: ([a, b]) => a / b,
@@ -83,7 +81,10 @@ function exactSum(parts) {
 /** @typedef {{words: string, low: number, high: number, step: number, bound: boolean}} Setting */
 /** @typedef {{name: string, shape: number[], first: number, kind: string, setting: Setting|undefined}} Cells */
 
-live.Graph = class {
+export class Graph {
+  /** as it was exported: forms and programs, steps, losses with their gradients, what switches choose, words of mistakes @type {any} */
+  forms; programs; steps; losses; choices; words; largest;
+
   /** @param {any} data what docs/build/live exports */
   constructor(data) {
     Object.assign(this, data);
@@ -115,7 +116,7 @@ live.Graph = class {
     const [, constants, operations] = this.forms[which];
     const registers = [...cells.map(read), ...constants.map(Number)];
     for (const [op, ...parts] of operations) {
-      registers.push(live.OPERATIONS[op](parts.map((/** @type {number} */ part) => registers[part])));
+      registers.push(OPERATIONS[op](parts.map((/** @type {number} */ part) => registers[part])));
     }
     return registers;
   }
@@ -152,5 +153,4 @@ live.Graph = class {
     });
     return index.length ? `${name}[${index.reverse().join(",")}]` : name;
   }
-};
 }

@@ -1,6 +1,6 @@
-"use strict";
 /** A number's arithmetic on one line, as the lessons write it (book/numbers/arithmetic.py). */
-{
+import { say } from "./words.js";
+import { written } from "../numbers.js";
 
 const [SUM, PRODUCT, POWER, ATOM] = [1, 2, 3, 4]; // precedence of a piece of text
 const LONG = 8; // a sum of more parts gets its own place
@@ -11,7 +11,7 @@ const LONG = 8; // a sum of more parts gets its own place
  * The tree below a register of a cell's program.
  * @returns {Part}
  */
-live.tree = (graph, cell, register = -1) => {
+export const treeOf = (graph, cell, register = -1) => {
   const [form, ...cells] = graph.programs[cell];
   const [, constants, operations, labels] = graph.forms[form];
   const values = graph.registers(cell);
@@ -66,7 +66,7 @@ function compared({ parts: [inner] }, sign) {
 /** @type {(part: Part, top?: boolean) => [string, number]} */
 function write(part, top = false) {
   const long = (part.op === "sum" || part.op === "max") && part.parts.length > LONG;
-  if (!part.op || (!top && (part.label || long))) return tight(live.written(part.value));
+  if (!part.op || (!top && (part.label || long))) return tight(written(part.value));
   const shown = long ? [...part.parts.slice(0, 2), null, part.parts[part.parts.length - 1]] : part.parts;
   const parts = shown.map((inner) => (inner ? write(inner) : /** @type {[string, number]} */ (["…", ATOM])));
   const held = (/** @type {[string, number]} */ [text, by], least) => (by < least ? `(${text})` : text);
@@ -95,11 +95,11 @@ function write(part, top = false) {
       if (part.op === "sqrt") return [`√${atom}`, ATOM];
       if (part.op === "square") return [`${atom}²`, POWER];
       if (part.op === "positive") return [`max(${inside}, 0)`, ATOM];
-      if (part.op === "kept") return [live.say("kept", ...[1, 2, 0].map((k) => parts[k][0])), SUM];
+      if (part.op === "kept") return [say("kept", ...[1, 2, 0].map((k) => parts[k][0])), SUM];
       if (part.op === "draw") {
         let sum = 0;
-        const sums = part.parts.slice(1).map((p) => live.written((sum += p.value)));
-        return [live.say("draw", parts[0][0], sums.join(live.say("list"))), SUM];
+        const sums = part.parts.slice(1).map((p) => written((sum += p.value)));
+        return [say("draw", parts[0][0], sums.join(say("list"))), SUM];
       }
       if (part.op === "step") return compared(part, ">");
       return [`${part.op === "log" ? "ln" : part.op}(${inside})`, ATOM];
@@ -111,14 +111,14 @@ function write(part, top = false) {
  * The arithmetic of a part in numbers.
  * @param {Part} part
  */
-live.expression = (part) => write(simplified(part), true)[0];
+export const expression = (part) => write(simplified(part), true)[0];
 
 /**
  * The labelled parts below a part, the innermost first, each once; not the largest number that softmax subtracts.
  * @param {Part} part
  * @returns {Part[]}
  */
-live.labelled = (part) => {
+export const labelled = (part) => {
   /** @type {Map<string, Part>} */
   const found = new Map();
   const visit = (/** @type {Part} */ inner) => {
@@ -134,9 +134,8 @@ live.labelled = (part) => {
  * @param {Part} part
  * @returns {Set<number>}
  */
-live.sources = (part, found = new Set()) => {
+export const sourcesOf = (part, found = new Set()) => {
   if (part.cell >= 0) found.add(part.cell);
-  part.parts.forEach((inner) => live.sources(inner, found));
+  part.parts.forEach((inner) => sourcesOf(inner, found));
   return found;
 };
-}

@@ -1,6 +1,4 @@
-"use strict";
 /** Numbers as the pages print them, and as readers write them. */
-{
 
 const NOISE = 1e-10; // printed as 0: rounding residue, which differs between machines
 const ROUGH = 1e-8; // below it three digits are printed
@@ -10,7 +8,7 @@ const ROUGH = 1e-8; // below it three digits are printed
  * @param {number} value
  * @returns {string}
  */
-live.written = (value, digits = 6) => {
+export const written = (value, digits = 6) => {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
@@ -23,6 +21,8 @@ live.written = (value, digits = 6) => {
 };
 
 const SIGNS = { "−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "，": ",", "。": ".", "：": ":", "（": "(", "）": ")" };
+const TEN = /[·×]\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/; // as the pages write it
+const power = (/** @type {string} */ _, /** @type {string} */ raised) => `e${[...raised].map((c) => (c === "⁻" ? "-" : "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c))).join("")}`;
 const TOKEN = /\s*(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|sqrt|exp|ln|log|√|e\^|[-+*/()])/y;
 
 /**
@@ -30,8 +30,8 @@ const TOKEN = /\s*(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|sqrt|exp|ln
  * @param {string} text
  * @returns {number|null}
  */
-live.read = (text) => {
-  let plain = text.slice(-100).normalize("NFKC").replace(/[−–×·÷，。：（）]/g, (sign) => SIGNS[sign]);
+export const read = (text) => {
+  let plain = text.slice(-100).replace(TEN, power).normalize("NFKC").replace(/[−–×·÷，。：（）]/g, (sign) => SIGNS[sign]);
   plain = plain.slice(plain.lastIndexOf("=") + 1).trim().replace(/(\d),(\d)/g, "$1.$2").replace(/:/g, "/");
   if (/^[-+]?(∞|inf)$/.test(plain)) return plain.startsWith("-") ? -Infinity : Infinity;
   const tokens = [];
@@ -71,4 +71,3 @@ live.read = (text) => {
   const value = sum();
   return tokens.length || !Number.isFinite(value) ? null : value;
 };
-}

@@ -1,0 +1,165 @@
+/** Given numbers can be changed: the page works all others again, marks what is new, and compares the loss. */
+import { expression, sourcesOf, treeOf } from "./arithmetic.js";
+import { news, pointAgain, tell, tools } from "./bar.js";
+import { live, make } from "./grids.js";
+import { refused, showSettings } from "./settings.js";
+import { say } from "./words.js";
+import { read, written } from "../numbers.js";
+
+const isSame = (a, b) => Object.is(a, b) || a === b || (Number.isFinite(a - b) && Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)));
+const reset = make("button", { type: "button", hidden: "" });
+
+/**
+ * Change given numbers, and everything that follows from them; return the losses before and after, and the change that the
+ * gradient foretold, NaN if it knows nothing of one of them.
+ * @param {any} graph
+ * @param {[cell: number, value: number][]} changes
+ * @returns {{before: number, after: number, foretold: number}[]}
+ */
+export const changeAll = (graph, changes) => {
+  for (const [cell, value] of changes) graph.values[cell] = value;
+  graph.work();
+  refresh(graph);
+  pointAgain();
+  return graph.losses.map(([which, pairs]) => {
+    const { first } = graph.arrays[which];
+    const foretold = changes.reduce((sum, [cell]) => sum + slope(graph, pairs, cell) * moved(graph, cell), graph.lesson[first]);
+    return { before: graph.lesson[first], after: graph.values[first], foretold };
+  });
+};
+
+/** Change one given number. @param {any} graph @param {number} cell @param {number} value */
+export const change = (graph, cell, value) => changeAll(graph, [[cell, value]]);
+
+/** The gradient at a given number, as the lesson computes it. @param {any} graph @param {[array: number, gradient: number][]} pairs @param {number} cell */
+const slope = (graph, pairs, cell) => {
+  const gradient = pairs.find(([array]) => array === graph.owner[cell])?.[1];
+  return gradient === undefined ? NaN : graph.lesson[graph.arrays[gradient].first + cell - graph.array(cell).first];
+};
+const moved = (/** @type {any} */ graph, /** @type {number} */ cell) => graph.values[cell] - graph.lesson[cell];
+
+/** Write every shown number of a graph again; what is as in the lesson is written as it was printed. */
+const refresh = (graph, isNew = (cell) => !isSame(graph.values[cell], graph.lesson[cell])) => {
+  for (const view of live.views) {
+    if (view.graph !== graph || view.cell < 0) continue;
+    const { element, cell, register, printed, sign } = view;
+    if (element.tagName === "TD") {
+      if (!element.firstElementChild) element.textContent = isNew(cell) ? written(sign * graph.values[cell]) : printed;
+      element.classList.toggle("live-changed", isNew(cell));
+      continue;
+    }
+    if (!graph.programs[cell]) continue;
+    const tree = treeOf(graph, cell, register);
+    const fresh = (register < 0 && isNew(cell)) || [...sourcesOf(tree)].some(isNew);
+    const texts = fresh ? [expression(tree), written(tree.value)] : [element.arithmetic, printed];
+    texts.forEach((text, k) => ((element.cells[k + 1].querySelector("code") ?? element.cells[k + 1]).textContent = text));
+    element.classList.toggle("live-changed", fresh);
+  }
+  showSettings(graph);
+  tellNews(graph, isNew);
+};
+
+const tellNews = (graph, isNew) => {
+  const cells = [...graph.values.keys()].filter(isNew);
+  const given = cells.filter((cell) => !graph.programs[cell]);
+  reset.hidden = !live.graphs.some((other) => !other.values.every((value, cell) => isSame(value, other.lesson[cell])));
+  if (!given.length) return news.replaceChildren();
+  const turned = (cell) => (graph.label(cell).startsWith("−") ? -1 : 1);
+  const arrow = (cell) =>
+    graph.array(cell).kind === "switch"
+      ? say(graph.values[cell] ? "on" : "off", graph.array(cell).setting.words)
+      : `${graph.label(cell).replace(/^−/, "")} ${written(turned(cell) * graph.lesson[cell])} → ${written(turned(cell) * graph.values[cell])}`;
+  const lines = [say("changed", given.map(arrow).join(say("list"))), ...losses(graph, given, arrow)];
+  lines.push(say("numbers", cells.length - given.length));
+  news.replaceChildren(...lines.map((line) => make("p", {}, line)));
+};
+
+/** The loss before and after, and what the gradient foretold: loss + sum of gradient times change. */
+const losses = (graph, given, arrow) => {
+  const lines = [];
+  for (const [which, pairs, later] of graph.losses) {
+    const { first } = graph.arrays[which];
+    const isOther = given.some((cell) => graph.array(cell).kind === "switch"); // of which a gradient knows nothing
+    const known = given.filter((cell) => !Number.isNaN(slope(graph, pairs, cell)) && graph.owner[cell] !== which);
+    if (isOther && !isSame(graph.values[first], graph.lesson[first])) lines.push(arrow(first));
+    else if (known.length) {
+      const sum = known.reduce((total, cell) => total + slope(graph, pairs, cell) * moved(graph, cell), graph.lesson[first]);
+      const factor = (x) => (x < 0 ? `(${written(x)})` : written(x));
+      const products = known.slice(0, 3).map((cell) => `${factor(slope(graph, pairs, cell))} × ${factor(moved(graph, cell))}`);
+      const worked = [written(graph.lesson[first]), ...products, ...(known.length > 3 ? ["…"] : [])].join(" + ");
+      lines.push(`${arrow(first)}${say("semicolon")}${say("foretold", worked, written(sum))}`);
+    }
+    const news = later.map((k) => graph.arrays[k]).filter((a) => !isSame(graph.values[a.first], graph.lesson[a.first]));
+    if (news.length) lines.push(news.map((a) => arrow(a.first)).join(say("list")));
+  }
+  return lines;
+};
+
+/** Let a reader write a new number into a cell. */
+const editCell = (view) => {
+  const { graph, cell, element, sign } = view;
+  if (element.firstElementChild) return;
+  const before = element.textContent;
+  const name = graph.label(cell).replace(/^−(?=.)/, sign < 0 ? "" : "−");
+  const input = make("input", { class: "live-input", inputmode: "text", autocomplete: "off", "aria-label": say("change", name) });
+  input.value = before;
+  element.replaceChildren(input);
+  input.focus();
+  input.select();
+  let done = false;
+  const finish = (keep, back) => {
+    if (done) return;
+    const value = read(input.value);
+    const why = value === null ? say("noNumber", input.value.slice(-40) || "—") : refused(graph, cell, sign * value);
+    const isWrong = keep && input.value !== before && why !== "";
+    if (isWrong) {
+      input.setAttribute("aria-invalid", "true");
+      tell(why);
+      if (back) return;
+    }
+    done = true;
+    element.textContent = before;
+    if (keep && !isWrong && input.value !== before) change(graph, cell, sign * value);
+    if (back) element.focus();
+  };
+  input.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter" || event.key === "Escape") {
+      event.preventDefault();
+      finish(event.key === "Enter", true);
+    }
+  });
+  input.addEventListener("blur", () => finish(true, false));
+};
+
+export const listenToChanges = () => {
+  const free = (target) => {
+    const cell = target.closest?.("td.live-free");
+    return cell && !live.blanks?.on ? live.viewOf.get(cell) : undefined;
+  };
+  document.addEventListener("click", (event) => free(event.target) && editCell(free(event.target)));
+  document.addEventListener("keydown", (event) => {
+    const view = free(event.target);
+    if (!view || event.ctrlKey || event.metaKey || event.altKey || !/^(Enter|F2|[-−.\d√])$/.test(event.key)) return;
+    event.preventDefault();
+    editCell(view);
+    if (event.key.length === 1) view.element.firstElementChild.value = event.key;
+  });
+  const all = (isNew) => live.blanks.on || live.graphs.forEach((graph) => refresh(graph, isNew));
+  addEventListener("beforeprint", () => all(() => false)); // formulas are printed as they are written
+  addEventListener("afterprint", () => all());
+  reset.textContent = say("reset");
+  reset.addEventListener("click", () => restore());
+  tools.append(reset);
+};
+
+/** Bring the lessons' numbers back. */
+export const restore = () => {
+  for (const graph of live.graphs) {
+    graph.values.set(graph.lesson);
+    graph.work();
+    graph.values.set(graph.lesson); // as printed, to the last bit
+    refresh(graph);
+  }
+  pointAgain();
+};
