@@ -6,80 +6,23 @@ case, delete it.
 """
 
 from __future__ import annotations
-import __future__
 
 import base64
 import hashlib
-import inspect
 import json
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
-from importlib import import_module
-from operator import attrgetter
-from types import FunctionType
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from byhand.book.port import model
-from byhand.book.port.catalogue import Planted, catalogue
 from byhand.book.port.naming import TABLE
-from byhand.engine.equation import registry
-from byhand.equations.transpose import transpose
+from byhand.book.practice.catalogue import Planted, catalogue
+from byhand.book.practice.planting import planted
 from byhand.errors import ByhandError
 
 LARGEST = 1e6  # of a pair's numbers: larger ones say nothing
-HELP = {"registry": registry, "transpose": transpose}  # what planted code may name besides the function's own globals
-
-
-def function_of(where: str) -> FunctionType:
-    """Return the function in which a mistake is planted."""
-    stem, colon, name = where.partition(":")
-    if colon:
-        return attrgetter(name)(import_module(stem))
-    stem, _, half = where.partition(".")
-    return getattr(registry[stem], half)
-
-
-@cache
-def source_of(where: str) -> str:
-    """Return the function's source, without its indentation."""
-    return textwrap.dedent(inspect.getsource(function_of(where)))
-
-
-@contextmanager
-def planted(*mistakes: Planted) -> Iterator[None]:
-    """Make the mistakes, of this process's functions; ValueError if a text is not there, or not any more."""
-    by_place: dict[str, list[Planted]] = {}
-    for mistake in mistakes:
-        by_place.setdefault(mistake.where, []).append(mistake)
-    made = {where: _code(where, found) for where, found in by_place.items()}
-    kept = {where: function_of(where).__code__ for where in made}
-    try:
-        for where, code in made.items():
-            function = function_of(where)
-            function.__globals__.update({n: v for n, v in HELP.items() if n not in function.__globals__})
-            function.__code__ = code
-        yield
-    finally:
-        for where, code in kept.items():
-            function_of(where).__code__ = code
-
-
-def _code(where: str, mistakes: Sequence[Planted]) -> Any:
-    """Return a function's code with every text replaced."""
-    indent, text = " " * 4 * (where.rpartition(":")[2].count(".") if ":" in where else 0), source_of(where)
-    for mistake in mistakes:
-        old, new = (part.replace(f"\n{indent}", "\n") for part in (mistake.old, mistake.new))
-        if old not in text:
-            raise ValueError(f"{where} does not say {old!r}.")
-        text = text.replace(old, new)
-    space: dict[str, Any] = {}
-    compiled = compile(text, where, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
-    exec(compiled, dict(function_of(where).__globals__), space)
-    return space[function_of(where).__name__].__code__
 
 
 def numbers_with(*mistakes: Planted, of: Callable[[], Any] = model.numbers) -> Any:

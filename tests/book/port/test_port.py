@@ -9,8 +9,8 @@ import pytest
 
 import port as building
 from byhand.book.port import model, naming
-from byhand.book.port.catalogue import catalogue
 from byhand.book.port.naming import FOUR, Printed, named, table
+from byhand.book.practice.catalogue import catalogue
 
 CATALOGUE = catalogue()
 GPT, LLAMA = table("gpt"), table("llama")

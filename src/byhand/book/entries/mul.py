@@ -1,6 +1,7 @@
 """A row scales both rows of a matrix."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.engine.terms import total
 
 entry = Entry(
@@ -16,5 +17,5 @@ entry = Entry(
     note_zh="每个因子的梯度是另一个因子；b 用了两次，所以梯度要相加。",
     place=("arrays", 2),
     asked="torch.mul, elementwise product, 相乘",
-    mistakes=(("added", "做成了加法", lambda term, at: total(term.parts)),),
+    mistakes=slips("mul.forward", added=lambda term, at: total(term.parts)),
 )

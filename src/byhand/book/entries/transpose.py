@@ -15,13 +15,4 @@ entry = Entry(
     note_zh="上游梯度的形状与结果相同，是 3 × 2；输入的梯度是 2 × 3。",
     place=("arrays", 5),
     asked="permute, swapaxes, movedim, torch.transpose, .mT, swap axes, 交换轴, 调换维度, 置换维度",
-    gradient_mistakes=(
-        (
-            "gave a tied table no gradient from the head",
-            "共用的词元表没有得到来自输出层的梯度",
-            None,
-            "namespace(d_y).matrix_transpose(d_y)",
-            "0 * namespace(d_y).matrix_transpose(d_y)",
-        ),
-    ),
 )
