@@ -7,6 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import unified_diff
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
@@ -42,12 +43,11 @@ def planted(*mistakes: Planted) -> Iterator[None]:
     by_place: dict[str, list[Planted]] = {}
     for mistake in mistakes:
         by_place.setdefault(mistake.where, []).append(mistake)
-    made = {where: _code(where, found) for where, found in by_place.items()}
+    made = {where: code_of(where, found) for where, found in by_place.items()}
     kept = {where: function_of(where).__code__ for where in made}
     try:
         for where, code in made.items():
             function = function_of(where)
-            function.__globals__.update({n: v for n, v in HELP.items() if n not in function.__globals__})
             function.__code__ = code
         yield
     finally:
@@ -55,15 +55,28 @@ def planted(*mistakes: Planted) -> Iterator[None]:
             function_of(where).__code__ = code
 
 
-def _code(where: str, mistakes: Sequence[Planted]) -> Any:
-    """Return a function's code with every text replaced."""
+def changed(mistake: Planted) -> tuple[list[str], list[str]]:
+    """Return the lines of the function that a mistake changes, right and wrong."""
+    right, wrong = source_of(mistake.where).splitlines(), _text(mistake.where, [mistake]).splitlines()
+    moves = [line for line in unified_diff(right, wrong, n=0, lineterm="") if line[:3] not in ("---", "+++")]
+    return tuple([line[1:] for line in moves if line.startswith(sign)] for sign in "-+")  # pyright: ignore[reportReturnType]
+
+
+def _text(where: str, mistakes: Sequence[Planted]) -> str:
+    """Return a function's source with every text replaced."""
     indent, text = " " * 4 * (where.rpartition(":")[2].count(".") if ":" in where else 0), source_of(where)
     for mistake in mistakes:
         old, new = (part.replace(f"\n{indent}", "\n") for part in (mistake.old, mistake.new))
         if old not in text:
             raise ValueError(f"{where} does not say {old!r}.")
         text = text.replace(old, new)
-    space: dict[str, Any] = {}
-    compiled = compile(text, where, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
-    exec(compiled, dict(function_of(where).__globals__), space)
-    return space[function_of(where).__name__].__code__
+    return text
+
+
+def code_of(where: str, mistakes: Sequence[Planted]) -> Any:
+    """Return a function's code with every text replaced."""
+    function, space = function_of(where), dict[str, Any]()
+    function.__globals__.update({n: v for n, v in HELP.items() if n not in function.__globals__})
+    compiled = compile(_text(where, mistakes), where, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+    exec(compiled, dict(function.__globals__), space)
+    return space[function.__name__].__code__
