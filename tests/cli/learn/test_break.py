@@ -29,8 +29,8 @@ def test_a_mistake_has_its_lines_and_both_curves(capsys, lang, right, wrong):
     code, said, _ = run(capsys, "layer_norm.no_gain", "--lang", lang)
     lines = said.splitlines()
     assert (code, "\x1b" in said) == (0, False)
-    assert any(line.strip().startswith(right) and line.endswith("return gain * xhat + bias") for line in lines)
-    assert any(line.strip().startswith(wrong) and line.endswith("return xhat + bias") for line in lines)
+    assert any(line.strip().startswith(right) and "return gain * xhat + bias" in line for line in lines)
+    assert any(line.strip().startswith(wrong) and "return xhat + bias" in line for line in lines)
     assert sum(line.count("\t") == 2 for line in lines) == 21
     assert any(lines[-1].startswith(words.said(lang)) for words in KINDS.values())
 

@@ -91,7 +91,7 @@ def named(name: str) -> tuple[Effect, ...]:
     if found := tuple(e for e, (of, _, own) in parts.items() if wanted in (of, own, e.mistake.name)):
         return found
     known = {word for of, _, own in parts.values() for word in (of, own, f"{of}.{own}")}
-    raise ByhandError(f"no mistake is called {name[:60]!r}.{suggestion(wanted, known)} List them: byhand break")
+    raise ByhandError(f"no mistake is called {name[:60]!r}. {suggestion(wanted, known)} List them: byhand break")
 
 
 @cache
