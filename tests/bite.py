@@ -1,10 +1,11 @@
 """Break every derivative in turn and see which test notices: `python tests/bite.py [EQUATION ...]`.
 
 A mutant is one edit of a `vjp`: + for -, * for /, a minus dropped, a constant or an axis changed, a transpose left
-out, a comparison moved, one gradient replaced by zeros. Each mutant takes the place of the derivative in this
-process, and the laws and the equation's own test file run against it until a test fails. `--half forward` and
-`--half terms` break those instead. Prints a Markdown table; exits with 1 if a mutant survives that is not known to be
-equivalent. `--write docs/tests-that-bite.md` puts the rows into the table of that page; rows of others stay.
+out, a comparison moved, one gradient replaced by zeros; and the catalogue's mistakes of that half. Each mutant takes
+the place of the derivative in this process, and the laws and the equation's own test file run against it until a
+test fails. `--half forward` and `--half terms` break those instead. Prints a Markdown table; exits with 1 if a
+mutant survives that is not known to be equivalent. `--write docs/tests-that-bite.md` puts the rows into the table of
+that page; rows of others stay.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 import pytest  # noqa: E402
 
 import byhand.equations  # noqa: E402, F401
+from byhand.book.practice.catalogue import catalogue  # noqa: E402
+from byhand.book.practice.planting import code_of  # noqa: E402
 from byhand.engine import Composite, registry  # noqa: E402
 from byhand.engine.arrays import scatter_add_rows, sum_to_shape  # noqa: E402
 from byhand.engine.backward import backward, walk_back  # noqa: E402
@@ -156,6 +159,13 @@ def mutants(function: FunctionType) -> Iterator[Mutant]:
             yield Mutant(function, line, f"{before} → {after}", space[function.__name__].__code__)
 
 
+def mistakes(name: str, half: str, function: FunctionType) -> Iterator[Mutant]:
+    """Yield the catalogue's mistakes in a half of an equation."""
+    for mistake in catalogue():
+        if mistake.where == f"{name}.{half}":
+            yield Mutant(function, function.__code__.co_firstlineno, mistake.en, code_of(mistake.where, [mistake]))
+
+
 def replaced(tree: ast.AST, index: int, edit: Edit) -> ast.AST:
     """Return a copy of the tree in which the node that `ast.walk` meets as number `index` is edited."""
     tree = copy.deepcopy(tree)
@@ -246,13 +256,13 @@ def measured(names: list[str], half: str) -> Iterator[Row]:
         caught: Counter[str] = Counter()
         survivors: list[str] = []
         equivalent = 0
-        for mutant in (m for f in functions for m in mutants(f)):
+        for mutant in (m for f in functions for m in (*mutants(f), *mistakes(name, half, f))):
             if test := catch(mutant, tests):
                 caught[test] += 1
                 continue
             why = EQUIVALENT.get((name, mutant.edit), "")
             equivalent += bool(why)
-            where = Path(mutant.code.co_filename).relative_to(ROOT).as_posix()
+            where = Path(mutant.function.__code__.co_filename).relative_to(ROOT).as_posix()
             survivors.append(f"- {name}, `{where}:{mutant.line}`: `{mutant.edit}`: {why or '**no test noticed**'}")
         caught_by = ", ".join(f"`{test}` ({n})" for test, n in caught.most_common())
         if functions:

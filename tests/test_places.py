@@ -50,6 +50,7 @@ COMMANDS = {
     "port": ["port", "3.92195838", "5.52606013"],
     "trace": ["trace", "--page", "gpt", "--out", "traced"],
     "diff": ["diff", "traced", "traced"],
+    "break": ["break", "no_mask"],
     "plot": ["plot", "run"],
     "sample": ["sample", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
     "chat": ["chat", "run", "--max-new-tokens", "5", "--runtime", "numpy"],

@@ -1,85 +1,28 @@
 """The table of `byhand port`: the mistakes of the catalogue, planted one by one and two by two, and what they lead to.
 
-`byhand/book/port/table.json` keeps the numbers of each. Pairs take minutes, so all are computed again only if the
-catalogue's code or the right numbers are no longer those of the table; tests compute it one by one. To compute it in any
-case, delete it.
+`byhand/book/port/table.json` keeps the numbers of each. Only what a changed mistake leads to is computed again, alone and
+with each other one; a model whose right numbers changed, wholly: that takes minutes. Tests compute mistakes one by one.
+To compute all in any case, delete it.
 """
 
 from __future__ import annotations
-import __future__
 
 import base64
 import hashlib
-import inspect
 import json
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
-from importlib import import_module
-from operator import attrgetter
-from types import FunctionType
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from byhand.book.port import model
-from byhand.book.port.catalogue import Planted, catalogue
 from byhand.book.port.naming import TABLE
-from byhand.engine.equation import registry
-from byhand.equations.transpose import transpose
+from byhand.book.practice.catalogue import Planted, catalogue
+from byhand.book.practice.planting import planted
 from byhand.errors import ByhandError
 
 LARGEST = 1e6  # of a pair's numbers: larger ones say nothing
-HELP = {"registry": registry, "transpose": transpose}  # what planted code may name besides the function's own globals
-
-
-def function_of(where: str) -> FunctionType:
-    """Return the function in which a mistake is planted."""
-    stem, colon, name = where.partition(":")
-    if colon:
-        return attrgetter(name)(import_module(stem))
-    stem, _, half = where.partition(".")
-    return getattr(registry[stem], half)
-
-
-@cache
-def source_of(where: str) -> str:
-    """Return the function's source, without its indentation."""
-    return textwrap.dedent(inspect.getsource(function_of(where)))
-
-
-@contextmanager
-def planted(*mistakes: Planted) -> Iterator[None]:
-    """Make the mistakes, of this process's functions; ValueError if a text is not there, or not any more."""
-    by_place: dict[str, list[Planted]] = {}
-    for mistake in mistakes:
-        by_place.setdefault(mistake.where, []).append(mistake)
-    made = {where: _code(where, found) for where, found in by_place.items()}
-    kept = {where: function_of(where).__code__ for where in made}
-    try:
-        for where, code in made.items():
-            function = function_of(where)
-            function.__globals__.update({n: v for n, v in HELP.items() if n not in function.__globals__})
-            function.__code__ = code
-        yield
-    finally:
-        for where, code in kept.items():
-            function_of(where).__code__ = code
-
-
-def _code(where: str, mistakes: Sequence[Planted]) -> Any:
-    """Return a function's code with every text replaced."""
-    indent, text = " " * 4 * (where.rpartition(":")[2].count(".") if ":" in where else 0), source_of(where)
-    for mistake in mistakes:
-        old, new = (part.replace(f"\n{indent}", "\n") for part in (mistake.old, mistake.new))
-        if old not in text:
-            raise ValueError(f"{where} does not say {old!r}.")
-        text = text.replace(old, new)
-    space: dict[str, Any] = {}
-    compiled = compile(text, where, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
-    exec(compiled, dict(function_of(where).__globals__), space)
-    return space[function_of(where).__name__].__code__
 
 
 def numbers_with(*mistakes: Planted, of: Callable[[], Any] = model.numbers) -> Any:
@@ -88,39 +31,49 @@ def numbers_with(*mistakes: Planted, of: Callable[[], Any] = model.numbers) -> A
         return of()
 
 
-def digest(mistakes: Sequence[Planted]) -> str:
-    """Return a digest of the catalogue's code."""
-    return hashlib.sha256(repr([(m.where, m.old, m.new) for m in mistakes]).encode()).hexdigest()[:16]
-
-
-def is_fresh(table: dict[str, Any], mistakes: Sequence[Planted]) -> bool:
-    """Return whether the table's numbers are those of the catalogue and of the models, as far as is told in a moment."""
-    if table.get("digest") != digest(mistakes) or table["right"].keys() != model.CONFIGS.keys():
-        return False
-    return all(np.allclose(row, model.all_numbers(name), rtol=1e-7, atol=0) for name, row in table["right"].items())
+def digest(mistake: Planted) -> str:
+    """Return a digest of a mistake's code."""
+    return hashlib.sha256(repr((mistake.where, mistake.old, mistake.new)).encode()).hexdigest()[:8]
 
 
 def text(compute: bool = True) -> str:
     """Return the text of `table.json`: a line for each mistake, and for its pairs with those behind it.
 
-    Words come from the catalogue, numbers from the table there is; if those are stale they are computed, or without
+    Words come from the catalogue, numbers from the table there is; those that are stale are computed, or without
     `compute` the text is empty.
     """
     mistakes = catalogue()
-    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
-    if not is_fresh(table, mistakes):
-        if not compute:
-            return ""
-        moved = [{name: row for name in model.CONFIGS if (row := _moved(m, name))} for m in mistakes]
-        right = {name: _kept(model.all_numbers(name)) for name in model.CONFIGS}
-        pairs = _pairs([m for m, numbers in zip(mistakes, moved, strict=True) if "gpt" in numbers])
-        table = {"right": right, "moved": moved, "pairs": pairs}
-    else:
-        table["moved"] = [row[-1] for row in table["mistakes"]]
-    rows = [[m.en, m.zh, _place(m.where), moved] for m, moved in zip(mistakes, table["moved"], strict=True)]
-    said = {"digest": json.dumps(digest(mistakes)), "right": json.dumps(table["right"])}
-    said |= {"mistakes": _lines(rows), "pairs": _lines(table["pairs"])}
+    table = (
+        json.loads(TABLE.read_text(encoding="utf-8"))
+        if TABLE.is_file()
+        else {"right": {}, "mistakes": [], "pairs": []}
+    )
+    right = {name: _kept(model.all_numbers(name)) for name in model.CONFIGS}
+    same = [n for n, row in table["right"].items() if n in right and np.allclose(row, right[n], rtol=1e-7, atol=0)]
+    right |= {name: table["right"][name] for name in same}
+    kept = {of: moved for *_, moved, of in table["mistakes"]}
+    if not compute and (len(same) < len(right) or not all(digest(m) in kept for m in mistakes)):
+        return ""
+    pairs = dict(_read(table)) if "gpt" in same else {}
+    moved = []
+    for mistake in mistakes:
+        there = kept.get(digest(mistake))
+        wanted = right if there is None else [name for name in right if name not in same]
+        row = {name: there[name] for name in same if there and name in there}
+        row |= {name: numbers for name in wanted if (numbers := _moved(mistake, name))}
+        moved.append({name: row[name] for name in right if name in row})
+    rows = [[m.en, m.zh, _place(m.where), row, digest(m)] for m, row in zip(mistakes, moved, strict=True)]
+    said = {"right": json.dumps(right), "mistakes": _lines(rows)}
+    said["pairs"] = _lines(_pairs([m for m, row in zip(mistakes, moved, strict=True) if "gpt" in row], pairs))
     return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in said.items()) + "\n}\n"
+
+
+def _read(table: dict[str, Any]) -> Iterator[tuple[tuple[str, str], list[float]]]:
+    """Yield the digests of two mistakes of a table, and what both together lead to."""
+    ofs = [of for *_, moved, of in table["mistakes"] if "gpt" in moved]
+    for i, row in enumerate(table["pairs"]):
+        numbers = np.frombuffer(base64.b64decode(row), "<f4").reshape(-1, 4)
+        yield from (((ofs[i], of), four.tolist()) for of, four in zip(ofs[i + 1 :], numbers, strict=True))
 
 
 def _moved(mistake: Planted, name: str) -> list[float | None]:
@@ -151,15 +104,18 @@ def _place(where: str) -> str:
     return f"equations/{stem}.py:{half}"
 
 
-def _pairs(mistakes: Sequence[Planted]) -> list[str]:
+def _pairs(mistakes: Sequence[Planted], kept: dict[tuple[str, str], list[float]]) -> list[str]:
     """Return for each mistake but the last four float32 for each pair with a later one, in base64.
 
-    NaN if both change the same text, or if a number is not finite.
+    NaN if both change the same text, or if a number is not finite. `kept` are known numbers, by two digests.
     """
     rows = []
     for i, one in enumerate(mistakes[:-1]):
         row: list[float] = []
         for other in mistakes[i + 1 :]:
+            if (of := (digest(one), digest(other))) in kept:
+                row += kept[of]
+                continue
             numbers = [np.nan] * 4
             with suppress(Exception):  # one mistake may take away what the other changes
                 numbers = numbers_with(one, other)

@@ -38,6 +38,7 @@ COMMANDS = {  # name: (folder of its file, line of help)
     "port": ("learn", "Check the numbers of your own port of the model, or name its mistake."),
     "trace": ("learn", "Write every array of a pass, its gradients and the step behind it, for a port to compare."),
     "diff": ("learn", "Name the first array in which a port differs from a trace."),
+    "break": ("learn", "Show what a mistake does to training, and whether the loss shows it."),
     "bench": ("measure", "Time training on this machine, with PyTorch in the same run."),
     "plan": ("measure", "Show the kernel calls of a training step, and the time of each."),
     "doctor": ("measure", "Show this machine's cores, CPU features, BLAS and compiled code."),

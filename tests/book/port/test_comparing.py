@@ -8,9 +8,9 @@ import pytest
 import byhand as bh
 import port as building
 from byhand.book.port import recording, tables, theirs
-from byhand.book.port.catalogue import catalogue
 from byhand.book.port.comparing import difference, of_page
 from byhand.book.port.naming import Printed, named, table
+from byhand.book.practice.catalogue import catalogue
 from byhand.errors import ByhandError, DataError
 
 NAME = "grad/blocks.0.attn.w_qkv"

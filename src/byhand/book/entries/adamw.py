@@ -1,7 +1,8 @@
 """The first step from zero moments: corrected, the direction is the sign of the gradient (with eps = 0)."""
 
 from byhand.book.entries.contract import Entry
-from byhand.book.practice.edits import Asked, Slips, first, nth, of_input, rest, within
+from byhand.book.practice.catalogue import slips
+from byhand.book.practice.edits import Asked, first, nth, of_input, rest, within
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, product, total
 
@@ -14,7 +15,7 @@ def _coupled(term: Term, at: Asked) -> Term | None:
     return kept and of_input(1, lambda g, at: total((g, decay)))(kept, at)
 
 
-_UNCORRECTED: Slips = (("forgot the bias correction", "忘了偏差修正", first),)
+_UNCORRECTED = slips("adamw.forward", no_bias_correction=first)
 
 
 entry = Entry(
@@ -68,125 +69,13 @@ entry = Entry(
         "W_V_new = W_V - learning_rate dL/dW_V",
         "w = w - lr * grad",
     ),
-    mistakes=(
-        (
-            "forgot the bias correction",
-            "忘了偏差修正",
-            within(first, "mhat", "vhat"),
-            "(m / correct_m) / (xp.sqrt(v / correct_v) + eps)",
-            "m / (xp.sqrt(v) + eps)",
-        ),
-        ("forgot the weight decay", "忘了权重衰减", _undecayed, "direction + weight_decay * theta", "direction"),
-        (
-            "put the decay into the gradient (that is Adam with L2)",
-            "把权重衰减加进了梯度（那是带 L2 的 Adam）",
-            _coupled,
-            "xp = namespace(theta)",
-            "xp = namespace(theta)\n    g, weight_decay = g + weight_decay * theta, 0.0",
-        ),
-        (
-            "moved up the gradient",
-            "朝梯度的方向移动了",
-            nth(1, rest),
-            "direction + weight_decay",
-            "-direction + weight_decay",
-        ),
-        (
-            "used the bare gradient",
-            "直接用了梯度本身",
-            nth(1, nth(2, lambda term, at: at.read(1, "g"))),
-            "(m / correct_m) / (xp.sqrt(v / correct_v) + eps)",
-            "g",
-        ),
-        ("corrected the first moment alone", "只修正了一阶矩", None, "xp.sqrt(v / correct_v)", "xp.sqrt(v)"),
-        ("corrected the second moment alone", "只修正了二阶矩", None, "(m / correct_m)", "m"),
-        (
-            "put eps inside the root",
-            "把 eps 放到了根号里面",
-            None,
-            "xp.sqrt(v / correct_v) + eps",
-            "xp.sqrt(v / correct_v + eps)",
-        ),
-        (
-            "added eps before the bias correction",
-            "在偏差修正之前加了 eps",
-            None,
-            "(xp.sqrt(v / correct_v) + eps)",
-            "((xp.sqrt(v) + eps) / xp.sqrt(correct_v))",
-        ),
-        ("left out eps", "漏了 eps", None, "xp.sqrt(v / correct_v) + eps", "xp.sqrt(v / correct_v) + 1e-12"),
-        ("forgot the root", "忘了开方", None, "xp.sqrt(v / correct_v)", "v / correct_v"),
-        (
-            "decayed the new weight instead of the old",
-            "衰减的是新权重，而不是旧权重",
-            None,
-            "theta - lr * (direction + weight_decay * theta)",
-            "(theta - lr * direction) * (1 - lr * weight_decay)",
-        ),
-        (
-            "did not scale the decay by the learning rate",
-            "权重衰减没有乘学习率",
-            None,
-            "theta - lr * (direction + weight_decay * theta)",
-            "theta - lr * direction - weight_decay * theta",
-        ),
-        ("forgot (1 − β₁) before the gradient", "梯度前忘了乘 (1 − β₁)", None, "(1.0 - beta1) * g", "g"),
-        (
-            "swapped β₁ and β₂",
-            "把 β₁ 与 β₂ 对调了",
-            None,
-            "xp = namespace(theta)",
-            "xp = namespace(theta)\n    beta1, beta2 = beta2, beta1",
-        ),
-        (
-            "counted the first step as step 2",
-            "把第一步数成了第 2 步",
-            None,
-            "xp = namespace(theta)",
-            "xp = namespace(theta)\n    t = t + 1",
-        ),
-        (
-            "took every step for the first",
-            "把每一步都当成第 1 步",
-            None,
-            "xp = namespace(theta)",
-            "xp = namespace(theta)\n    t = 1",
-        ),
-        (
-            "used β₂ = 0.999",
-            "用了 β₂ = 0.999",
-            None,
-            "xp = namespace(theta)",
-            "xp = namespace(theta)\n    beta2 = 0.999",
-        ),
-        (
-            "used β₂ = 0.99",
-            "用了 β₂ = 0.99",
-            None,
-            "xp = namespace(theta)",
-            "xp = namespace(theta)\n    beta2 = 0.99",
-        ),
-        (
-            "used β₂ = 0.95",
-            "用了 β₂ = 0.95",
-            None,
-            "xp = namespace(theta)",
-            "xp = namespace(theta)\n    beta2 = 0.95",
-        ),
-        (
-            "used β₁ = 0.9",
-            "用了 β₁ = 0.9",
-            None,
-            "xp = namespace(theta)",
-            "xp = namespace(theta)\n    beta1 = 0.9",
-        ),
-        (
-            "updated the first moment with the gradient of the step before",
-            "更新时用了上一步的一阶矩",
-            None,
-            "(m / correct_m)",
-            "((m - (1.0 - beta1) * g) / beta1 / correct_m)",
-        ),
+    mistakes=slips(
+        "adamw.forward",
+        no_bias_correction=within(first, "mhat", "vhat"),
+        no_weight_decay=_undecayed,
+        decay_in_gradient=_coupled,
+        moved_up_gradient=nth(1, rest),
+        bare_gradient=nth(1, nth(2, lambda term, at: at.read(1, "g"))),
     ),
     part_mistakes={"mhat": _UNCORRECTED, "vhat": _UNCORRECTED},
 )

@@ -1,6 +1,7 @@
 """A row is added to both rows of a matrix."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import negated, nth
 
 entry = Entry(
@@ -17,5 +18,5 @@ entry = Entry(
     place=("arrays", 1),
     torch="torch.add(a, b)",
     asked="torch.add, elementwise sum, 逐元素相加, 相加",
-    mistakes=(("subtracted", "做成了减法", nth(1, negated)),),
+    mistakes=slips("add.forward", subtracted=nth(1, negated)),
 )

@@ -1,6 +1,7 @@
 """Two sequences share one table of positions; the third row is not used."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import other_row, without
 from byhand.book.words.language import Words
 
@@ -63,44 +64,5 @@ entry = Entry(
         r"W_{pe} \in \mathbb{R}^{T_{max} \times C}",
     ),
     why_zero=why_zero,
-    mistakes=(
-        ("forgot the position", "忘了加位置嵌入", without(1), "e + table[:t, :]", "e + 0 * table[:t, :]"),
-        (
-            "took the position's row one further",
-            "位置嵌入取成了下一行",
-            other_row(1, 1),
-            "e + table[:t, :]",
-            "e + namespace(e).roll(table[:t, :], -1, axis=0)",
-        ),
-        (
-            "counted positions on from text to text instead of from 0 in each",
-            "位置跨文本接着数，没有在每段文本中从 0 数起",
-            None,
-            "e + table[:t, :]",
-            "e + table[namespace(e).minimum(namespace(e).arange(e.shape[0] * t), 0 * t + t - 1), :].reshape(e.shape)",
-        ),
-    ),
-    gradient_mistakes=(
-        (
-            "kept only the last text's gradient",
-            "只保留了最后一段文本的梯度",
-            None,
-            "sum_to_shape(d_x, d_x.shape[-2:])",
-            "d_x[-1]",
-        ),
-        (
-            "averaged over the texts instead of summing",
-            "对各段文本求了平均，而不是求和",
-            None,
-            "sum_to_shape(d_x, d_x.shape[-2:])",
-            "sum_to_shape(d_x, d_x.shape[-2:]) / d_x.shape[0]",
-        ),
-        (
-            "gave the positions no gradient",
-            "没有给位置表梯度",
-            None,
-            "sum_to_shape(d_x, d_x.shape[-2:])",
-            "0 * d_x[-1]",
-        ),
-    ),
+    mistakes=slips("add_positional.forward", no_position=without(1), next_position=other_row(1, 1)),
 )

@@ -1,6 +1,7 @@
 """Head width 4, so that the square root is 2."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, first, nth, swapped
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product
@@ -71,52 +72,15 @@ entry = Entry(
         "1 / sqrt(d_k)",
         "Scaled = Scores / sqrt(d_k)",
     ),
-    mistakes=(
-        ("forgot √D", "忘了除以 √D", first, "q * (1.0 / math.sqrt(divisor or q.shape[-1]))", "q"),
-        (
-            "divided by D instead of √D",
-            "除以了 D，而不是 √D",
-            nth(1, first),
-            "math.sqrt(divisor or q.shape[-1])",
-            "q.shape[-1]",
-        ),
-        (
-            "multiplied by √D",
-            "乘以了 √D",
-            lambda term, at: product(term.parts),
-            "q * (1.0 / math.sqrt(divisor or q.shape[-1]))",
-            "q * math.sqrt(q.shape[-1])",
-        ),
-        (
-            "mixed up query and key",
-            "把查询与键弄反了",
-            _mixed_up,
-            "scaled @ namespace(q).matrix_transpose(k)",
-            "k @ namespace(q).matrix_transpose(scaled)",
-        ),
-        (
-            "divided by the root of C, the width of all heads",
-            "除以了 √C：那是所有头的总宽度",
-            None,
-            "math.sqrt(divisor or q.shape[-1])",
-            "math.sqrt(q.shape[-1] * q.shape[-3])",
-        ),
+    mistakes=slips(
+        "attention_scores.forward",
+        no_root=first,
+        divided_by_width=nth(1, first),
+        multiplied_by_root=lambda term, at: product(term.parts),
+        query_key_mixed_up=_mixed_up,
     ),
-    gradient_mistakes=(
-        (
-            "forgot √D",
-            "忘了除以 √D",
-            lambda term, at: product((term, function("sqrt", number(at.inputs[0].shape[-1], "D")))),
-            "scale = 1.0 / math.sqrt(divisor or q.shape[-1])",
-            "scale = 1.0",
-        ),
-        ("forgot √D for the keys alone", "只在键的梯度里忘了除以 √D", None, "(q * scale)", "q"),
-        (
-            "mixed up the gradients of query and key",
-            "把查询与键的梯度弄反了",
-            None,
-            "return (d_s @ k) * scale, namespace(d_s).matrix_transpose(d_s) @ (q * scale)",
-            "return namespace(d_s).matrix_transpose(d_s) @ (q * scale), (d_s @ k) * scale",
-        ),
+    gradient_mistakes=slips(
+        "attention_scores.vjp",
+        gradient_no_root=lambda term, at: product((term, function("sqrt", number(at.inputs[0].shape[-1], "D")))),
     ),
 )

@@ -58,13 +58,4 @@ entry = Entry(
         "softmax(Q K^T / sqrt(d)) V",
         "A = softmax(Q K^T / sqrt(d)) V",
     ),
-    mistakes=(
-        (
-            "left out the output projection",
-            "漏了输出投影",
-            None,
-            'out = linear(mixed, w_proj, *_given(b_proj), name="out")',
-            "out = mixed",
-        ),
-    ),
 )

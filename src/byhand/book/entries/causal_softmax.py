@@ -1,7 +1,8 @@
 """Logarithms as scores make fractions of the weights; no query sees the 9 above the diagonal."""
 
 from byhand.book.entries.contract import Entry
-from byhand.book.entries.softmax import OWN_WEIGHT_ONLY
+from byhand.book.entries.softmax import own_weight_only
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term, function, number
@@ -111,79 +112,12 @@ entry = Entry(
         "if j > i: s = -1e9",
     ),
     **remarks("query {t} must not see key {s}", "查询 {t} 不能看到其后的键 {s}"),
-    mistakes=(
-        (
-            "forgot the mask",
-            "忘了因果掩码",
-            lambda term, at: softmax_terms(at.along(-1, "S"), at.index[-1]),
-            "xp.where(visible(scores, start), scores, -xp.inf)",
-            "scores",
-        ),
-        (
-            "took the softmax over the queries (the wrong axis)",
-            "softmax 沿查询方向（轴错了）",
-            _over_queries,
-            "p, _ = softmax.forward(xp.where(visible(scores, start), scores, -xp.inf))",
-            "p = xp.matrix_transpose(softmax.forward(xp.matrix_transpose(xp.where(visible(scores, start), scores, -xp.inf)))[0])",
-        ),
-        (
-            "forgot to divide by the sum",
-            "忘了除以总和",
-            lambda term, at: term if term.label == "masked" else function("exp", at.read(0, "S")),
-            "p, _ = softmax.forward(xp.where(visible(scores, start), scores, -xp.inf))",
-            "p = xp.where(visible(scores, start), scores, -xp.inf)\n    p = xp.exp(p - xp.max(p, axis=-1, keepdims=True))",
-        ),
-        (
-            "set masked scores to 0 instead of −∞",
-            "掩码处置成了 0，而不是 −∞",
-            _zero_for_masked,
-            "scores, -xp.inf)",
-            "scores, 0 * scores)",
-        ),
-        (
-            "masked after the softmax, so that rows do not sum to 1",
-            "softmax 之后才加掩码，各行之和不再是 1",
-            None,
-            "p, _ = softmax.forward(xp.where(visible(scores, start), scores, -xp.inf))",
-            "p = xp.where(visible(scores, start), softmax.forward(scores)[0], 0 * scores)",
-        ),
-        (
-            "hid a position from itself (s < t), but for the first",
-            "掩掉了位置自身（s < t），首位除外",
-            None,
-            "xp.where(visible(scores, start),",
-            "xp.where(xp.tril(visible(scores, start), k=-1) | (xp.arange(scores.shape[-2])[:, None] + xp.arange(scores.shape[-1]) == 0),",
-        ),
-        (
-            "let each position see the next (s ≤ t + 1)",
-            "让每个位置看到了下一个（s ≤ t + 1）",
-            None,
-            "xp.where(visible(scores, start),",
-            "xp.where(xp.tril(0 * scores + 1, k=1) > 0,",
-        ),
-        (
-            "hid the past instead of the future",
-            "掩掉了过去，而不是未来",
-            None,
-            "xp.where(visible(scores, start),",
-            "xp.where(xp.matrix_transpose(visible(scores, start)),",
-        ),
+    mistakes=slips(
+        "causal_softmax.forward",
+        no_mask=lambda term, at: softmax_terms(at.along(-1, "S"), at.index[-1]),
+        wrong_axis=_over_queries,
+        no_sum=lambda term, at: term if term.label == "masked" else function("exp", at.read(0, "S")),
+        masked_to_0=_zero_for_masked,
     ),
-    gradient_mistakes=(
-        (*OWN_WEIGHT_ONLY[0][:3], "(d_s,) = softmax.vjp(saved[:1], d_p)", "d_s = saved[0] * (1 - saved[0]) * d_p"),
-        (
-            "forgot to subtract the sum",
-            "忘了减去总和",
-            None,
-            "(d_s,) = softmax.vjp(saved[:1], d_p)",
-            "d_s = saved[0] * d_p",
-        ),
-        (
-            "passed the gradient on as if softmax were linear",
-            "把 softmax 当成线性的，原样传回了梯度",
-            None,
-            "(d_s,) = softmax.vjp(saved[:1], d_p)",
-            "d_s = d_p * (saved[0] > 0)",
-        ),
-    ),
+    gradient_mistakes=slips("causal_softmax.vjp", own_weight_only=own_weight_only),
 )

@@ -62,8 +62,8 @@ class Entry:
                        `static`; an update changes theta in place by theta.grad; "" if PyTorch takes more than a line
     asked              names in other programs and questions that lead here in `where`, separated by commas
     notations          other notations of textbooks, papers and programs, in LaTeX or plain text
-    mistakes           typical mistakes as edits of one element's term, of forward's code, or of both;
-                       `gradient_mistakes` of its gradient's and of vjp's, `part_mistakes` of a labelled part of a term,
+    mistakes           typical mistakes as edits of one element's term, by their names in `practice/mistakes.toml`
+                       (`slips`); `gradient_mistakes` of its gradient's, `part_mistakes` of a labelled part of a term,
                        by its name: a quotient, or a row's number
     concepts           further terms of the glossary
     remark             (term, index) -> a note about a value

@@ -1,6 +1,7 @@
 """Four logits whose tokens were drawn once, never, three times and twice, at f = 1/2 and p = 1."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, product, total
@@ -53,8 +54,5 @@ entry = Entry(
         r"\mu_j - c_j \alpha_f - \mathbb{1}(c_j > 0) \alpha_p",
         "logits - counts * frequency_penalty - (counts > 0) * presence_penalty",
     ),
-    mistakes=(
-        ("subtracted f once, however often it was drawn", "不论次数，f 只减了一次", _counted_once),
-        ("subtracted p for each occurrence", "每出现一次就减一次 p", _presence_each_time),
-    ),
+    mistakes=slips("count_penalty.forward", counted_once=_counted_once, p_each_time=_presence_each_time),
 )

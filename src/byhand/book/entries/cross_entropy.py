@@ -1,7 +1,8 @@
 """Logarithms as logits make fractions of the probabilities: 5/8 and 1/4 for the two targets."""
 
 from byhand.book.entries.contract import Entry
-from byhand.book.practice.edits import Asked, Slips, first, negated, nth, over
+from byhand.book.practice.catalogue import slips
+from byhand.book.practice.edits import Asked, first, negated, nth, over
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio, total
 
@@ -27,12 +28,6 @@ def probabilities(inputs, result):
     of_targets = np.take_along_axis(p, y[..., None], axis=-1)
     return ("p", p), (r"-\ln p_{n,y_n}", -np.log(of_targets))
 
-
-OF_ONE: Slips = (
-    ("used the logarithm to base 2", "用了以 2 为底的对数", over(function("log", number(2)))),
-    ("used the logarithm to base 10", "用了以 10 为底的对数", over(function("log", number(10)))),
-    ("forgot the minus sign", "忘了负号", negated),
-)
 
 entry = Entry(
     stem="cross_entropy",
@@ -86,76 +81,28 @@ entry = Entry(
         "y_hat - y",
     ),
     first_sources=first_sources,
-    mistakes=(
-        ("took the sum instead of the mean", "取了总和，而不是平均", first, " / _count(xp, targets, z.dtype)", ""),
-        (
-            "used the logarithm to base 2",
-            "用了以 2 为底的对数",
-            over(function("log", number(2))),
-            " / _count(xp, targets, z.dtype)",
-            " / _count(xp, targets, z.dtype) / math.log(2)",
-        ),
-        ("used the logarithm to base 10", "用了以 10 为底的对数", over(function("log", number(10)))),
-        (
-            "forgot the minus sign",
-            "忘了负号",
-            negated,
-            " / _count(xp, targets, z.dtype)",
-            " / -_count(xp, targets, z.dtype)",
-        ),
-        ("stopped at the probability", "停在了概率，没有取对数", _probabilities),
-        (
-            "took the logarithm of the mean probability",
-            "先平均了概率再取对数",
-            lambda term, at: negated(function("log", _probabilities(term, at)), at),
-        ),
-        (
-            "divided by T alone, not by B T",
-            "只除以了 T，而不是 B T",
-            None,
-            "_count(xp, targets, z.dtype)",
-            "targets.shape[-1]",
-        ),
-        (
-            "did not subtract the maximum",
-            "没有减去最大值",
-            None,
-            "rows - xp.max(rows, axis=-1, keepdims=True)",
-            "rows",
-        ),
+    mistakes=slips(
+        "cross_entropy.forward",
+        sum_not_mean=first,
+        log_base_2=over(function("log", number(2))),
+        log_base_10=over(function("log", number(10))),
+        no_minus=negated,
+        no_log=_probabilities,
+        log_of_mean=lambda term, at: negated(function("log", _probabilities(term, at)), at),
     ),
     part_mistakes={
-        "loss": (
-            *OF_ONE,
-            (
-                "stopped at the probability",
-                "停在了概率，没有取对数",
-                lambda term, at: function("exp", negated(term, at)),
-            ),
+        "loss": slips(
+            "cross_entropy.forward",
+            log_base_2=over(function("log", number(2))),
+            log_base_10=over(function("log", number(10))),
+            no_minus=negated,
+            no_log=lambda term, at: function("exp", negated(term, at)),
         )
     },
-    gradient_mistakes=(
-        (
-            "forgot to divide by the number of targets",
-            "忘了除以目标的个数",
-            nth(1, first),
-            "d_loss / _count(xp, targets, p.dtype)",
-            "d_loss * p[:, :1] ** 0",
-        ),
-        (
-            "forgot to subtract 1 at the target",
-            "忘了在目标处减 1",
-            nth(1, nth(0, first)),
-            "xp.where(is_target, p - 1.0, p)",
-            "p",
-        ),
-        ("turned the difference round (target minus probability)", "把差弄反了（目标减概率）", negated),
-        (
-            "divided by T alone, not by B T",
-            "只除以了 T，而不是 B T",
-            None,
-            "d_loss / _count(xp, targets, p.dtype)",
-            "d_loss / targets.shape[-1] * p[:, :1] ** 0",
-        ),
+    gradient_mistakes=slips(
+        "cross_entropy.vjp",
+        gradient_of_sum=nth(1, first),
+        no_target=nth(1, nth(0, first)),
+        difference_reversed=negated,
     ),
 )

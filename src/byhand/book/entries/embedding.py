@@ -1,6 +1,7 @@
 """A token that occurs twice: its row is read twice, and collects two gradients."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import other_row
 from byhand.book.words.language import Words
 
@@ -59,24 +60,5 @@ entry = Entry(
         r"W_{te} \in \mathbb{R}^{V \times C}",
     ),
     why_zero=why_zero,
-    mistakes=(
-        (
-            "took the row of the next id",
-            "取成了下一个编号的行",
-            other_row(0, 1),
-            "table[tokens]",
-            "table[(tokens + 1) % table.shape[0]]",
-        ),
-        ("counted rows from 1", "行号从 1 数起了", other_row(0, -1), "table[tokens]", "table[tokens - 1]"),
-    ),
-    gradient_mistakes=(
-        (
-            "kept only the last gradient of a repeated token",
-            "词元重复时只保留了最后一次的梯度",
-            None,
-            "return scatter_add_rows(table.shape[0], tokens.reshape((-1,)), as_rows(d_e)), None",
-            "d = 0 * table\n    d[tokens.reshape((-1,))] = as_rows(d_e)\n    return d, None",
-        ),
-        ("gave the table no gradient", "没有给词元表梯度", None, "as_rows(d_e)), None", "0 * as_rows(d_e)), None"),
-    ),
+    mistakes=slips("embedding.forward", next_row=other_row(0, 1), rows_from_1=other_row(0, -1)),
 )

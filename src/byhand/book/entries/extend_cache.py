@@ -1,6 +1,7 @@
 """A cache of three places for two streams: one has one position so far, the other three, so its oldest leaves."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term, element, total
@@ -97,5 +98,5 @@ entry = Entry(
     ),
     remark=remark,
     why_zero=why_zero,
-    mistakes=(("counted places from 0 instead of from start", "从 0 数起，而不是从 start 数起", _from_the_first),),
+    mistakes=slips("extend_cache.forward", from_0=_from_the_first),
 )

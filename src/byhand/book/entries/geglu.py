@@ -3,6 +3,7 @@
 from byhand.book.entries.contract import Entry
 from byhand.book.entries.gelu import SLOPE, T
 from byhand.book.entries.swiglu import entry as swiglu
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, first, nth, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -51,11 +52,8 @@ entry = Entry(
     ),
     notations=(r"\mathrm{GEGLU}(x, W, V) = \mathrm{GELU}(x W) \otimes x V", "F.gelu(gate, approximate='tanh') * up"),
     concepts=(Concept("GeGLU", "GeGLU", ("geglu",), ("GEGLU", "gated GELU")),),
-    mistakes=(
-        ("took GELU of the other factor: gate and up swapped", "对另一个因子取了 GELU：gate 与 up 对调了", _swapped),
-        ("gated by SiLU: that is SwiGLU", "用 SiLU 作门：那是 SwiGLU", _by_silu),
-        ("forgot the cubic term", "忘了三次项", within(nth(1, first), "u")),
-        ("forgot the factor up", "漏了因子 up", first),
+    mistakes=slips(
+        "geglu.forward", swapped=_swapped, by_silu=_by_silu, no_cubic=within(nth(1, first), "u"), no_up=first
     ),
-    gradient_mistakes=tuple(slip[:3] for slip in swiglu.gradient_mistakes[1:]),
+    gradient_mistakes=swiglu.gradient_mistakes[1:],
 )

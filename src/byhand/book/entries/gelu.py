@@ -1,6 +1,7 @@
 """At -1, 0 and 1: the two sides add up to x, and the slope at 0 is one half."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, cotangent, first, nth, rest, within
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product
@@ -49,75 +50,11 @@ entry = Entry(
         "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))",
         r"x \Phi(x)",
     ),
-    mistakes=(
-        (
-            "used ReLU",
-            "用成了 ReLU",
-            lambda term, at: function("positive", at.read(0, "x")),
-            "return 0.5 * x * (1.0 + tanh)",
-            "return x * (x > 0)",
-        ),
-        (
-            "forgot the cubic term",
-            "忘了三次项",
-            within(nth(1, first), "u"),
-            "return 0.5 * x * (1.0 + tanh)",
-            "return 0.5 * x * (1.0 + namespace(x).tanh(K * x))",
-        ),
-        ("forgot the factor one half", "忘了系数二分之一", rest, "return 0.5 * x", "return x"),
-        (
-            "used the exact form, with erf",
-            "用了精确形式（erf）",
-            None,
-            "return 0.5 * x * (1.0 + tanh)",
-            'return 0.5 * x * (1.0 + registry["gelu_exact"].forward(x)[1][1])',
-        ),
-        (
-            "used the sigmoid form, x σ(1.702 x)",
-            "用了 sigmoid 形式 x σ(1.702 x)",
-            None,
-            "return 0.5 * x * (1.0 + tanh)",
-            "return 0.5 * x * (1.0 + namespace(x).tanh(0.851 * x))",
-        ),
-        (
-            "forgot the root of 2/π",
-            "忘了乘以 √(2/π)",
-            None,
-            "return 0.5 * x * (1.0 + tanh)",
-            "return 0.5 * x * (1.0 + namespace(x).tanh(x * (1 + CUBIC * (x * x))))",
-        ),
+    mistakes=slips(
+        "gelu.forward",
+        relu=lambda term, at: function("positive", at.read(0, "x")),
+        no_cubic=within(nth(1, first), "u"),
+        no_half=rest,
     ),
-    gradient_mistakes=(
-        ("used the derivative of ReLU", "用了 ReLU 的导数", _relu_slope, "gate + slope", "x > 0"),
-        ("forgot the slope of tanh", "忘了 tanh 的导数", None, "gate + slope", "gate"),
-        (
-            "forgot the factor 3 of the cubic term's derivative",
-            "三次项的导数忘了乘 3",
-            None,
-            "1.5 * K * CUBIC",
-            "0.5 * K * CUBIC",
-        ),
-        ("took 1 − tanh for 1 − tanh²", "把 1 − tanh² 写成了 1 − tanh", None, "1.0 - tanh * tanh", "1.0 - tanh"),
-        (
-            "used the slope of the exact form",
-            "用了精确形式的导数",
-            None,
-            "return (d_y * (gate + slope),)",
-            'return registry["gelu_exact"].vjp((x, registry["gelu_exact"].forward(x)[1][1]), d_y)',
-        ),
-        (
-            "forgot the cubic term",
-            "忘了三次项",
-            None,
-            "return (d_y * (gate + slope),)",
-            "tanh = namespace(x).tanh(K * x)\n    return (d_y * (0.5 + 0.5 * tanh + 0.5 * x * (1.0 - tanh * tanh) * K),)",
-        ),
-        (
-            "used the slope of the sigmoid form",
-            "用了 sigmoid 形式的导数",
-            None,
-            "return (d_y * (gate + slope),)",
-            "tanh = namespace(x).tanh(0.851 * x)\n    return (d_y * (0.5 + 0.5 * tanh + 0.5 * x * (1.0 - tanh * tanh) * 0.851),)",
-        ),
-    ),
+    gradient_mistakes=slips("gelu.vjp", slope_relu=_relu_slope),
 )

@@ -3,6 +3,7 @@
 import math
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, first, nth, rest, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -70,14 +71,12 @@ entry = Entry(
             ("erf", "normal distribution", "Gaussian", "cumulative distribution function", "正态分布", "高斯分布"),
         ),
     ),
-    mistakes=(
-        ("used ReLU", "用成了 ReLU", lambda term, at: function("positive", at.read(0, "x"))),
-        ("forgot to divide by the square root of 2", "忘了除以根号 2", within(first, "u")),
-        ("forgot the factor one half", "忘了系数二分之一", rest),
-        ("used the tanh form", "用成了 tanh 形式", _tanh_form),
+    mistakes=slips(
+        "gelu_exact.forward",
+        relu=lambda term, at: function("positive", at.read(0, "x")),
+        no_root=within(first, "u"),
+        no_half=rest,
+        tanh_form=_tanh_form,
     ),
-    gradient_mistakes=(
-        ("held the gate constant", "把门当成了常数", nth(1, first)),
-        ("forgot the factor x before the density", "漏了密度前的因子 x", _without_x),
-    ),
+    gradient_mistakes=slips("gelu_exact.vjp", gate_constant=nth(1, first), no_x=_without_x),
 )

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.entries.layer_norm import ROOT_TAKEN, UNDIVIDED
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, first, nth, within
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio, total
@@ -50,9 +51,8 @@ entry = Entry(
     saved=(r"\hat{X}", r"\frac{1}{\sqrt{\overline{X^2} + \epsilon}}"),
     settings={"eps": r"\epsilon"},
     notations=("q_norm(q_proj(x)).view(b, t, h, d)",),
-    mistakes=(
-        ("normalised the head alone", "只对这一个头做了归一化", within(_alone, "xhat")),
-        ("divided by the mean square instead of its root", "除以了均方，而不是均方根", within(nth(1, first), "xhat")),
+    mistakes=slips(
+        "heads_rms_norm.forward", head_alone=within(_alone, "xhat"), by_mean_square=within(nth(1, first), "xhat")
     ),
     part_mistakes={"avg(x²)": (UNDIVIDED, ROOT_TAKEN)},
 )

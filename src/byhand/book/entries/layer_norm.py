@@ -1,6 +1,7 @@
 """Deviations -7, -1, 1, 7 have variance 25, so every number is a fraction (with eps = 0)."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, first, nth, within
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio
@@ -83,109 +84,15 @@ entry = Entry(
         "(x - mean) / sqrt(var + eps)",
         "y = gamma * (x - E[x]) / sqrt(Var[x] + eps) + beta",
     ),
-    mistakes=(
-        (
-            "divided by the variance instead of its root",
-            "除以了方差，而不是标准差",
-            within(nth(1, first), "xhat"),
-            "1.0 / xp.sqrt(variance + eps)",
-            "1.0 / (variance + eps)",
-        ),
-        (
-            "divided the variance by C − 1 instead of C",
-            "方差除以了 C − 1，而不是 C",
-            within(_by_one_less, "var"),
-            "xp.sum(centred * centred, axis=-1, keepdims=True) / width",
-            "xp.sum(centred * centred, axis=-1, keepdims=True) / (width - 1)",
-        ),
-        (
-            "forgot to subtract the mean",
-            "忘了减去均值",
-            within(nth(0, first), "xhat"),
-            "xhat = centred * rstd",
-            "xhat = x * rstd",
-        ),
-        ("only subtracted the mean", "只减了均值", within(first, "xhat"), "xhat = centred * rstd", "xhat = centred"),
-        ("took the mean square of x for the variance", "把 x 的均方当成了方差", None, "centred * centred", "x * x"),
-        (
-            "put eps outside the root",
-            "把 eps 放到了根号外面",
-            None,
-            "xp.sqrt(variance + eps)",
-            "(xp.sqrt(variance) + eps)",
-        ),
-        ("used a tiny eps, or none", "eps 太小，或者没有加", None, "variance + eps", "variance + 1e-5"),
-        ("forgot the gain", "忘了乘以增益", None, "return gain * xhat + bias", "return xhat + bias"),
-        ("forgot the bias", "忘了加偏置", None, "return gain * xhat + bias", "return gain * xhat"),
-        (
-            "multiplied by 1 + gain",
-            "乘以了 1 + 增益",
-            None,
-            "return gain * xhat + bias",
-            "return (1 + gain) * xhat + bias",
-        ),
-        (
-            "added the bias before the gain",
-            "先加偏置再乘增益",
-            None,
-            "return gain * xhat + bias",
-            "return gain * (xhat + bias)",
-        ),
+    mistakes=slips(
+        "layer_norm.forward",
+        by_variance=within(nth(1, first), "xhat"),
+        by_one_less=within(_by_one_less, "var"),
+        no_mean=within(nth(0, first), "xhat"),
+        only_mean=within(first, "xhat"),
     ),
-    gradient_mistakes=(
-        (
-            "only divided by the standard deviation, as if mean and variance were constants",
-            "只除以了标准差，把均值与方差当成了常数",
-            lambda term, at: None if at.slot else nth(1, first)(term, at),
-            "rstd * (h - mean_h - xhat * mean_hx)",
-            "rstd * h",
-        ),
-        (
-            "left out the mean of h: the mean of x was a constant",
-            "漏了 h 的均值：把 x 的均值当成了常数",
-            None,
-            "h - mean_h - xhat * mean_hx",
-            "h - xhat * mean_hx",
-        ),
-        (
-            "left out the term of x̂: the variance was a constant",
-            "漏了 x̂ 那一项：把方差当成了常数",
-            None,
-            "h - mean_h - xhat * mean_hx",
-            "h - mean_h",
-        ),
-        ("forgot the gain in h", "h 里忘了乘增益", None, "h = d_y * affine[0] if affine else d_y", "h = d_y"),
-        (
-            "forgot the gain in the average of h x̂ alone",
-            "只在 h x̂ 的均值里忘了乘增益",
-            None,
-            "xp.sum(h * xhat, axis=-1, keepdims=True)",
-            "xp.sum(d_y * xhat, axis=-1, keepdims=True)",
-        ),
-        (
-            "forgot to divide the average of h by C",
-            "h 的均值忘了除以 C",
-            None,
-            "mean_h = xp.sum(h, axis=-1, keepdims=True) / width",
-            "mean_h = xp.sum(h, axis=-1, keepdims=True)",
-        ),
-        (
-            "forgot to divide the average of h x̂ by C",
-            "h x̂ 的均值忘了除以 C",
-            None,
-            "xp.sum(h * xhat, axis=-1, keepdims=True) / width",
-            "xp.sum(h * xhat, axis=-1, keepdims=True)",
-        ),
-        ("forgot the standard deviation", "忘了除以标准差", None, "d_x = rstd * (", "d_x = ("),
-        ("forgot x̂ in the gradient of the gain", "增益的梯度里忘了乘 x̂", None, "as_rows(d_y * xhat)", "as_rows(d_y)"),
-        ("gave the gain no gradient", "没有给增益梯度", None, "as_rows(d_y * xhat)", "0 * as_rows(d_y)"),
-        (
-            "gave the bias no gradient",
-            "没有给偏置梯度",
-            None,
-            "xp.sum(as_rows(d_y), axis=0)",
-            "0 * xp.sum(as_rows(d_y), axis=0)",
-        ),
+    gradient_mistakes=slips(
+        "layer_norm.vjp", only_divided=lambda term, at: None if at.slot else nth(1, first)(term, at)
     ),
     part_mistakes={
         "mean": (UNDIVIDED,),

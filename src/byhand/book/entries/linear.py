@@ -1,6 +1,7 @@
 """Two rows through a 2 x 3 weight with a bias."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, row_times_column, transposed, without
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, ratio
@@ -93,51 +94,6 @@ entry = Entry(
         r"M W_{fc} + b_{fc}",
         r"\mathrm{GELU}(M W_{fc} + b_{fc})",
     ),
-    mistakes=(
-        ("forgot the bias", "忘了加偏置", without(2), "y if bias is None else y + bias", "y"),
-        (
-            "used the transposed weight",
-            "用了转置的权重",
-            transposed(1),
-            "as_rows(x) @ weight",
-            "as_rows(x) @ (weight.T if weight.shape[0] == weight.shape[1] else weight)",
-        ),
-    ),
-    gradient_mistakes=(
-        (
-            "forgot to transpose",
-            "忘了转置",
-            _linear_untransposed,
-            "d_rows @ weight.T",
-            "d_rows @ (weight if weight.shape[0] == weight.shape[1] else weight.T)",
-        ),
-        (
-            "took the mean over rows instead of the sum",
-            "对各行取了平均，而不是求和",
-            _mean_over_rows,
-            "as_rows(x).T @ d_rows",
-            "as_rows(x).T @ d_rows / d_rows.shape[0]",
-        ),
-        (
-            "gave the bias no gradient",
-            "没有给偏置梯度",
-            None,
-            "namespace(d_y).sum(d_rows, axis=0)",
-            "0 * namespace(d_y).sum(d_rows, axis=0)",
-        ),
-        (
-            "kept only the last row's gradient of the bias",
-            "偏置的梯度只取了最后一行",
-            None,
-            "namespace(d_y).sum(d_rows, axis=0)",
-            "d_rows[-1]",
-        ),
-        (
-            "took the mean over rows for the bias",
-            "偏置的梯度对各行取了平均",
-            None,
-            "namespace(d_y).sum(d_rows, axis=0)",
-            "namespace(d_y).sum(d_rows, axis=0) / d_rows.shape[0]",
-        ),
-    ),
+    mistakes=slips("linear.forward", no_bias=without(2), transposed_weight=transposed(1)),
+    gradient_mistakes=slips("linear.vjp", untransposed=_linear_untransposed, mean_over_rows=_mean_over_rows),
 )

@@ -1,6 +1,7 @@
 """Two rows, rank two, scale two."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, nth, rest
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -74,10 +75,6 @@ entry = Entry(
             is_first=True,
         ),
     ),
-    mistakes=(
-        ("forgot the scale", "忘了乘以 s", nth(1, rest)),
-        ("forgot the frozen matrix", "忘了加上冻结矩阵的结果", rest),
-        ("scaled the frozen matrix too", "把冻结矩阵的结果也乘了 s", _all_scaled),
-    ),
-    gradient_mistakes=(("forgot the scale", "忘了乘以 s", _unscaled),),
+    mistakes=slips("low_rank.forward", no_scale=nth(1, rest), no_frozen=rest, all_scaled=_all_scaled),
+    gradient_mistakes=slips("low_rank.vjp", slope_no_scale=_unscaled),
 )

@@ -1,6 +1,7 @@
 """A matrix times the swap of two columns."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, row_times_column, transposed
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, product
@@ -67,9 +68,6 @@ entry = Entry(
         "gradient of a matrix product, 矩阵相乘, 矩阵乘法的梯度"
     ),
     notations=("X W", "C = A B", r"(AB)_{ij} = \sum_k a_{ik} b_{kj}"),
-    mistakes=(
-        ("used the transposed right factor", "右边的矩阵用成了转置", transposed(1)),
-        ("multiplied element by element", "按元素相乘了", _element_by_element),
-    ),
-    gradient_mistakes=(("forgot to transpose", "忘了转置", _matmul_untransposed),),
+    mistakes=slips("matmul.forward", transposed=transposed(1), element_by_element=_element_by_element),
+    gradient_mistakes=slips("matmul.vjp", untransposed=_matmul_untransposed),
 )

@@ -34,29 +34,4 @@ entry = Entry(
     torch="x.transpose(1, 2).flatten(2)",
     asked="torch.cat, concatenate, 拼接, 合并各头",
     notations=("Concat(head_1, ..., head_h)",),
-    mistakes=(
-        (
-            "interleaved the heads: column d H + h instead of h D + d",
-            "各头交错：放到了第 d H + h 列，而不是第 h D + d 列",
-            None,
-            "namespace(x).permute_dims(x, (0, 2, 1, 3))",
-            "namespace(x).permute_dims(x, (0, 2, 3, 1))",
-        ),
-        (
-            "reshaped to (B, T, C) without moving axes",
-            "没有交换轴就变形成了 (B, T, C)",
-            None,
-            "namespace(x).permute_dims(x, (0, 2, 1, 3)).reshape",
-            "x.reshape",
-        ),
-    ),
-    gradient_mistakes=(
-        (
-            "reshaped to (B, heads, T, D) without moving axes",
-            "没有交换轴就变形成了 (B, 头, T, D)",
-            None,
-            "namespace(d_y).permute_dims(d_y.reshape((b, t, h, d)), (0, 2, 1, 3))",
-            "d_y.reshape((b, h, t, d))",
-        ),
-    ),
 )

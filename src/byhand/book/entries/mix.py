@@ -1,6 +1,7 @@
 """The first query sees one value, the second a quarter of one and three quarters of the other."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, row_times_column, transposed
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, ratio, total
@@ -47,36 +48,12 @@ entry = Entry(
         "dL/dV = Attention^T dL/dOutput",
         r"\sum_j P_{i,j} V_j",
     ),
-    mistakes=(
-        (
-            "used the transposed weights",
-            "用了转置的注意力权重",
-            transposed(0),
-            "return weights @ v,",
-            "return namespace(v).matrix_transpose(weights) @ v,",
-        ),
-        (
-            "averaged the values with equal weights",
-            "对各个值取了等权平均",
-            lambda term, at: ratio(total(part.parts[1] for part in term.parts), number(len(term.parts), "S")),
-            "return weights @ v,",
-            "return (0 * weights + 1 / weights.shape[-1]) @ v,",
+    mistakes=slips(
+        "mix.forward",
+        transposed_weights=transposed(0),
+        equal_weights=lambda term, at: ratio(
+            total(part.parts[1] for part in term.parts), number(len(term.parts), "S")
         ),
     ),
-    gradient_mistakes=(
-        (
-            "forgot to transpose the weights",
-            "忘了把注意力权重转置",
-            _mix_untransposed,
-            "transpose(weights) @ d_y",
-            "weights @ d_y",
-        ),
-        (
-            "gave the weights no gradient",
-            "没有给注意力权重梯度",
-            None,
-            "return d_y @ transpose(v),",
-            "return 0 * d_y @ transpose(v),",
-        ),
-    ),
+    gradient_mistakes=slips("mix.vjp", untransposed=_mix_untransposed),
 )

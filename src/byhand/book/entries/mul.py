@@ -1,6 +1,7 @@
 """A row scales both rows of a matrix."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.engine.terms import total
 
 entry = Entry(
@@ -17,5 +18,5 @@ entry = Entry(
     place=("arrays", 2),
     torch="torch.mul(a, b)",
     asked="torch.mul, elementwise product, 相乘",
-    mistakes=(("added", "做成了加法", lambda term, at: total(term.parts)),),
+    mistakes=slips("mul.forward", added=lambda term, at: total(term.parts)),
 )

@@ -1,6 +1,7 @@
 """The first step with momentum 1/2: the direction n is a multiple of g, and one Newton-Schulz step is done."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import nth, rest
 from byhand.book.words.language import Words
 from byhand.engine.terms import number
@@ -56,13 +57,10 @@ entry = Entry(
         r"B_t = \mu B_{t-1} + G_t",
         r"W \leftarrow W - \eta \left( 0.2 \sqrt{\max(M, N)}\, O + \lambda W \right)",
     ),
-    mistakes=(
-        ("forgot the weight decay", "忘了权重衰减", nth(1, nth(2, nth(1, lambda decay, at: number(0))))),
-        ("moved up the gradient", "朝梯度的方向移动了", nth(1, rest)),
-        (
-            "used the gradient without orthogonalising it",
-            "直接用了梯度，没有正交化",
-            nth(1, nth(2, nth(0, lambda term, at: at.read(1, "g")))),
-        ),
+    mistakes=slips(
+        "muon.forward",
+        no_weight_decay=nth(1, nth(2, nth(1, lambda decay, at: number(0)))),
+        moved_up_gradient=nth(1, rest),
+        not_orthogonalised=nth(1, nth(2, nth(0, lambda term, at: at.read(1, "g")))),
     ),
 )

@@ -1,6 +1,7 @@
 """One step on a matrix of norm 5 whose rows are at right angles: A is diagonal, so a step only stretches the rows."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import first, rest
 from byhand.book.words.language import Words
 
@@ -41,8 +42,5 @@ entry = Entry(
         "X = a * X + B @ X",
         r"\varphi(x) = a x + b x^3 + c x^5",
     ),
-    mistakes=(
-        ("forgot the products: only a X", "忘了乘积项，只有 a X", first),
-        ("forgot a X", "忘了 a X", rest),
-    ),
+    mistakes=slips("orthogonalise.forward", no_products=first, no_ax=rest),
 )

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.entries.gelu import entry as gelu
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import cotangent, first, negated
 from byhand.book.words.language import Words
 
@@ -30,30 +31,10 @@ entry = Entry(
     torch="F.relu(x)",
     asked="nn.ReLU, F.relu, max(0 x), torch.clamp",
     notations=("max(0, x)", r"F = \mathrm{ReLU}(M W_{fc} + b_{fc})"),
-    mistakes=(
-        ("kept the negative value", "保留了负值", first),
-        (
-            "took the absolute value",
-            "取成了绝对值",
-            lambda term, at: term if term.value else negated(term.parts[0], at),
-            "xp.where(x <= 0, xp.zeros_like(x), x)",
-            "xp.abs(x)",
-        ),
+    mistakes=slips(
+        "relu.forward",
+        kept_negative=first,
+        absolute_value=lambda term, at: term if term.value else negated(term.parts[0], at),
     ),
-    gradient_mistakes=(
-        (
-            "let the gradient through where x is negative",
-            "在 x 为负处也让梯度通过了",
-            cotangent,
-            "xp.where(x > 0, d_y, xp.zeros_like(d_y))",
-            "d_y",
-        ),
-        (
-            "multiplied by y instead of the slope",
-            "乘以了 y，而不是斜率",
-            None,
-            "xp.where(x > 0, d_y,",
-            "xp.where(x > 0, d_y * x,",
-        ),
-    ),
+    gradient_mistakes=slips("relu.vjp", negative_passes=cotangent),
 )

@@ -1,6 +1,7 @@
 """Below zero, at zero, between zero and one, and above."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, first, nth
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -43,18 +44,16 @@ entry = Entry(
     concepts=(
         Concept("squared ReLU", "平方 ReLU", ("relu_squared",), ("ReLU squared", "squared rectifier", "平方整流")),
     ),
-    mistakes=(
-        ("squared the negative number", "把负数也平方了", lambda term, at: function("square", at.read(0, "x"))),
-        ("forgot to square", "忘了取平方", first),
-        ("doubled instead of squaring", "乘了 2，而不是取平方", lambda term, at: product((number(2), term.parts[0]))),
+    mistakes=slips(
+        "relu_squared.forward",
+        squared_negative=lambda term, at: function("square", at.read(0, "x")),
+        no_square=first,
+        doubled=lambda term, at: product((number(2), term.parts[0])),
     ),
-    gradient_mistakes=(
-        ("forgot the factor 2", "忘了系数 2", nth(1, lambda two, at: number(1))),
-        ("used the derivative of ReLU", "用了 ReLU 的导数", _relu_slope),
-        (
-            "let the gradient through where x is negative",
-            "在 x 为负处也让梯度通过了",
-            nth(2, lambda positive, at: at.read(0, "x")),
-        ),
+    gradient_mistakes=slips(
+        "relu_squared.vjp",
+        no_factor_2=nth(1, lambda two, at: number(1)),
+        slope_relu=_relu_slope,
+        negative_passes=nth(2, lambda positive, at: at.read(0, "x")),
     ),
 )

@@ -1,6 +1,7 @@
 """Two heads of keys for four heads of queries: query heads 0 and 1 read key head 0, heads 2 and 3 read head 1."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, first
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Note, Words
@@ -72,29 +73,10 @@ entry = Entry(
         Concept("multi-query attention", "多查询注意力", ("repeat_heads",), ("MQA",)),
     ),
     remark=remark,
-    mistakes=(
-        (
-            "took head h % K instead of h // G",
-            "取了第 h % K 个头，而不是第 h // G 个",
-            _in_turn,
-            "xp.broadcast_to(x[:, :, None, :, :], (b, k, times, s, d))",
-            "xp.broadcast_to(x[:, None, :, :, :], (b, times, k, s, d))",
-        ),
-    ),
-    gradient_mistakes=(
-        (
-            "took the derivative of one query head alone",
-            "只取了一个查询头的导数",
-            first,
-            "namespace(d_y).sum(d_y.reshape((b, h // times, times, s, d)), axis=2)",
-            "d_y.reshape((b, h // times, times, s, d))[:, :, 0]",
-        ),
-        (
-            "averaged over the group instead of summing",
-            "对组内求了平均，而不是求和",
-            lambda term, at: ratio(term, number(at.static["times"], "G")),
-            "axis=2)",
-            "axis=2) / times",
-        ),
+    mistakes=slips("repeat_heads.forward", in_turn=_in_turn),
+    gradient_mistakes=slips(
+        "repeat_heads.vjp",
+        one_head_only=first,
+        mean_over_group=lambda term, at: ratio(term, number(at.static["times"], "G")),
     ),
 )

@@ -1,6 +1,7 @@
 """Four logits, three of which belong to tokens that have occurred, at penalty 2."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, negated
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, ratio, total
@@ -48,8 +49,5 @@ entry = Entry(
         "避免重复, 惩罚重复, 复读"
     ),
     notations=("torch.where(score < 0, score * penalty, score / penalty)", r"z_v / (T \cdot I(v \in g))"),
-    mistakes=(
-        ("divided a negative logit too", "负的 logit 也除了", _always_divided),
-        ("subtracted the penalty", "减去了惩罚系数", _subtracted),
-    ),
+    mistakes=slips("repetition_penalty.forward", always_divided=_always_divided, subtracted=_subtracted),
 )

@@ -1,6 +1,7 @@
 """The sublayer's output is added, and the gradient takes both ways unchanged."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import over, without
 from byhand.book.words.language import Words
 from byhand.engine.terms import number
@@ -40,24 +41,6 @@ entry = Entry(
         "y = x + f(x)",
         "x + Sublayer(x)",
     ),
-    mistakes=(
-        ("forgot the stream", "忘了加上残差流", without(0), "return x + a", "return a"),
-        ("forgot the sublayer", "忘了加上子层的输出", without(1), "return x + a", "return x"),
-    ),
-    gradient_mistakes=(
-        (
-            "divided the gradient between the two ways",
-            "把梯度在两路之间平分了",
-            over(number(2)),
-            "return d_y, d_y",
-            "return d_y / 2, d_y / 2",
-        ),
-        (
-            "passed the gradient along the stream alone",
-            "只沿残差流传回了梯度",
-            None,
-            "return d_y, d_y",
-            "return d_y, 0 * d_y",
-        ),
-    ),
+    mistakes=slips("residual.forward", no_stream=without(0), no_sublayer=without(1)),
+    gradient_mistakes=slips("residual.vjp", halved=over(number(2))),
 )

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.entries.layer_norm import ROOT_TAKEN, UNDIVIDED
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, first, nth, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -85,50 +86,11 @@ entry = Entry(
             is_first=True,
         ),
     ),
-    mistakes=(
-        (
-            "divided by the mean square instead of its root",
-            "除以了均方，而不是均方根",
-            within(nth(1, first), "xhat"),
-            "1.0 / xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) / width + eps)",
-            "1.0 / (xp.sum(x * x, axis=-1, keepdims=True) / width + eps)",
-        ),
-        (
-            "subtracted the mean: that is LayerNorm",
-            "减去了均值：那是层归一化",
-            within(_centred, "xhat"),
-            "rstd = ",
-            "x = x - xp.sum(x, axis=-1, keepdims=True) / width\n    rstd = ",
-        ),
-        (
-            "forgot to divide the sum of squares by C",
-            "平方和忘了除以 C",
-            None,
-            "keepdims=True) / width + eps",
-            "keepdims=True) + eps",
-        ),
-        (
-            "put eps outside the root",
-            "把 eps 放到了根号外面",
-            None,
-            "1.0 / xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) / width + eps)",
-            "1.0 / (xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) / width) + eps)",
-        ),
-        ("used a tiny eps, or none", "eps 太小，或者没有加", None, "width + eps", "width + 1e-6"),
-        ("forgot the gain", "忘了乘以增益", None, "return gain * xhat", "return xhat"),
-        ("multiplied by 1 + gain", "乘以了 1 + 增益", None, "return gain * xhat", "return (1 + gain) * xhat"),
+    mistakes=slips(
+        "rms_norm.forward", by_mean_square=within(nth(1, first), "xhat"), mean_subtracted=within(_centred, "xhat")
     ),
-    gradient_mistakes=(
-        (
-            "only divided by the root mean square, as if it were a constant",
-            "只除以了均方根，把它当成了常数",
-            lambda term, at: None if at.slot else nth(1, first)(term, at),
-            "rstd * (h - xhat * mean_hx)",
-            "rstd * h",
-        ),
-        ("forgot the gain in h", "h 里忘了乘增益", None, "h = d_y * gain[0] if gain else d_y", "h = d_y"),
-        ("forgot to divide the average of h x̂ by C", "h x̂ 的均值忘了除以 C", None, " / xhat.shape[-1]", ""),
-        ("gave the gain no gradient", "没有给增益梯度", None, "as_rows(d_y * xhat)", "0 * as_rows(d_y)"),
+    gradient_mistakes=slips(
+        "rms_norm.vjp", only_divided=lambda term, at: None if at.slot else nth(1, first)(term, at)
     ),
     part_mistakes={"avg(x²)": (UNDIVIDED, ROOT_TAKEN)},
 )

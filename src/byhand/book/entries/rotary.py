@@ -4,6 +4,7 @@ import math
 
 from byhand.book.entries.contract import Entry
 from byhand.book.numbers import arithmetic
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Note, Words
@@ -125,56 +126,12 @@ entry = Entry(
         ),
     ),
     remark=remark,
-    mistakes=(
-        (
-            "turned the other way: the sign of the sine",
-            "转错了方向：正弦的符号反了",
-            _other_sine,
-            "m * xp.sin(angles)",
-            "-m * xp.sin(angles)",
-        ),
-        (
-            "paired the wrong columns: those of the other pairing",
-            "配错了列：用了另一种配对方式",
-            _other_pairing,
-            "return turned(x, cos, sin, pairing)",
-            'pairing = "halves" if pairing == "neighbours" else "neighbours"\n    return turned(x, cos, sin, pairing)',
-        ),
-        (
-            "took the position one too large: positions count from 0",
-            "位置多了一：位置从 0 数起",
-            lambda term, at: _worked(1, at),
-        ),
-        (
-            "took the angle in degrees instead of radians",
-            "把弧度当成了角度制的度",
-            within(_in_degrees, "a"),
-            "cos, sin = ",
-            "angles = angles * (math.pi / 180)\n    cos, sin = ",
-        ),
-        (
-            "used the base 10000",
-            "底数用了 10000",
-            None,
-            "frequencies(base, width, scaling)",
-            "frequencies(10000.0, width, scaling)",
-        ),
-        (
-            "took 2p/D for p/D in the exponent: the angles fall twice as fast",
-            "指数里的 p/R 写成了 2p/R：角度降得快了一倍",
-            None,
-            "frequencies(base, width, scaling)",
-            "frequencies(base**2, width, scaling)",
-        ),
+    mistakes=slips(
+        "rotary.forward",
+        other_way=_other_sine,
+        other_pairing=_other_pairing,
+        from_1=lambda term, at: _worked(1, at),
+        degrees=within(_in_degrees, "a"),
     ),
-    gradient_mistakes=(
-        (
-            "turned the derivative forward instead of back",
-            "导数应当转回去，却又向前转了一次",
-            _other_sine,
-            "-saved[1]",
-            "saved[1]",
-        ),
-        ("did not turn the derivative", "没有旋转导数", None, "turned(d_y, saved[0], -saved[1], pairing)", "d_y"),
-    ),
+    gradient_mistakes=slips("rotary.vjp", turned_forward=_other_sine),
 )

@@ -1,6 +1,7 @@
 """At log 1/3, 0 and log 3: the gates are 1/4, 1/2 and 3/4."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -47,21 +48,15 @@ entry = Entry(
         "x * torch.sigmoid(x)",
     ),
     concepts=(Concept("SiLU", "SiLU", ("silu",), ("swish", "sigmoid linear unit", "sigmoid", "S 型函数")),),
-    mistakes=(
-        ("used ReLU", "用成了 ReLU", lambda term, at: function("positive", at.read(0, "x"))),
-        (
-            "kept the sigmoid alone, without the factor x",
-            "只写了 sigmoid，漏了因子 x",
-            lambda term, at: term.parts[1],
-        ),
-        ("wrote exp(x) instead of exp(-x)", "把 exp(-x) 写成了 exp(x)", within(_growing, "s")),
+    mistakes=slips(
+        "silu.forward",
+        relu=lambda term, at: function("positive", at.read(0, "x")),
+        sigmoid_alone=lambda term, at: term.parts[1],
+        exp_of_x=within(_growing, "s"),
     ),
-    gradient_mistakes=(
-        ("held the gate constant", "把门当成了常数", lambda term, at: product(term.parts[:2])),
-        (
-            "used the derivative of the sigmoid alone",
-            "只用了 sigmoid 的导数",
-            lambda term, at: product((*term.parts[:2], term.parts[2].parts[1].parts[1])),
-        ),
+    gradient_mistakes=slips(
+        "silu.vjp",
+        gate_constant=lambda term, at: product(term.parts[:2]),
+        slope_sigmoid=lambda term, at: product((*term.parts[:2], term.parts[2].parts[1].parts[1])),
     ),
 )

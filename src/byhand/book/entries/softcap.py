@@ -1,6 +1,7 @@
 """Logarithms make fractions of the tanh: it is 3/5 at log 2 and 4/5 at log 3."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, cotangent, nth, over, rest
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -66,22 +67,11 @@ entry = Entry(
             is_first=True,
         ),
     ),
-    mistakes=(
-        ("forgot to multiply by the cap", "忘了乘以上限", rest),
-        ("forgot to divide by the cap", "忘了除以上限", _uncapped),
-        ("cut off at the cap", "在上限处直接截断了", _cut),
-    ),
-    gradient_mistakes=(
-        ("let the gradient through unchanged", "让梯度原样通过了", cotangent),
-        (
-            "forgot the square",
-            "忘了平方",
-            nth(1, nth(1, nth(0, lambda square, at: square.parts[0]))),
-        ),
-        (
-            "divided by the cap once more",
-            "又除以了一次上限",
-            lambda term, at: over(number(at.static["cap"], "cap"))(product(term.parts), at),
-        ),
+    mistakes=slips("softcap.forward", not_multiplied=rest, not_divided=_uncapped, cut_off=_cut),
+    gradient_mistakes=slips(
+        "softcap.vjp",
+        unchanged=cotangent,
+        no_square=nth(1, nth(1, nth(0, lambda square, at: square.parts[0]))),
+        divided_again=lambda term, at: over(number(at.static["cap"], "cap"))(product(term.parts), at),
     ),
 )

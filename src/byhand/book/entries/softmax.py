@@ -1,7 +1,8 @@
 """Logarithms as scores make fractions of the weights."""
 
 from byhand.book.entries.contract import Entry
-from byhand.book.practice.edits import Asked, Slips, negated
+from byhand.book.practice.catalogue import slips
+from byhand.book.practice.edits import Asked, negated
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product, ratio, total
 from byhand.equations.softmax import softmax_terms
@@ -12,14 +13,10 @@ def _shares(term: Term, at: Asked) -> Term | None:
     return ratio(at.read(0, "x"), row) if row.value else None
 
 
-def _own_weight_only(term: Term, at: Asked) -> Term:
+def own_weight_only(term: Term, at: Asked) -> Term:
+    """Forget how the other weights move."""
     p, (d, _) = term.parts[0], term.parts[1].parts
     return product((p, total((number(1), negated(p, at))), d))
-
-
-OWN_WEIGHT_ONLY: Slips = (
-    ("used p(1 − p) d only: the other weights move too", "只用了 p(1 − p) d：其余权重也会变", _own_weight_only),
-)
 
 
 def first_sources(inputs, of):
@@ -78,22 +75,12 @@ entry = Entry(
         r"p_v = \mathrm{softmax}(z)_v",
         r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
     ),
-    mistakes=(
-        (
-            "took the softmax over the wrong axis",
-            "softmax 的轴错了",
-            lambda term, at: softmax_terms(at.along(-2, "x"), at.index[-2]) if len(at.index) > 1 else None,
-        ),
-        ("forgot to divide by the sum", "忘了除以总和", lambda term, at: function("exp", at.read(0, "x"))),
-        ("divided the scores themselves by their sum", "没有取指数，直接除以总和", _shares),
-        (
-            "did not subtract the maximum",
-            "没有减去最大值",
-            None,
-            "xp.exp(x - xp.where(m == -xp.inf, xp.zeros_like(m), m))",
-            "xp.exp(x)",
-        ),
+    mistakes=slips(
+        "softmax.forward",
+        wrong_axis=lambda term, at: softmax_terms(at.along(-2, "x"), at.index[-2]) if len(at.index) > 1 else None,
+        no_sum=lambda term, at: function("exp", at.read(0, "x")),
+        no_exp=_shares,
     ),
-    gradient_mistakes=OWN_WEIGHT_ONLY,
+    gradient_mistakes=slips("softmax.vjp", own_weight_only=own_weight_only),
     first_sources=first_sources,
 )

@@ -1,6 +1,7 @@
 """Gates of 1/4, 1/2 and 3/4, from the logarithms of 1/3, 1 and 3."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -65,43 +66,15 @@ entry = Entry(
             ("GLU", "gating", "gate", "gated MLP", "门控", "GLU（门控线性单元）"),
         ),
     ),
-    mistakes=(
-        (
-            "took the sigmoid of the other factor: gate and up swapped",
-            "对另一个因子取了 sigmoid：gate 与 up 对调了",
-            _swapped,
-            "s = sigmoid(gate)",
-            "s = sigmoid(up)",
-        ),
-        (
-            "gated by the sigmoid alone: that is the original GLU",
-            "只用 sigmoid 作门：那是最初的 GLU",
-            lambda term, at: product(term.parts[1:]),
-            "return gate * s * up",
-            "return s * up",
-        ),
-        (
-            "forgot the factor up",
-            "漏了因子 up",
-            lambda term, at: product(term.parts[:2]),
-            "return gate * s * up",
-            "return gate * s",
-        ),
+    mistakes=slips(
+        "swiglu.forward",
+        swapped=_swapped,
+        sigmoid_alone=lambda term, at: product(term.parts[1:]),
+        no_up=lambda term, at: product(term.parts[:2]),
     ),
-    gradient_mistakes=(
-        (
-            "held the sigmoid constant",
-            "把 sigmoid 当成了常数",
-            lambda term, at: None if at.slot else product(term.parts[:3]),
-            "s * (1.0 + gate * (1.0 - s))",
-            "s",
-        ),
-        (
-            "forgot the factor up",
-            "漏了因子 up",
-            lambda term, at: None if at.slot else product((term.parts[0], *term.parts[2:])),
-            "d_y * up * s",
-            "d_y * s",
-        ),
+    gradient_mistakes=slips(
+        "swiglu.vjp",
+        sigmoid_constant=lambda term, at: None if at.slot else product(term.parts[:3]),
+        slope_no_up=lambda term, at: None if at.slot else product((term.parts[0], *term.parts[2:])),
     ),
 )

@@ -1,6 +1,7 @@
 """Four logits at temperature 2."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked, negated
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, product, total
@@ -46,8 +47,5 @@ entry = Entry(
     ),
     settings={"tau": r"\tau"},
     notations=("logits / temp", "softmax(z / T)"),
-    mistakes=(
-        ("multiplied by the temperature", "乘以了温度", lambda term, at: product(term.parts)),
-        ("subtracted the temperature", "减去了温度", _minus_tau),
-    ),
+    mistakes=slips("temperature.forward", multiplied=lambda term, at: product(term.parts), subtracted=_minus_tau),
 )

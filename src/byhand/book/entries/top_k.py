@@ -1,6 +1,7 @@
 """The two largest of four logits stay."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.catalogue import slips
 from byhand.book.words.language import Words
 from byhand.engine.terms import number
 
@@ -34,11 +35,5 @@ entry = Entry(
     torch="logits.masked_fill(logits < logits.topk(k).values[..., -1:], -torch.inf)",
     asked="torch.topk, topk, TopKLogitsWarper, 前k个词元, keep k tokens",
     labels_zh={"dropped": "被去掉"},
-    mistakes=(
-        (
-            "dropped it as 0 instead of −∞",
-            "去掉时置成了 0，而不是 −∞",
-            lambda term, at: term if term.parts else number(0, "dropped"),
-        ),
-    ),
+    mistakes=slips("top_k.forward", dropped_to_0=lambda term, at: term if term.parts else number(0, "dropped")),
 )

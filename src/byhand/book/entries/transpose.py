@@ -16,13 +16,4 @@ entry = Entry(
     place=("arrays", 5),
     torch="a.mT",
     asked="permute, swapaxes, movedim, torch.transpose, .mT, swap axes, 交换轴, 调换维度, 置换维度",
-    gradient_mistakes=(
-        (
-            "gave a tied table no gradient from the head",
-            "共用的词元表没有得到来自输出层的梯度",
-            None,
-            "namespace(d_y).matrix_transpose(d_y)",
-            "0 * namespace(d_y).matrix_transpose(d_y)",
-        ),
-    ),
 )

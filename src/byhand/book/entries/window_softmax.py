@@ -2,7 +2,8 @@
 
 from byhand.book.entries import causal_softmax as causal
 from byhand.book.entries.contract import Entry
-from byhand.book.entries.softmax import OWN_WEIGHT_ONLY
+from byhand.book.entries.softmax import entry as softmax
+from byhand.book.practice.catalogue import slips
 from byhand.book.practice.edits import Asked
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -95,14 +96,8 @@ entry = Entry(
         ),
     ),
     **causal.remarks("key {s} lies outside the window of query {t}", "键 {s} 不在查询 {t} 的窗口内"),
-    mistakes=(
-        ("saw one key too many: W earlier ones besides its own", "多看了一个键：除自己外还看了 W 个", _one_key_more),
-        ("forgot the window: only later keys were masked", "忘了窗口：只遮住了后面的键", _no_window),
-        (
-            "masked after the softmax, so the row no longer sums to 1",
-            "先做 softmax 再遮住，一行之和不再是 1",
-            _masked_after,
-        ),
+    mistakes=slips(
+        "window_softmax.forward", one_key_more=_one_key_more, no_window=_no_window, masked_after_softmax=_masked_after
     ),
-    gradient_mistakes=OWN_WEIGHT_ONLY,
+    gradient_mistakes=softmax.gradient_mistakes,
 )

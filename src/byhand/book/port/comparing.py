@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from byhand.book.port import model, recording
-from byhand.book.port.catalogue import catalogue
 from byhand.book.port.recording import Recorded, Recording
 from byhand.book.port.theirs import Counterpart, Theirs, as_ours, matched
+from byhand.book.practice.catalogue import catalogue
 from byhand.book.words.language import SEMICOLON, Words, preferred
 from byhand.engine.terms import Index, element_name
 from byhand.errors import DataError

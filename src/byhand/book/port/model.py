@@ -7,9 +7,9 @@ computation moves the loss. It stands here, and not beside the page, because the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -75,32 +75,46 @@ def filled(dtype: str = "float64", config: ModelConfig = GPT) -> tuple[TinyGPT, 
             drawn = drawn + 1
         arrays[name] = drawn.reshape(shape).astype(dtype)
     text = [x * config.vocab_size >> 32 for x in islice(draws, BATCH * (config.seq_len + 1))]
-    rows = np.asarray(text).reshape(BATCH, config.seq_len + 1)
     if config == MICRO:
-        arrays, rows = by_our_names(config, arrays), np.asarray([DOCUMENT])
-    tokens, targets = rows[:, :-1], rows[:, 1:]
-    return TinyGPT(config, arrays=arrays), tokens, targets
+        return TinyGPT(config, arrays=by_our_names(config, arrays)), *arranged(DOCUMENT, 1, len(DOCUMENT))
+    return TinyGPT(config, arrays=arrays), *arranged(text, BATCH, config.seq_len + 1)
+
+
+def arranged(text: Sequence[int], batch: int, length: int) -> tuple[Any, Any]:
+    """Return tokens and targets (batch, length - 1) of texts that stand one behind the other."""
+    rows = np.asarray(text).reshape(batch, length)
+    return rows[:, :-1], rows[:, 1:]
 
 
 def numbers(dtype: str = "float64", config: ModelConfig = GPT) -> list[float]:
     """Return the four numbers: the loss, the norm of all gradients together, and the loss after each update."""
-    model, tokens, targets = filled(dtype, config)
-    step: dict[str, Any] = STEP | {"weight_decay": 0.0} if config == MICRO else STEP
-    optimizer, found = AdamW(**step), []
-    for t in range(UPDATES + 1):
+    model, *batch = filled(dtype, config)
+    step = STEP | {"weight_decay": 0.0} if config == MICRO else STEP
+    rates = (rate(t, config) for t in count())
+    loss, norm, second, _, third = islice(trained(model, repeat(batch), step, rates), 2 * UPDATES + 1)
+    return [loss, norm, second, third]
+
+
+def trained(
+    model: TinyGPT, batches: Iterable[Sequence[Any]], settings: dict[str, Any], rates: Iterable[float] | None = None
+) -> Iterator[float]:
+    """Train a model on (tokens, targets); yield by turns the loss and, before the update, the norm of all gradients.
+
+    `rates` are the learning rates, if they change.
+    """
+    optimizer = AdamW(**settings)
+    for (tokens, targets), lr in zip(batches, rates or repeat(optimizer.lr), strict=False):
         model.zero_grad()
         loss = model.loss(tokens, targets)
-        found.append(loss.item())
-        if t < UPDATES:
-            loss.backward()
-            # Programs that set gradients to 0 first also have one for what the loss does not depend on.
-            gradients = {name: 0 * p.data if p.grad is None else p.grad for name, p in model.parameters().items()}
-            for name, parameter in model.parameters().items():
-                parameter.grad = gradients[name]
-            found += [] if t else [float(gradient_norm(gradients))]
-            optimizer.lr = rate(t, config)
-            optimizer.step(model.parameters())
-    return found
+        yield loss.item()
+        loss.backward()
+        # Programs that set gradients to 0 first also have one for what the loss does not depend on.
+        gradients = {name: 0 * p.data if p.grad is None else p.grad for name, p in model.parameters().items()}
+        for name, parameter in model.parameters().items():
+            parameter.grad = gradients[name]
+        yield float(gradient_norm(gradients))
+        optimizer.lr = lr
+        optimizer.step(model.parameters())
 
 
 def rate(t: int, config: ModelConfig) -> float:

@@ -115,7 +115,7 @@ class Diagnosis:
 def table(model: str = "gpt") -> Fingerprints:
     """Return the table of one of the page's models; only the first has pairs."""
     says = json.loads(TABLE.read_text(encoding="utf-8"))
-    known = (Known(en, zh, where, _read(of[model])) for en, zh, where, of in says["mistakes"] if model in of)
+    known = (Known(en, zh, where, _read(of[model])) for en, zh, where, of, _ in says["mistakes"] if model in of)
     return Fingerprints(tuple(says["right"][model]), tuple(known), tuple(says["pairs"]) if model == "gpt" else ())
 
 

@@ -44,9 +44,8 @@ class Asked:
 
 
 Edit = Callable[[Term, Asked], Term | None]
-Slips = tuple[tuple[str, str, Edit | None] | tuple[str, str, Edit | None, str, str], ...]
-"""Mistakes: in English, in Chinese, as an edit of the right term, and as one in the code: a text of the half, and the
-wrong one in its place. Without an edit of a term it is a mistake of programs alone."""
+Slips = tuple[tuple[str, str, Edit], ...]
+"""Mistakes: in English, in Chinese, as an edit of the right term."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,9 @@ class Mistake(Words):
 
 def mistakes(slips: Slips, term: Term, at: Asked) -> Iterator[Mistake]:
     """Yield the wrong numbers that slips lead to; `term` is the right one's arithmetic."""
-    for en, zh, edit, *_ in slips:
+    for en, zh, edit in slips:
         try:
-            wrong = edit(term, at) if edit else None
+            wrong = edit(term, at)
         except (ArithmeticError, ValueError):  # the mistake gives no number, as in the logarithm of 0
             continue
         if wrong is not None and not math.isnan(wrong.value):
