@@ -4,10 +4,11 @@
   const RELATIVE = 5e-3; // paper and pencil: three digits are enough
   const ROUNDED = 5.1e-4; // or three decimals
 
-  /** Whether a number is right to three digits or three decimals; for 0, whether it rounds to 0. */
+  /** Whether a number is right to three digits or three decimals, or to the page's decimals; for 0, whether it rounds to 0. */
   const agrees = (given, right) => {
     if (!Number.isFinite(right)) return given === right;
     const apart = Math.abs(given - right);
+    if (live.places && right !== 0) return apart <= 0.51 * 10 ** -live.places;
     if (right === 0 || given === 0) return apart <= ROUNDED / 10;
     return apart <= Math.max(RELATIVE * Math.abs(right), Math.min(ROUNDED, 0.05 * Math.abs(right)));
   };

@@ -118,6 +118,7 @@
     const graphs = new Map(scripts.map((script) => JSON.parse(script.textContent)).map((data) => [data.lesson, new live.Graph(data)]));
     /** @type {HTMLElement[]} */
     const sections = [...document.querySelectorAll(".live-step")];
+    live.places = Number(document.querySelector("[data-places]")?.dataset.places ?? 0); // decimals; 0 for six digits
     for (const section of sections) {
       const graph = graphs.get(section.dataset.lesson);
       section.graph = graph;

@@ -6,13 +6,14 @@ const NOISE = 1e-10; // printed as 0: rounding residue, which differs between ma
 const ROUGH = 1e-8; // below it three digits are printed
 
 /**
- * Write a number with six significant digits, no trailing zeros, and a real minus sign.
+ * Write a number with six significant digits, or with the page's decimals, no trailing zeros, and a real minus sign.
  * @param {number} value
  * @returns {string}
  */
 live.written = (value, digits = 6) => {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (live.places) value = Number(value.toFixed(live.places));
   const size = Math.abs(value);
   if (size < NOISE) return "0";
   const [mantissa, power] = value.toExponential((size < ROUGH ? 3 : digits) - 1).split("e");
