@@ -44,7 +44,8 @@ def test_every_matrix_of_a_lesson_is_its_graphs(page):
 
 
 def test_a_page_with_plain_steps_has_two_decimals():
-    marked = hooked((DOCS / "guides" / "matrix-core.md").read_text(encoding="utf-8"), "en")
+    text = (DOCS / "guides" / "matrix-core.md").read_text(encoding="utf-8").replace("```math", "```{math}")
+    marked = hooked(text, "en")
     begun = re.findall(r'data-lesson="two-tokens" data-step="(\d+)" data-places="2">\n\n\*\*(\d+)\.\*\* ', marked)
     assert begun[:8] == [(str(n), str(n)) for n in range(1, 9)]
     page = marked.partition('class="live-data"')[0]
