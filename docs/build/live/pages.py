@@ -62,7 +62,7 @@ def hooked(text: str, lang: str) -> str:
     entries = {mark[3]: graph_of_entry(mark[3]) for mark in marks if mark[2] == "worked"}
 
     def block(mark: re.Match[str]) -> str:
-        head, kind, name, arguments, body, end = mark.groups()
+        head, kind, name, _, body, end = mark.groups()
         found = (entries if kind == "worked" else lessons).get(name)
         if found is None:  # its steps are not on this page
             return mark[0]

@@ -70,7 +70,7 @@ class Statement:
         return cls(name=module.rpartition(".")[2], **functions, **facts)
 
     def restated(self, **facts: Any) -> Self:
-        """Return this equation with other formulas or terms; under its name the first one stays registered."""
+        """Return this equation with another formula or other terms; the first one stays registered under its name."""
         twin = copy(self)
         for fact, said in facts.items():
             object.__setattr__(twin, fact, said)

@@ -43,8 +43,8 @@ class StepFormula:
         self._is_scaled = 0 in axes[: len(inputs)]
         self._lacks_some = len(inputs) < len(self.symbols)
         single = self.entry.one_head if max(axes, default=0) < 3 else None
-        restated = None if equation is registry[equation.name] else (equation.latex, equation.derivative)
-        self._both = restated or single or self.entry.on_paper or (finding.latex, finding.latex_derivative)
+        usual = single or self.entry.on_paper or (finding.latex, finding.latex_derivative)
+        self._both = usual if equation is registry[equation.name] else (equation.latex, usual[1])
 
     def forward(self) -> str:
         """Return the LaTeX of the equation."""

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.changes import Choices, Given
 from byhand.book.lessons.examples import matrix_core
 from byhand.book.lessons.lesson import Content, Maker, Step, listed
@@ -61,7 +60,6 @@ def _chance(which: int, index: Index, inputs: Any) -> Term:
 
 PLAIN_SOFTMAX = softmax.restated(
     latex=r"p_{t,i} = \frac{e^{x_{t,i}}}{\sum_j e^{x_{t,j}}}",
-    derivative=ENTRIES["softmax"].on_paper[1],
     terms=_weight,
 )
 PLAIN_LOSS = cross_entropy.restated(
