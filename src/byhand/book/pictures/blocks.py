@@ -137,7 +137,7 @@ def block() -> Column:
     return _graph(block.title, PRE)
 
 
-@scene("A block of a GPT: two parts, each added to the stream", "GPT 的一个块：两部分，各加到残差流上")
+@scene("A block of a GPT: two parts, two sums", "GPT 的一个块：两部分，两次相加")
 def block_in_words() -> Column:
     """The block of the default model, without names of the code."""
     return _graph(block_in_words.title, PRE, coded=False)

@@ -13,6 +13,7 @@ OF_LESSONS: dict[str, tuple[Picture, ...]] = {
         paper_gpt.gpt_in_a_minute, attention.attention_one_head, paper_gpt.training_loop, blocks.block_in_words,
         curves.layer_norm_removes,
     ),
+    "two-tokens": (graphs.core_forward, graphs.core_backward),
     "matrix-core": (graphs.core_forward, graphs.core_backward),
     "matrix-core-rows": (graphs.core_forward, graphs.core_backward),
     "matrix-core-exercise": (graphs.core_backward,),
