@@ -87,7 +87,7 @@ def test_blanks_are_there_again_when_the_page_is_loaded_again(browser, site):
     fill(browser, SCORES, "1", 1)  # wrong, and carried on
     fill(browser, WEIGHTS, "0.731", 1)
     fill(browser, SCORES, "0", 0)
-    browser.open(site / "en/guides/matrix-core.html")
+    browser.open(site / "en/guides/update.html")
     cells = (
         "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent || e.firstElementChild.value)"
     )
@@ -96,7 +96,7 @@ def test_blanks_are_there_again_when_the_page_is_loaded_again(browser, site):
     assert shown(browser, ".live-news")[0].startswith("2 of ")
     assert browser.run("return document.querySelector('.live-step[data-step=\"0\"] .live-slider').disabled")
     turn(browser)
-    browser.open(site / "en/guides/matrix-core.html")
+    browser.open(site / "en/guides/update.html")
     assert not browser.run("return live.blanks.on")
 
 
@@ -123,3 +123,15 @@ def test_a_hidden_result_is_to_be_seen_nowhere(browser, site):
     assert len(browser.run(covered)) == len(found) - 1
     turn(browser)
     assert browser.run(covered) == []
+
+
+def test_the_first_page_takes_two_decimals_and_prints_them(browser, site):
+    read(browser, site, "guides/matrix-core")
+    step = '.live-step[data-lesson="two-tokens"][data-step="{}"]'
+    turn(browser)
+    assert fill(browser, f"{step.format(5)} table.live-made", "0.33").startswith("✓")
+    assert fill(browser, f"{step.format(5)} table.live-made", "0.7", 0).startswith("✗")
+    turn(browser)
+    browser.run("live.change(live.graphs[0], live.graphs[0].arrays.find((a) => a.name === 'W_V').first, 2)")
+    assert shown(browser, f"{step.format(6)} table.live-made td")[0] == "0.66"
+    assert "L 1.08 → 0.88" in shown(browser, ".live-news")[0]

@@ -9,7 +9,7 @@ from browser.webdriver import ENTER, RIGHT
 from live.working import graph
 
 pytestmark = pytest.mark.browser
-TRAINING, CORE = "guides/training-and-generation", "guides/matrix-core"
+TRAINING, CORE = "guides/training-and-generation", "guides/update"
 MOVED = """
     const [name, which, value] = arguments;
     const own = live.graphs.find((graph) => graph.name === name);

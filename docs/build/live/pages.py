@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -26,17 +26,19 @@ from live.export import as_json
 from live.graph import LessonGraph, Numbered
 from live.spots import is_listed, lesson_of, spots
 from live.working import graph
-from pages.blocks.arrays import given_parts, matrices, matrix_of, number_as_text
+from pages.blocks.arrays import given_parts, matrices, matrix_of, number_as_text, rounded
+from pages.blocks.lessons import is_plain
 
 BLOCK = re.compile(r"(<!-- generated: (lesson|given|worked) ([\w-]+)([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 PICTURE = re.compile(r"(<!-- generated: picture ([\w-]+) -->\n)\s*(.*?)\s*(<!-- end -->)", re.DOTALL)
-STEP = re.compile(r"^\*\*([A-Z]?)(\d+)\.\*\* ", re.MULTILINE)
+STEP = re.compile(r"^\*\*(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
 NUMBER = re.compile(r"\S+ = -?[\d.]+")
 LINES = re.compile(r" \\\\\[4pt\]\n")
 PRINTED = re.compile(r"(?<![\w-])\d")  # in a picture's words
 MOST_LINES = 6  # of a displayed block of given matrices
+Writer = Callable[[str], str]
 Printed = dict[str, Any]  # by LaTeX: numbers as text, and as a matrix
 
 
@@ -55,11 +57,12 @@ class Shown:
 def hooked(text: str, lang: str) -> str:
     """Return a page with its lessons' steps and matrices marked, and the lessons' graphs at its end."""
     marks = [mark for mark in BLOCK.finditer(text) if not (mark[2] == "worked" and mark[3] in STILL)]
+    written = rounded if is_plain(text) else str
     lessons = {mark[3]: graph_of(mark[3]) for mark in marks if mark[2] == "lesson"}
     entries = {mark[3]: graph_of_entry(mark[3]) for mark in marks if mark[2] == "worked"}
 
     def block(mark: re.Match[str]) -> str:
-        head, kind, name, arguments, body, end = mark.groups()
+        head, kind, name, _, body, end = mark.groups()
         found = (entries if kind == "worked" else lessons).get(name)
         if found is None:  # its steps are not on this page
             return mark[0]
@@ -67,7 +70,7 @@ def hooked(text: str, lang: str) -> str:
             return head + _worked(found, body, name) + end
         if kind == "given":
             return head + _section(_given(found, body), name) + end
-        return head + _steps(found, body, "brief" in arguments, name) + end
+        return head + _steps(found, body, written, name) + end
 
     def picture(mark: re.Match[str]) -> str:
         head, name, body, end = mark.groups()
@@ -93,8 +96,9 @@ def _compact(plain: Any) -> str:
 graph_of = cache(graph)
 
 
-def _section(body: str, name: str, step: int = 0) -> str:
-    facts, place = f'data-lesson="{name}" data-step="{step}"', f"{name}-{step}"
+def _section(body: str, name: str, step: int = 0, is_rounded: bool = False) -> str:
+    places = ' data-places="2"' if is_rounded else ""
+    facts, place = f'data-lesson="{name}" data-step="{step}"{places}', f"{name}-{step}"
     link = f'<a class="live-anchor" id="{place}" href="#{place}">#{step}</a>\n\n' if step else ""
     return f'\n<div class="live-step" {facts}>\n\n{body.strip()}\n\n{link}</div>\n\n'
 
@@ -112,22 +116,23 @@ def _worked(found: LessonGraph, body: str, stem: str) -> str:
     return MATH.sub(marked, body)
 
 
-def _steps(found: LessonGraph, body: str, brief: bool, name: str) -> str:
+def _steps(found: LessonGraph, body: str, written: Writer, name: str) -> str:
     """Mark each step of a lesson's block."""
     pieces = STEP.split(body)
-    if len(pieces) < 4:
+    if len(pieces) < 3:
         raise ByhandError(f"a block of the lesson {name} has no numbered step. Correct STEP in {__name__}.")
     marked = []
-    for before, number, content in zip(pieces[1::3], map(int, pieces[2::3]), pieces[3::3], strict=True):
-        marked.append(_section(f"**{before}{number}.** " + _step(found, number, content, brief), name, number))
+    for number, content in zip(map(int, pieces[1::2]), pieces[2::2], strict=True):
+        said = f"**{number}.** {_step(found, number, content, written)}"
+        marked.append(_section(said, name, number, written is rounded))
     return pieces[0] + "".join(marked)
 
 
-def _step(found: LessonGraph, number: int, body: str, brief: bool) -> str:
+def _step(found: LessonGraph, number: int, body: str, written: Writer) -> str:
     """Mark the matrices of a step: the last block of them are its results."""
     step, link = found.lesson.steps[number - 1], found.links[number - 1]
     results, inputs = list(_blocks(found, link.makes)), list(_blocks(found, link.reads))
-    printed = _printed((*step.arrays, *step.inputs, *step.kept))
+    printed = _printed((*step.inputs, *step.kept, *step.arrays), written)
     blocks = [m for m in MATH.finditer(body) if MATRIX.search(m[1]) or NUMBER.fullmatch(m[1])]
     parts, end = [], 0
     for block in blocks:
@@ -209,10 +214,11 @@ def _match(latex: str, printed: Printed, shown: Sequence[Shown]) -> list[Any] | 
     return None
 
 
-def _printed(arrays: Iterable[Array]) -> Printed:
+def _printed(arrays: Iterable[Array], written: Writer) -> Printed:
     """Return the matrices and numbers of a step's arrays by their LaTeX."""
     found = [np.asarray(data, float) for array in arrays for _, data in matrices(array)]
-    return {matrix_of(x): (list(map(number_as_text, x.ravel().tolist())), np.atleast_2d(x)) for x in found}
+    texts = [[written(number_as_text(number)) for number in x.ravel().tolist()] for x in found]
+    return {written(matrix_of(x)): (own, np.atleast_2d(x)) for own, x in zip(texts, found, strict=True)}
 
 
 def _printed_of_given(name: str) -> Printed:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, fields
 from math import prod
 from typing import Any, Self
@@ -67,6 +68,13 @@ class Statement:
         there = vars(sys.modules[module])
         functions = {f.name: there[f.name] for f in fields(cls) if callable(there.get(f.name))}
         return cls(name=module.rpartition(".")[2], **functions, **facts)
+
+    def restated(self, **facts: Any) -> Self:
+        """Return this equation with another formula or other terms; the first one stays registered under its name."""
+        twin = copy(self)
+        for fact, said in facts.items():
+            object.__setattr__(twin, fact, said)
+        return twin
 
     @property
     def results(self) -> tuple[Symbol, ...]:

@@ -1,13 +1,14 @@
 /** What a wrong number looks like, by the trace that a mistake leaves in the result. */
-import { read } from "./numbers.js";
+import { decimals, read } from "./numbers.js";
 
 const RELATIVE = 5e-3; // paper and pencil: three digits are enough
 const ROUNDED = 5.1e-4; // or three decimals
 
-/** Whether a number is right to three digits or three decimals; for 0, whether it rounds to 0. @param {number} given @param {number} right */
+/** Whether a number is right to three digits or three decimals, or to the page's decimals; for 0, whether it rounds to 0. @param {number} given @param {number} right */
 export const agrees = (given, right) => {
   if (!Number.isFinite(right)) return given === right;
   const apart = Math.abs(given - right);
+  if (decimals.places && right !== 0) return apart <= 0.51 * 10 ** -decimals.places;
   if (right === 0 || given === 0) return apart <= ROUNDED / 10;
   return apart <= Math.max(RELATIVE * Math.abs(right), Math.min(ROUNDED, 0.05 * Math.abs(right)));
 };

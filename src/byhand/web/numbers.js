@@ -3,14 +3,18 @@
 const NOISE = 1e-10; // printed as 0: rounding residue, which differs between machines
 const ROUGH = 1e-8; // below it three digits are printed
 
+/** What a page rounds to: decimals, or 0 for six digits. */
+export const decimals = { places: 0 };
+
 /**
- * Write a number with six significant digits, no trailing zeros, and a real minus sign.
+ * Write a number with six significant digits, or with the page's decimals, no trailing zeros, and a real minus sign.
  * @param {number} value
  * @returns {string}
  */
 export const written = (value, digits = 6) => {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (decimals.places) value = Number(value.toFixed(decimals.places));
   const size = Math.abs(value);
   if (size < NOISE) return "0";
   const [mantissa, power] = value.toExponential((size < ROUGH ? 3 : digits) - 1).split("e");

@@ -27,6 +27,8 @@ from byhand.book.numbers.closed_form import value
 from byhand.book.numbers.exact import Exact
 from byhand.book.practice.checking import agrees, check, tidy
 from byhand.book.words.language import say
+from byhand.engine import registry
+from byhand.equations.softmax import softmax
 from byhand.errors import ByhandError
 
 
@@ -61,6 +63,18 @@ def test_matrix_core_with_both_rows():
     shows(name, "∂W_Q", [[0.051725, -0.051725], [-0.032702, 0.032702]])
     shows(name, "∂W_K", [[-0.051725, 0.032702], [0.051725, -0.032702]])
     shows(name, "∂W_V", [[0.030823, -0.030823], [-0.152457, 0.152457]])
+
+
+def test_two_tokens_have_the_matrix_cores_numbers_without_the_shift():
+    plain, core = make("two-tokens").steps, make("matrix-core").steps
+    for one, other in zip(plain, core, strict=True):
+        for array, same in zip(one.arrays, other.arrays, strict=True):
+            assert np.array_equal(array.data, same.data), array.label
+    said = [say(n.expression, "en") for step in plain for n in step.numbers]
+    assert "1 / 3.028115" in said
+    assert "−ln(0.33855)" in said
+    assert not any("− m" in say(step.formula, "en") for step in plain if not step.is_derivative)
+    assert registry["softmax"] is softmax, "the equation itself stays"
 
 
 def test_matrix_core_exercise():

@@ -43,11 +43,14 @@ def test_every_matrix_of_a_lesson_is_its_graphs(page):
     assert rows <= labels
 
 
-def test_a_lesson_s_steps_may_have_a_letter_before_their_numbers():
-    marked = hooked((DOCS / "guides" / "matrix-core.md").read_text(encoding="utf-8"), "en")
-    begun = re.findall(r'data-lesson="([\w-]+)" data-step="(\d+)">\n\n\*\*(\w+)\.\*\* ', marked)
-    assert {letters for name, number, letters in begun if name == "nudges"} == {f"N{n}" for n in range(1, 13)}
-    assert all(letters in (number, f"N{number}") for _, number, letters in begun)
+def test_a_page_with_plain_steps_has_two_decimals():
+    text = (DOCS / "guides" / "matrix-core.md").read_text(encoding="utf-8").replace("```math", "```{math}")
+    marked = hooked(text, "en")
+    begun = re.findall(r'data-lesson="two-tokens" data-step="(\d+)" data-places="2">\n\n\*\*(\d+)\.\*\* ', marked)
+    assert begun[:8] == [(str(n), str(n)) for n in range(1, 9)]
+    page = marked.partition('class="live-data"')[0]
+    assert all(data in page for data in ("`exp(0.71)`", "1 / 3.03`", "&quot;0.33&quot;", "&quot;1.03&quot;"))
+    assert not re.search(r"\d\.\d{5}", page)
 
 
 def test_a_page_without_a_lesson_stays_as_it_is():

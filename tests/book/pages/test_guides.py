@@ -39,7 +39,7 @@ CACHE = answers_of("guides/kv-cache")
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_the_program_of_the_matrix_core_prints_the_losses_of_the_page(suffix, capsys):
-    page = (GUIDES / f"matrix-core.{suffix}").read_text(encoding="utf-8")
+    page = (GUIDES / f"update.{suffix}").read_text(encoding="utf-8")
     program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
     exec(program, {})
     printed = [float(line) for line in capsys.readouterr().out.split()]
@@ -232,8 +232,9 @@ def test_every_number_that_a_page_asks_for_can_be_explained(name, count, suffix)
 @pytest.mark.parametrize(
     ("page", "name", "left"),
     [
-        ("matrix-core", "matrix-core", ()),
-        ("matrix-core", "matrix-core-exercise", ()),
+        ("matrix-core", "two-tokens", (9, 10, 11, 13, 14, 17, 19, 21, *range(23, 27), 28, 29)),
+        ("gradient", "nudges", ()),
+        ("update", "matrix-core", ()),
         ("learn-by-hand", "paper-gpt", (*range(23, 52), 53)),  # the other page works these
         (
             "backward-by-hand",

@@ -9,11 +9,11 @@ from byhand.book.lessons.examples import make
 from byhand.book.practice.sheets import TOPICS
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
-from pages.answers import lessons
+from pages.answers import core, lessons
 from pages.filling import as_read, docs
 from pages.path import PATH
 
-PAGE, CORE = docs() / "guides" / "matrix-core.md", answers_of("guides/matrix-core")
+GRADIENT, UPDATE = (docs() / "guides" / f"{name}.md" for name in ("gradient", "update"))
 
 
 def loss(*changes, label="L"):
@@ -25,12 +25,12 @@ def test_a_nudge_measures_the_gradient_of_every_number_that_has_one():
     elements = [(name, (i, j)) for name in ("W_Q", "W_K", "W_V", "S") for i in range(2) for j in range(2)]
     elements += [("z", (0,)), ("z", (1,))]
     for name, index in elements:
-        measured = (CORE.core_loss(name, index, 0.001) - CORE.core_loss(name, index, -0.001)) / 0.002
-        assert abs(measured - CORE.core_gradient(name)[index]) <= 2e-6, (name, index)
+        measured = (core.core_loss(name, index, 0.001) - core.core_loss(name, index, -0.001)) / 0.002
+        assert abs(measured - core.core_gradient(name)[index]) <= 2e-6, (name, index)
 
 
 def test_slopes_of_the_curves():
-    rows = re.findall(r"\n(\| \$`(?:e\^x|\\ln x)`\$ .*)\n\| rate (.*)", as_read(PAGE.read_text(encoding="utf-8")))
+    rows = re.findall(r"\n(\| \$`(?:e\^x|\\ln x)`\$ .*)\n\| rate (.*)", as_read(GRADIENT.read_text(encoding="utf-8")))
     exponential, logarithm = rows
     assert exponential[0].split("|")[2:] == exponential[1].split("|")[1:]  # e^x is its own rate
     assert logarithm[1] == "| 2 | 1 | 0.5 | 0.25 |"
@@ -46,7 +46,7 @@ def test_what_a_nudge_passes_on_has_the_rate_of_the_rules(name):
 
 
 def test_a_nudged_score_moves_the_weights_and_the_loss_by_its_gradient():
-    rows = re.findall(r"^\| `Δ[PL].*`(.*?)` \|$", as_read(PAGE.read_text(encoding="utf-8")), re.MULTILINE)
+    rows = re.findall(r"^\| `Δ[PL].*`(.*?)` \|$", as_read(UPDATE.read_text(encoding="utf-8")), re.MULTILINE)
     changes = [float(row.replace("−", "-")) for row in rows]
     assert sum(changes[:2]) == pytest.approx(0, abs=1e-9)
     gradient = next(n.value for s in make("matrix-core").steps for n in s.numbers if n.label == "∂S[0,1]")

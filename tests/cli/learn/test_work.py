@@ -142,7 +142,7 @@ def test_a_changed_example_says_what_the_change_changes(capsys):
     [
         (
             ("gelu", "--set", "x=1"),
-            "--set cannot change gelu. Use it with next-word, paper-gpt, matrix-core, matrix-core-rows",
+            "--set cannot change gelu. Use it with next-word, two-tokens, paper-gpt, matrix-core, matrix-core-rows",
         ),
         (("--set", "x=1"), "--set changes nothing without an example"),
         (("matrix-core", "--set", "rate=1", "--plot"), "Leave out --plot or --set"),

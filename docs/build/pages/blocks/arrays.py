@@ -125,6 +125,16 @@ def number_in_latex(x: float) -> str:
     return mantissa.replace("−", "-")
 
 
+def rounded(text: str) -> str:
+    """Return text whose longer decimals are rounded to two places, as on the first page."""
+
+    def short(found: re.Match[str]) -> str:
+        said = decimal(round(float(found[2]), 2))
+        return said if said == "0" else f"{found[1]}{said}"
+
+    return re.sub(r"([−-]?)\b(\d+\.\d{3,})", short, text)
+
+
 def quiet(text: str) -> str:
     """Return arithmetic without the residue in which machines differ."""
     return re.sub(r"(?<!\w)\(0\)", "0", SMALL.sub(lambda small: "0" if int(small[2]) >= NOISE else small[0], text))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from byhand.book.lessons.letters import PARAMETERS, PARTIAL, letter
 from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
-from pages.blocks.arrays import LISTED, called, displayed, given_parts, matrix_of, quiet
+from pages.blocks.arrays import LISTED, called, displayed, given_parts, matrix_of, quiet, rounded
 from pages.blocks.markdown import display, display_lines, inline, link, link_equation
 from pages.blocks.step_rows import rows_of, worked_rows
 
@@ -36,12 +37,15 @@ BLOCK = re.compile(r"<!-- generated: lesson (\S+)(?: ([\d,-]+))?(?: (\w+))? -->"
 def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") -> str:
     """The steps of a worked example, such as `2-5` or `4,7`; in the form `brief` only their results.
 
-    The form `few` counts the numbers that are folded otherwise. Any other is a capital letter before their numbers,
-    where a page works two examples: `N` makes N2 to N5. A reason, and an array made just before, stand once.
+    The form `plain` has the formula, the arithmetic of row 0 and the results, and rounds all lessons of its page to
+    two decimals. The form `few` counts the numbers that are folded otherwise. A reason, and an array made just before,
+    stand once.
     """
     whole = examples.make(name).steps
-    shown = _Shown(lang, form if form.isupper() else "", page)
-    for other in BLOCK.finditer(page.read_text(encoding="utf-8") if page.is_file() else ""):
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    shown = _Shown(lang, page)
+    forms = {"brief": shown.brief, "plain": shown.plain, "few": partial(shown.full, few=True)}
+    for other in BLOCK.finditer(text):
         if other.groups(default="") == (name, steps, form):
             break
         before = examples.make(other[1]).steps
@@ -50,10 +54,13 @@ def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") ->
                 shown.far(n, before, other[3] == "brief")
             if other[3] != "brief":
                 shown.told.add(before[n - 1].reason or before[n - 1].why or GIVEN)
-    return "\n\n".join(
-        shown.brief(n, whole) if form == "brief" else shown.full(n, whole, form == "few")
-        for n in chosen(steps, len(whole))
-    )
+    said = "\n\n".join(forms.get(form, shown.full)(n, whole) for n in chosen(steps, len(whole)))
+    return rounded(said) if is_plain(text) else said
+
+
+def is_plain(text: str) -> bool:
+    """Return whether the lessons of a page have two decimals."""
+    return any(mark[3] == "plain" for mark in BLOCK.finditer(text))
 
 
 def chosen(steps: str, last: int) -> list[int]:
@@ -95,13 +102,12 @@ def looked_up(page: Path, lang: str) -> str:
 
 @dataclass
 class _Shown:
-    """How a page shows the steps of a lesson: its language, the letter before their numbers, what it said before.
+    """How a page shows the steps of a lesson: its language, and what it said before.
 
     printed  the step at which each array was last printed, by letter; `told` the reasons
     """
 
     lang: str
-    letter: str
     page: Path
     printed: dict[str, int] = field(default_factory=dict)
     told: set[Words] = field(default_factory=set)
@@ -119,7 +125,16 @@ class _Shown:
         self.far(n, steps, True)
         return f"{self._title(n, steps[n - 1], False)}\n\n{displayed(steps[n - 1].arrays)}"
 
-    def full(self, n: int, steps: Sequence[Step], few: bool) -> str:
+    def plain(self, n: int, steps: Sequence[Step]) -> str:
+        """Return a step's formula, the arithmetic of row 0, and its results."""
+        step = steps[n - 1]
+        self.far(n, steps, True)
+        rows = any("," in say(number.label, "en") for number in step.numbers)
+        first = [x for x in step.numbers if not (rows and re.search(r"\[[1-9]", say(x.label, "en")))]
+        parts = [self._title(n, step, False), _formula(step, self.lang), rows_of(first, self.lang)]
+        return "\n\n".join([*parts, *([displayed(step.arrays)] if step.arrays[0].data.ndim else [])])
+
+    def full(self, n: int, steps: Sequence[Step], few: bool = False) -> str:
         """Return a step as it is done on paper."""
         step, lang = steps[n - 1], self.lang
         product = _first_product(step) if (copies := _only_copies(step)) else None
@@ -143,7 +158,7 @@ class _Shown:
         if step.stem in registry:
             title = f"[{title}]({link_equation(self.page, step.stem, self.lang).rpartition('(')[2]}"
         place = f" · {link(self.page, step.where)}" if step.where and has_place else ""
-        return f"**{self.letter}{n}.** {title}{place}"
+        return f"**{n}.** {title}{place}"
 
     def _put_in(self, n: int, steps: Sequence[Step]) -> Iterator[str]:
         """Yield the inputs' letters with the earlier steps that made them, and the arrays that are far."""
@@ -166,11 +181,11 @@ class _Shown:
         """Return where an array comes from: the step that made or saved it, or what is known of it."""
         step, before = steps[n - 1], [*enumerate(steps[: n - 1], 1)]
         if made := [k for k, x in before if array.letter in {y.letter for y in x.arrays}]:
-            return MADE.said(self.lang, n=f"{self.letter}{made[-1]}")
+            return MADE.said(self.lang, n=made[-1])
         read = {x.letter for x in step.inputs}
         own = [k for k, x in before if x.stem == step.stem and read & {PARTIAL + y.letter for y in x.arrays}]
         if own and not array.name and array.data.ndim:
-            return KEPT.said(self.lang, n=f"{self.letter}{own[-1]}")
+            return KEPT.said(self.lang, n=own[-1])
         if array.letter.startswith(PARTIAL) and not array.data.ndim:
             return ONE.said(self.lang)
         if "t-1" in array.letter:

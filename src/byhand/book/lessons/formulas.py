@@ -15,6 +15,7 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import Equation
+from byhand.engine.equation import registry
 
 QUAD = r", \quad "  # between formulas on one line
 
@@ -42,7 +43,8 @@ class StepFormula:
         self._is_scaled = 0 in axes[: len(inputs)]
         self._lacks_some = len(inputs) < len(self.symbols)
         single = self.entry.one_head if max(axes, default=0) < 3 else None
-        self._both = single or self.entry.on_paper or (finding.latex, finding.latex_derivative)
+        usual = single or self.entry.on_paper or (finding.latex, finding.latex_derivative)
+        self._both = usual if equation is registry[equation.name] else (equation.latex, usual[1])
 
     def forward(self) -> str:
         """Return the LaTeX of the equation."""

@@ -27,6 +27,7 @@ SUMS = Words(
     "x_mid and x_out are sums: what the sublayer returns is added to the stream.",
     "x_mid 与 x_out 是相加的结果：子层的结果加到残差流上。",
 )
+ADDED = Words("+ adds what the sublayer returns to the stream.", "+ 把子层的结果加到残差流上。")
 PRE, POST = ModelConfig(), ModelConfig(norm_position="post", activation="relu", causal=False)
 
 
@@ -60,8 +61,11 @@ def _sublayer(application: Application) -> str:
     return application.name.removeprefix(BLOCK).rpartition(".")[0]
 
 
-def _graph(title: Words, config: ModelConfig) -> Column:
-    """Return the stream as a trunk at the left, from top to bottom, with its branches at the right."""
+def _graph(title: Words, config: ModelConfig, coded: bool = True) -> Column:
+    """Return the stream as a trunk at the left, from top to bottom, with its branches at the right.
+
+    coded  whether its parts have their names in the code
+    """
     block = block_of(pass_through(config, 1, 2))
     stream = stream_of(block)
     on_trunk = {id(tensor) for tensor in stream}
@@ -71,11 +75,12 @@ def _graph(title: Words, config: ModelConfig) -> Column:
     )
     out = Words("to the next block; after L blocks, to the LM head", "到下一个块；经过 L 个块之后，到语言模型头")
     links, trunk, above = [], "x", ""
-    way: list[Figure] = [_beside(Space(wide=20, name="x"), (stream[0].name or "x").removeprefix(BLOCK))]
+    start = (stream[0].name or "x").removeprefix(BLOCK)
+    way: list[Figure] = [_beside(Space(wide=20, name="x"), start if coded else "")]
     for group in parts_of(block):
         first, name = group[0], group[0].name
         if first.equation.name == "residual":
-            way.append(_beside(dot("+", "", name, 10), name.removeprefix(BLOCK)))
+            way.append(_beside(dot("+", "", name, 10), name.removeprefix(BLOCK) if coded else ""))
             links += [Link(above, name, "bottom", "right"), Link(trunk, name, colour=BLUE, thick=3)]
             trunk, above = name, ""
         elif id(first.results[0]) in on_trunk:
@@ -87,14 +92,14 @@ def _graph(title: Words, config: ModelConfig) -> Column:
             if not above:
                 above = f"fork before {name}"
                 way.append(_beside(Space(wide=4, name=above)))
-            way.append(Across([Space(), _branch(group)], gap=4, widths=(TRUNK - 20, None)))
+            way.append(Across([Space(), _branch(group, coded)], gap=4, widths=(TRUNK - 20, None)))
             links.append(Link(above, name, "right" if "fork" in above else "bottom"))
             above = name
     way.append(_beside(Space(8, 20, name="end")))
     links.append(Link(trunk, "end", "bottom", "bottom", colour=BLUE, thick=3, straight=True))
     learned = Key([Sign(Words("learned weights", "可学习的权重"), GREEN)], at="start")
-    key = Across([Space(), learned], widths=(TRUNK - 20, None))
-    head = Column([heading(title), Caption(into)], says=SUMS)
+    key = Across([Space(), learned if coded else Space()], widths=(TRUNK - 20, None))
+    head = Column([heading(title), Caption(into)], says=SUMS if coded else ADDED)
     return Column([head, Column(way, gap=9, join=" → "), key, Caption(out)], gap=2, links=links)
 
 
@@ -104,18 +109,19 @@ def _beside(stream: Figure, name: str = "") -> Across:
     return Across([label, stream, Space()], widths=(TRUNK / 2 - 18, 20, None), says=name)
 
 
-def _branch(group: Sequence[Application]) -> Column:
-    """Return a norm or a sublayer: each application's name in the code, its equation, and its weights."""
+def _branch(group: Sequence[Application], coded: bool) -> Column:
+    """Return a norm or a sublayer: of each application its name in the code, its equation, and its weights."""
     lines: list[Figure] = []
     for application in group:
         weights = [t.name.rpartition(".")[2] for t in application.inputs if t.requires_grad and t.node is None]
-        learned = tag(*weights if "norm" not in application.equation.name else ())
-        short = Caption(application.name.rpartition(".")[2], bold=True)
-        lines.append(Across([short, Caption(title_of(application)), learned], widths=(56, None, learned.wide)))
+        learned = tag(*weights if coded and "norm" not in application.equation.name else ())
+        short = Caption(application.name.rpartition(".")[2] if coded else "", bold=True)
+        wide = (56 if coded else 8, None, learned.wide)
+        lines.append(Across([short, Caption(title_of(application)), learned], widths=wide))
     sublayer = _sublayer(group[0])
     head = [Box([SUBLAYERS[sublayer]], VIOLET, high=24)] if sublayer else []
     rows = Column(lines, gap=3, pad=5)
-    says = sublayer or group[0].name.removeprefix(BLOCK)
+    says = sublayer or (group[0].name.removeprefix(BLOCK) if coded else title_of(group[0]))
     return Column([*head, rows], gap=0, line=GREY, name=group[0].name, says=says)
 
 
@@ -129,6 +135,12 @@ def tag(*weights: str) -> Box | Space:
 def block() -> Column:
     """The block of the default model."""
     return _graph(block.title, PRE)
+
+
+@scene("A block of a GPT: two parts, two sums", "GPT 的一个块：两部分，两次相加")
+def block_in_words() -> Column:
+    """The block of the default model, without names of the code."""
+    return _graph(block_in_words.title, PRE, coded=False)
 
 
 @scene("A post-norm block, as in the first Transformer", "后置归一化的块，如最初的 Transformer")

@@ -10,9 +10,10 @@ from byhand.book.words.language import Words
 OF_LESSONS: dict[str, tuple[Picture, ...]] = {
     "nudges": (graphs.six_nodes,),
     "paper-gpt": (
-        paper_gpt.gpt_in_a_minute, attention.attention_one_head, paper_gpt.training_loop, blocks.block,
+        paper_gpt.gpt_in_a_minute, attention.attention_one_head, paper_gpt.training_loop, blocks.block_in_words,
         curves.layer_norm_removes,
     ),
+    "two-tokens": (graphs.core_forward, graphs.core_backward),
     "matrix-core": (graphs.core_forward, graphs.core_backward),
     "matrix-core-rows": (graphs.core_forward, graphs.core_backward),
     "matrix-core-exercise": (graphs.core_backward,),

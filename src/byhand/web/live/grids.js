@@ -1,4 +1,5 @@
 /** Matrices of a lesson as grids of cells that can be pointed at, and the rows of its tables tied to the same cells. */
+import { decimals } from "../numbers.js";
 import { Graph } from "./graph.js";
 
 /** @typedef {{graph: any, cell: number, register: number, element: any, printed: string, sign: number, blank?: any, kept?: Node[]}} View */
@@ -122,6 +123,7 @@ export const build = () => {
   const graphs = new Map(scripts.map((script) => JSON.parse(script.textContent)).map((data) => [data.lesson, new Graph(data)]));
   /** @type {any[]} */
   const sections = [...document.querySelectorAll(".live-step")];
+  decimals.places = Number(document.querySelector("[data-places]")?.getAttribute("data-places") ?? 0);
   for (const section of sections) {
     const graph = graphs.get(section.dataset.lesson);
     section.graph = graph;

@@ -16,7 +16,7 @@ from byhand.book.lessons.lesson import Content, Maker, Step, listed
 from byhand.book.lessons.roles import told
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
-from byhand.engine import Tensor, scope
+from byhand.engine import Equation, Tensor, scope
 from byhand.equations.add import add
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
@@ -32,6 +32,8 @@ from byhand.tracing.trace import Trace
 WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0, 1]]}
 RATE = "1/10"
 GIVEN: Given = {"X": [[1, 0], [0, 1]], **WEIGHTS, "y": [0], "rate": RATE, "causal": 0}
+Forms = tuple[Equation, Equation]
+FORMS: Forms = (softmax, cross_entropy)
 CHOICES: Choices = {"y": (0, 1), "causal": (0, 1)}
 FORGOTTEN = Words("forgot the learning rate", "忘了乘学习率")
 UPHILL = Words("added rate times gradient; the update subtracts it", "加上了学习率与梯度的积；更新时应当减去")
@@ -43,23 +45,23 @@ def given_weights(array: Maker, start: Given = GIVEN) -> dict[str, Tensor]:
     return {n: Tensor(array(start[n]), requires_grad=True, name=n) for n in WEIGHTS}
 
 
-def loss_of(weights: dict[str, Tensor], array: Maker, start: Given = GIVEN) -> Tensor:
+def loss_of(weights: dict[str, Tensor], array: Maker, start: Given = GIVEN, forms: Forms = FORMS) -> Tensor:
     """Return the loss of the core with these weights; one target is that of row 0."""
     x = Tensor(array([[start["X"]]]), name="X")
     targets = np.asarray([[start["y"]]], dtype=np.int64)
     q, k, v = (linear(x, w, name=n) for n, w in zip("QKV", weights.values(), strict=True))
-    weigh = causal_softmax if int(start["causal"]) else softmax
+    weigh = causal_softmax if int(start["causal"]) else forms[0]
     rows = mix(weigh(attention_scores(q, k, name="S"), name="P"), v, name="O")
     if targets.size == 1:
         rows = matmul(Tensor(array([[[[1, 0]]]]), name="e_0"), rows, name="z")
-    return cross_entropy(rows, Tensor(targets), name="loss")
+    return forms[1](rows, Tensor(targets), name="loss")
 
 
 @listed(30, "The 2 × 2 matrix core, trained on one row", "2 × 2 矩阵核心，用一行训练")
-def lesson(array: Maker, start: Given = GIVEN) -> Content:
-    """One target trains row 0 alone; two targets train both rows."""
+def lesson(array: Maker, start: Given = GIVEN, forms: Forms = FORMS) -> Content:
+    """One target trains row 0 alone; two targets train both rows. `forms` of softmax and cross-entropy."""
     weights, rate = given_weights(array, start), start["rate"]
-    trace = Trace.of(partial(loss_of, weights, array, start))
+    trace = Trace.of(partial(loss_of, weights, array, start, forms))
     gradients = settled_backward(trace, array(1)).by_name
     intro = Words(
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
@@ -71,7 +73,7 @@ def lesson(array: Maker, start: Given = GIVEN) -> Content:
         moved[name] = Tensor(new.result.data, name=f"{name}'")
         steps += update
     with scope("after"):
-        steps += forward_steps(Trace.of(partial(loss_of, moved, array, start)), ROLES)
+        steps += forward_steps(Trace.of(partial(loss_of, moved, array, start, forms)), ROLES)
     mask = (("causal", "1"),) if int(start["causal"]) else ()
     return intro, steps, (*given(trace), ("rate", rate), *mask)
 

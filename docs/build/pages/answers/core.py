@@ -1,4 +1,4 @@
-"""What the page asks: the matrix core's arrays and gradients, and its loss with a number changed."""
+"""Answers about the matrix core: its arrays and gradients, and its loss with a number changed."""
 
 from typing import Any
 
