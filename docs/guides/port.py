@@ -10,7 +10,7 @@ from typing import Any
 
 from byhand.book.port import model
 from byhand.book.port.comparing import check, of_page
-from byhand.book.port.microgpt import NAMES, SEED, STD, Run, in_order
+from byhand.book.port.microgpt import NAMES, SEED, STD, MicroRun, in_order
 from byhand.book.port.naming import table
 from byhand.cli.main import main
 from byhand.model import matrices
@@ -118,9 +118,9 @@ def _shape(shape: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, shape))})"
 
 
-def run_of_microgpt() -> tuple[Run, list[float]]:
+def run_of_microgpt() -> tuple[MicroRun, list[float]]:
     """Return microgpt's run on the page's names, and its first losses."""
-    run = Run()
+    run = MicroRun()
     return run, list(run.losses(len(NAMES)))
 
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from byhand.book.port import microgpt
-from byhand.book.port.microgpt import SEED, Run
+from byhand.book.port.microgpt import SEED, MicroRun
 
 # What the published program prints with 40 steps in place of 1000.
 LOSSES = (
@@ -24,14 +24,14 @@ DRAWN = (
 
 def test_a_short_run_has_the_programs_digits_and_samples(monkeypatch):
     monkeypatch.setattr(microgpt, "STEPS", 40)
-    run = Run()
+    run = MicroRun()
     assert " ".join(f"{loss:.4f}" for loss in run.losses(40)) == LOSSES
     assert " ".join(run.sample() for _ in DRAWN.split()) == DRAWN
 
 
 @pytest.mark.slow
 def test_the_whole_run_has_the_programs_digits_and_samples():
-    run = Run()
+    run = MicroRun()
     losses = list(run.losses())
     assert {step: round(losses[step - 1], 4) for step in microgpt.LOSSES} == microgpt.LOSSES
     assert tuple(run.sample() for _ in microgpt.DRAWN) == microgpt.DRAWN

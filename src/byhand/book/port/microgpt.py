@@ -56,7 +56,7 @@ def by_our_names(config: ModelConfig, drawn: Mapping[str, Any]) -> dict[str, Any
     return arrays
 
 
-class Run:
+class MicroRun:
     """A run on these documents: `losses` trains it, then each call of `sample` draws one more.
 
     The token of a letter is its place in the sorted alphabet; the one behind the last begins and ends a document.
