@@ -37,6 +37,6 @@ def test_a_run_of_the_script_writes_one_row_and_leaves_the_others(tmp_path):
     command = [sys.executable, Path(bite.__file__), "relu", "--write", page]
     run = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "| relu | 3 | 3 | 0 |" in run.stdout
+    assert "| relu | 5 | 5 | 0 |" in run.stdout
     assert run.stdout.endswith("0 mutants escaped.\n")
     assert page.read_text(encoding="utf-8") == text
