@@ -1,6 +1,7 @@
 """The mistakes of the catalogue move the page's numbers, no two alike, and the numbers name them."""
 
 import json
+import math
 from itertools import combinations
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import port as building
 from byhand.book.port import model, naming
-from byhand.book.port.naming import FOUR, Printed, named, table
+from byhand.book.port.naming import FOUR, Printed, apart, named, table
 from byhand.book.practice.catalogue import catalogue
 
 CATALOGUE = catalogue()
@@ -115,7 +116,7 @@ def test_float32_stays_within_what_the_page_promises(name):
 def test_the_numbers_name_each_mistake(name):
     known = MODELS[name]
     for mistake in known.mistakes:
-        rounded = [x * (1 + 5e-6 * (-1) ** i) for i, x in enumerate(mistake.numbers)]
+        rounded = [x * (1 + naming.RIGHT[i] / 2 * (-1) ** i) for i, x in enumerate(mistake.numbers)]
         answer = named(given(rounded), known)
         assert sentences(answer) == [(mistake.en,)]
         assert (answer.matches[0][0].where, answer.next) == (mistake.where, None)
@@ -147,7 +148,44 @@ def test_what_no_mistake_leads_to_has_a_nearest_one():
     assert answer.off == pytest.approx(3e-4, rel=1e-3)
 
 
+def test_what_does_not_fit_a_mistake_is_told_from_what_does():
+    forward = next(m for m in GPT.mistakes if m.where == "equations/attention_scores.py:forward" and "C" in m.en)
+    answer = named(given([forward.numbers[0], 1234.5]), GPT)
+    assert (sentences(answer)[0], answer.fits, answer.by_chance, answer.next) == ((forward.en,), 1, True, 2)
+    answer = named(given([*forward.numbers[:3], 1234.5]), GPT)
+    assert (sentences(answer), answer.fits, answer.by_chance, answer.next) == ([(forward.en,)], 3, False, None)
+
+
+def test_one_wrong_number_may_match_by_chance_until_the_next_are_there():
+    mistake = next(m for m in GPT.mistakes if m.where == "equations/causal_softmax.py:forward")
+    for count in range(1, FOUR + 1):
+        answer = named(given(mistake.numbers[:count]), GPT)
+        assert (answer.by_chance, answer.next) == ((True, 1) if count == 1 else (False, None))
+
+
+@pytest.mark.parametrize("first", range(FOUR))
+def test_neither_a_match_nor_the_nearest_moves_another_number_first(first):
+    """Nor does a mistake explain a wrong number that it leaves right, or almost."""
+    for share in (1.2e-5, 3e-5, 1e-3):
+        numbers = [x * (1 + share * (i >= first)) for i, x in enumerate(GPT.right[:FOUR])]
+        answer = named(given(numbers[: first + 1]), GPT)
+        told = [m for found in answer.matches if len(found) == 1 for m in found] or [answer.nearest]
+        for mistake in told:
+            moved = [apart(x, right) > naming.RIGHT[0] for x, right in zip(mistake.numbers, GPT.right, strict=True)]
+            assert moved[: first + 1] == [False] * first + [True]
+
+
+def test_a_mistake_goes_before_two_that_lead_to_the_same():
+    """A loss with 800 is finite, or is not, as the mistake's: what forgets a maximum besides fits less."""
+    mistake = next(m for m in GPT.mistakes if m.en == "forgot the position")
+    assert sentences(named(given(mistake.numbers), GPT)) == [(mistake.en,)]
+    answer = named(given([*mistake.numbers[:FOUR], math.nan, mistake.numbers[5]]), GPT)
+    assert sentences(answer) == [(mistake.en, "did not subtract the maximum")]
+    assert answer.matches[0][1].where == "equations/cross_entropy.py:forward"
+
+
 def test_few_digits_agree_as_far_as_they_go():
+    assert [named(given(GPT.right, digits), GPT).few_digits for digits in (4, 5, 6, 9)] == [True, True, False, False]
     assert named(given(GPT.right, digits=4), GPT).first is None
     assert named(given([1.01 * GPT.right[0]], digits=4), GPT).first == 0
 
