@@ -1,8 +1,8 @@
 """The table of `byhand port`: the mistakes of the catalogue, planted one by one and two by two, and what they lead to.
 
-`byhand/book/port/table.json` keeps the numbers of each. Pairs take minutes, so all are computed again only if the
-catalogue's code or the right numbers are no longer those of the table; tests compute it one by one. To compute it in any
-case, delete it.
+`byhand/book/port/table.json` keeps the numbers of each. Only mistakes whose code is new are computed again, with their
+pairs, or all if the right numbers are no longer those of the table; all pairs take minutes, so tests compute none. To
+compute them in any case, delete it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def numbers_with(*mistakes: Planted, of: Callable[[], Any] = model.numbers) -> A
         return of()
 
 
-def digest(mistakes: Sequence[Planted]) -> str:
-    """Return a digest of the catalogue's code."""
-    return hashlib.sha256(repr([(m.where, m.old, m.new) for m in mistakes]).encode()).hexdigest()[:16]
+def digest(mistake: Planted) -> str:
+    """Return a digest of a mistake's code."""
+    return hashlib.sha256(repr((mistake.where, mistake.old, mistake.new)).encode()).hexdigest()[:8]
 
 
-def is_fresh(table: dict[str, Any], mistakes: Sequence[Planted]) -> bool:
-    """Return whether the table's numbers are those of the catalogue and of the models, as far as is told in a moment."""
-    if table.get("digest") != digest(mistakes) or table["right"].keys() != model.CONFIGS.keys():
+def right_there(table: dict[str, Any]) -> bool:
+    """Return whether the table's right numbers are those of the models, as far as is told in a moment."""
+    if table.get("right", {}).keys() != model.CONFIGS.keys():
         return False
     return all(np.allclose(row, model.all_numbers(name), rtol=1e-7, atol=0) for name, row in table["right"].items())
 
@@ -46,24 +46,40 @@ def is_fresh(table: dict[str, Any], mistakes: Sequence[Planted]) -> bool:
 def text(compute: bool = True) -> str:
     """Return the text of `table.json`: a line for each mistake, and for its pairs with those behind it.
 
-    Words come from the catalogue, numbers from the table there is; if those are stale they are computed, or without
-    `compute` the text is empty.
+    Words come from the catalogue, numbers from the table there is; what it lacks is computed, or without `compute`
+    the text is empty.
     """
     mistakes = catalogue()
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
-    if not is_fresh(table, mistakes):
+    if not right_there(table):
+        table = {
+            "right": {name: _kept(model.all_numbers(name)) for name in model.CONFIGS},
+            "mistakes": [],
+            "pairs": [],
+        }
+    there = {of: moved for *_, of, moved in table["mistakes"]}
+    pairs = table["pairs"]
+    if [*there] != [*map(digest, mistakes)]:
         if not compute:
             return ""
-        moved = [{name: row for name in model.CONFIGS if (row := _moved(m, name))} for m in mistakes]
-        right = {name: _kept(model.all_numbers(name)) for name in model.CONFIGS}
-        pairs = _pairs([m for m, numbers in zip(mistakes, moved, strict=True) if "gpt" in numbers])
-        table = {"right": right, "moved": moved, "pairs": pairs}
-    else:
-        table["moved"] = [row[-1] for row in table["mistakes"]]
-    rows = [[m.en, m.zh, _place(m.where), moved] for m, moved in zip(mistakes, table["moved"], strict=True)]
-    said = {"digest": json.dumps(digest(mistakes)), "right": json.dumps(table["right"])}
-    said |= {"mistakes": _lines(rows), "pairs": _lines(table["pairs"])}
+        known = _pairs_there(table)
+        for mistake in mistakes:
+            if digest(mistake) not in there:
+                there[digest(mistake)] = {name: row for name in model.CONFIGS if (row := _moved(mistake, name))}
+        pairs = _pairs([m for m in mistakes if "gpt" in there[digest(m)]], known)
+    rows = [[m.en, m.zh, _place(m.where), digest(m), there[digest(m)]] for m in mistakes]
+    said = {"right": json.dumps(table["right"]), "mistakes": _lines(rows), "pairs": _lines(pairs)}
     return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in said.items()) + "\n}\n"
+
+
+def _pairs_there(table: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return the four numbers of each pair of the table, by the digests of both."""
+    digests = [of for *_, of, moved in table["mistakes"] if "gpt" in moved]
+    known: dict[tuple[str, str], Any] = {}
+    for i, row in enumerate(table["pairs"]):
+        numbers = np.frombuffer(base64.b64decode(row), dtype="<f4").reshape(-1, 4)
+        known |= zip(((digests[i], other) for other in digests[i + 1 :]), numbers, strict=True)
+    return known
 
 
 def _moved(mistake: Planted, name: str) -> list[float | None]:
@@ -94,18 +110,19 @@ def _place(where: str) -> str:
     return f"equations/{stem}.py:{half}"
 
 
-def _pairs(mistakes: Sequence[Planted]) -> list[str]:
+def _pairs(mistakes: Sequence[Planted], known: dict[tuple[str, str], Any]) -> list[str]:
     """Return for each mistake but the last four float32 for each pair with a later one, in base64.
 
     NaN if both change the same text, or if a number is not finite.
     """
     rows = []
     for i, one in enumerate(mistakes[:-1]):
-        row: list[float] = []
+        row: list[Any] = []
         for other in mistakes[i + 1 :]:
-            numbers = [np.nan] * 4
-            with suppress(Exception):  # one mistake may take away what the other changes
-                numbers = numbers_with(one, other)
-            row += numbers if np.abs(numbers).max() < LARGEST else [np.nan] * 4
+            numbers = known.get((digest(one), digest(other)), [np.nan] * 4)
+            if (digest(one), digest(other)) not in known:
+                with suppress(Exception):  # one mistake may take away what the other changes
+                    numbers = numbers_with(one, other)
+            row += [*numbers] if np.abs(numbers).max() < LARGEST else [np.nan] * 4
         rows.append(base64.b64encode(np.asarray(row, dtype="<f4").tobytes()).decode())
     return rows

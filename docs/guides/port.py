@@ -9,6 +9,7 @@ from typing import Any
 from byhand.book.port import model
 from byhand.book.port.naming import table
 from byhand.cli.main import main
+from byhand.clipping import gradient_norm
 from byhand.model import matrices
 from byhand.tracing.trace import Trace
 
@@ -91,7 +92,7 @@ def gradient_norms(name: str) -> list[tuple[str, float, float]]:
     """Return the norm of each parameter's gradient, the last one's first; beside the first block's, the second's."""
     network, tokens, targets = model.filled(config=config_of(name))
     network.loss(tokens, targets).backward()
-    norms = {n: float((p.grad**2).sum()) ** 0.5 for n, p in network.parameters().items()}
+    norms = {n: float(gradient_norm({n: p.grad})) for n, p in network.parameters().items()}
     first = [n for n in reversed(norms) if not n.startswith("blocks.1.")]
     return [
         (n.removeprefix("blocks.0."), norms[n], norms[n.replace(".0.", ".1.")] if n.startswith("blocks.0.") else 0.0)

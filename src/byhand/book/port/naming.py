@@ -30,7 +30,8 @@ NAMES = (
 )
 FOUR = 4  # numbers that name a mistake, or two together; the others show a forgotten maximum
 RIGHT = (1e-5,) * FOUR + (1e-4,) * 2  # what a port in float32 may differ by, whether right or with a mistake
-NEAR = 1e-2  # what is farther away has nothing in common
+SMALL = 1e-2  # the error of a smaller loss does not shrink with it
+NEAR = 2e-3  # what is farther away has nothing in common
 SHOWN = 5  # mistakes to list
 DIGITS = 5e-6  # half of the sixth significant digit: with fewer, too much is alike
 
@@ -89,10 +90,10 @@ class Printed:
 
 
 def apart(one: float, other: float) -> float:
-    """Return the relative difference to another number; infinite if only one of them is finite."""
+    """Return the relative difference to another number, or to `SMALL`; infinite if only one of them is finite."""
     if math.isfinite(one) != math.isfinite(other):
         return math.inf
-    return abs(one - other) / abs(other) if math.isfinite(other) else 0.0
+    return abs(one - other) / max(abs(other), SMALL) if math.isfinite(other) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class Diagnosis:
 def table(model: str = "gpt") -> Fingerprints:
     """Return the table of one of the page's models; only the first has pairs."""
     says = json.loads(TABLE.read_text(encoding="utf-8"))
-    known = (Known(en, zh, where, _read(of[model])) for en, zh, where, of in says["mistakes"] if model in of)
+    known = (Known(en, zh, where, _read(of[model])) for en, zh, where, _, of in says["mistakes"] if model in of)
     return Fingerprints(tuple(says["right"][model]), tuple(known), tuple(says["pairs"]) if model == "gpt" else ())
 
 
