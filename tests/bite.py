@@ -2,9 +2,10 @@
 
 A mutant is one edit of a `vjp`: + for -, * for /, a minus dropped, a constant or an axis changed, a transpose left
 out, a comparison moved, one gradient replaced by zeros; and the catalogue's mistakes of that half. Each mutant takes
-the place of the derivative in this process, and the laws and the equation's own test file run against it until a test fails. `--half forward` and
-`--half terms` break those instead. Prints a Markdown table; exits with 1 if a mutant survives that is not known to be
-equivalent. `--write docs/tests-that-bite.md` puts the rows into the table of that page; rows of others stay.
+the place of the derivative in this process, and the laws and the equation's own test file run against it until a
+test fails. `--half forward` and `--half terms` break those instead. Prints a Markdown table; exits with 1 if a
+mutant survives that is not known to be equivalent. `--write docs/tests-that-bite.md` puts the rows into the table of
+that page; rows of others stay.
 """
 
 from __future__ import annotations

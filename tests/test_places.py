@@ -48,6 +48,7 @@ COMMANDS = {
     "import": ["import", "foreign", "--out", "imported"],
     "grade": ["grade", "sheet.md"],
     "port": ["port", "3.92195838", "5.52606013"],
+    "break": ["break", "no_mask"],
     "plot": ["plot", "run"],
     "sample": ["sample", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
     "chat": ["chat", "run", "--max-new-tokens", "5", "--runtime", "numpy"],

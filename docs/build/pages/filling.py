@@ -29,9 +29,11 @@ from collections.abc import Iterator
 from os.path import relpath
 from pathlib import Path
 
+from breaking import text as curves_text
 from byhand.book.finding.search import INDEX
 from byhand.book.finding.source import repository
 from byhand.book.port.naming import TABLE
+from byhand.book.practice.effects import CURVES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 from pages.blocks.arrays import value
@@ -118,12 +120,14 @@ def _block(page: Path, at: tuple[str, int], kind: str, *words: str) -> str:
 
 
 def stale(compute: bool = False) -> Iterator[tuple[Path, str]]:
-    """Yield each stale page or picture, the index of `where`, and the table of `port`, with its fresh text.
+    """Yield each stale page or picture, the index of `where`, the tables of `port` and `break`, with its fresh text.
 
     Only with `compute` a stale table is computed, in minutes; else its text is empty.
     """
+    known = table_text(compute)
+    tables = [(TABLE, known), (CURVES, curves_text(known, compute))]
     drawn = {picture.path(docs(), lang): picture.svg(lang) for picture in PICTURES.values() for lang in ("en", "zh")}
-    written = [(TABLE, table_text(compute)), *((page, filled(page)) for page in pages()), *drawn.items()]
+    written = [*tables, *((page, filled(page)) for page in pages()), *drawn.items()]
     for path, text in [*written, (INDEX, index.text())]:
         if not path.is_file() or text.encode() != path.read_bytes():
             yield path, text

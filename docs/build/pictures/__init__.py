@@ -2,8 +2,8 @@
 
 from byhand.book.pictures.of_lessons import OF_LESSONS
 from byhand.book.pictures.picture import Picture
-from pictures import devices, graphs, training, variants
+from pictures import breaking, devices, graphs, training, variants
 
 _of_lessons = [picture for several in OF_LESSONS.values() for picture in several]
-_declared = [x for module in (devices, graphs, training, variants) for x in vars(module).values()]
+_declared = [x for module in (breaking, devices, graphs, training, variants) for x in vars(module).values()]
 PICTURES = {x.name: x for x in (*_of_lessons, *_declared) if isinstance(x, Picture)}

@@ -36,6 +36,7 @@ COMMANDS = {  # name: (folder of its file, line of help)
     "worksheet": ("learn", "Write a worksheet and its answer key, to print."),
     "grade": ("learn", "Grade a filled-in worksheet, step by step."),
     "port": ("learn", "Check the numbers of your own port of the model, or name its mistake."),
+    "break": ("learn", "Show what a mistake does to training, and whether the loss shows it."),
     "bench": ("measure", "Time training on this machine, with PyTorch in the same run."),
     "plan": ("measure", "Show the kernel calls of a training step, and the time of each."),
     "doctor": ("measure", "Show this machine's cores, CPU features, BLAS and compiled code."),

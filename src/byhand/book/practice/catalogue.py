@@ -52,4 +52,4 @@ def catalogue() -> tuple[Planted, ...]:
 
 def slips(half: str, **edits: Edit) -> Slips:
     """Return mistakes of an equation's half, by name, with the edits that make them of one element's term."""
-    return tuple((*rows()[half][name][:2], edit) for name, edit in edits.items())
+    return tuple((rows()[half][name][0], rows()[half][name][1], edit) for name, edit in edits.items())
