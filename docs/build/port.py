@@ -36,11 +36,12 @@ def digest(mistake: Planted) -> str:
     return hashlib.sha256(repr((mistake.where, mistake.old, mistake.new)).encode()).hexdigest()[:8]
 
 
-def right_there(table: dict[str, Any]) -> bool:
+def is_right(table: dict[str, Any]) -> bool:
     """Return whether the table's right numbers are those of the models, as far as is told in a moment."""
-    if table.get("right", {}).keys() != model.CONFIGS.keys():
-        return False
-    return all(np.allclose(row, model.all_numbers(name), rtol=1e-7, atol=0) for name, row in table["right"].items())
+    return all(
+        name in model.CONFIGS and np.allclose(row, model.all_numbers(name), rtol=1e-7, atol=0)
+        for name, row in table["right"].items()
+    )
 
 
 def text(compute: bool = True) -> str:
@@ -49,26 +50,23 @@ def text(compute: bool = True) -> str:
     Words come from the catalogue, numbers from the table there is; what it lacks is computed, or without `compute`
     the text is empty.
     """
-    mistakes = catalogue()
-    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
-    if not right_there(table):
-        table = {
-            "right": {name: _kept(model.all_numbers(name)) for name in model.CONFIGS},
-            "mistakes": [],
-            "pairs": [],
-        }
+    mistakes, table = catalogue(), {"right": {}, "mistakes": [], "pairs": []}
+    if TABLE.is_file() and is_right(found := json.loads(TABLE.read_text(encoding="utf-8"))):
+        table = found
+    right, pairs = table["right"], table["pairs"]
     there = {of: moved for *_, of, moved in table["mistakes"]}
-    pairs = table["pairs"]
-    if [*there] != [*map(digest, mistakes)]:
+    if [*there] != [*map(digest, mistakes)] or right.keys() != model.CONFIGS.keys():
         if not compute:
             return ""
         known = _pairs_there(table)
         for mistake in mistakes:
-            if digest(mistake) not in there:
-                there[digest(mistake)] = {name: row for name in model.CONFIGS if (row := _moved(mistake, name))}
+            wanted = model.CONFIGS.keys() - (right if digest(mistake) in there else ())
+            moved = there.setdefault(digest(mistake), {})
+            moved |= {name: row for name in model.CONFIGS if name in wanted and (row := _moved(mistake, name))}
+        right = {name: right.get(name) or _kept(model.all_numbers(name)) for name in model.CONFIGS}
         pairs = _pairs([m for m in mistakes if "gpt" in there[digest(m)]], known)
     rows = [[m.en, m.zh, _place(m.where), digest(m), there[digest(m)]] for m in mistakes]
-    said = {"right": json.dumps(table["right"]), "mistakes": _lines(rows), "pairs": _lines(pairs)}
+    said = {"right": json.dumps(right), "mistakes": _lines(rows), "pairs": _lines(pairs)}
     return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in said.items()) + "\n}\n"
 
 

@@ -59,6 +59,17 @@ def test_only_new_mistakes_and_their_pairs_are_computed(monkeypatch):
     assert made["pairs"][2:] == there["pairs"][3:]
 
 
+def test_a_new_model_leaves_the_numbers_of_the_others(monkeypatch):
+    computed = []
+    monkeypatch.setattr(building, "numbers_with", lambda *made, of=None: computed.append(made) or [9.0] * 6)
+    monkeypatch.setattr(model, "all_numbers", lambda name: MODELS.get(name, GPT).right)
+    monkeypatch.setitem(model.CONFIGS, "other", model.GPT)
+    made, there = (json.loads(text) for text in (building.text(), Path(naming.TABLE).read_text("utf-8")))
+    assert computed == [(mistake,) for mistake in CATALOGUE]
+    assert made["pairs"] == there["pairs"]
+    assert made["mistakes"] == [[*row[:-1], row[-1] | {"other": [9.0] * 6}] for row in there["mistakes"]]
+
+
 def test_each_mistake_is_one_substitution_that_can_be_made():
     assert len(CATALOGUE) >= 60
     for mistake in CATALOGUE:
