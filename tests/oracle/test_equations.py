@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import byhand.equations  # noqa: F401 - fills the registry
+from byhand.book.entries.contract import ENTRIES
+from byhand.book.numbers.closed_form import array, several
 from byhand.engine import Tensor, registry
 from oracle.torch_reference import F, torch
 
@@ -149,3 +151,26 @@ def test_forward_and_gradients(name, case):
 
 def test_every_equation_has_a_witness():
     assert {*CASES, *OWN} == set(registry)
+
+
+@pytest.mark.parametrize("stem", [stem for stem, entry in ENTRIES.items() if entry.torch])
+def test_torchs_line_makes_the_entrys_numbers(stem):
+    entry, names = ENTRIES[stem], {"torch": torch, "F": F, "math": math}
+    for name, numbers in entry.inputs.items():
+        tensor = torch.tensor(array(numbers, name not in entry.gradients), requires_grad=name in entry.gradients)
+        names[name] = tensor if tensor.ndim else tensor.item()
+    updated = names.get("theta")
+    if updated is not None:  # by a new optimizer, whose state is 0
+        updated.grad = names["g"].detach()
+    result = eval(entry.torch, names, dict(entry.static))
+    if updated is not None:
+        near = 1e-2 if stem == "muon" else 1e-7  # torch's Muon orthogonalises in bfloat16
+        np.testing.assert_allclose(updated.detach(), array(entry.result[0]), rtol=0, atol=near)
+        return
+    results, d_results = several(entry.result), [torch.tensor(array(d)) for d in several(entry.d_result)]
+    made = tuple(result) if len(results) > 1 else (result,)
+    for tensor, numbers in zip(made, results, strict=True):
+        np.testing.assert_allclose(tensor.detach(), array(numbers), rtol=0, atol=1e-12)
+    sources = [names[name] for name in entry.gradients]
+    for made_d, numbers in zip(torch.autograd.grad(made, sources, d_results), entry.gradients.values(), strict=True):
+        np.testing.assert_allclose(made_d, array(numbers), rtol=0, atol=1e-12)

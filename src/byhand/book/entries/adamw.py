@@ -55,6 +55,7 @@ entry = Entry(
         "两者从 0 开始，起初偏小，除以 1 − β^t 正好补足；权重衰减把权重拉向 0。",
     ),
     place=("learning", 2),
+    torch="torch.optim.AdamW([theta], lr, (beta1, beta2), eps, weight_decay).step()",
     asked=(
         "torch.optim.AdamW, torch.optim.Adam, betas, exp_avg, exp_avg_sq, Adam vs AdamW, how are weights updated, "
         "update the weights, 权重怎么更新, 更新权重, 自适应学习率"

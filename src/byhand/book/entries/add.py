@@ -15,6 +15,7 @@ entry = Entry(
     note="b was used twice, so its gradient is the sum over both rows.",
     note_zh="b 用了两次，所以它的梯度是两行之和。",
     place=("arrays", 1),
+    torch="torch.add(a, b)",
     asked="torch.add, elementwise sum, 逐元素相加, 相加",
     mistakes=(("subtracted", "做成了减法", nth(1, negated)),),
 )

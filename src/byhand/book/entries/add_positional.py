@@ -51,6 +51,7 @@ entry = Entry(
     ),
     on_paper=(r"X_t = E_t + W_{pe}[t]", r"\partial E = \partial X, \quad \partial W_{pe}[t] = \partial X_t"),
     place=("tokens", 2),
+    torch="e + F.embedding(torch.arange(start, start + e.shape[1]), table)",
     asked=(
         "pos_emb, position_ids, position_embedding_table, absolute positions, order of tokens, why positions, "
         "位置信息, 绝对位置编码, 可学习的位置编码, 为什么需要位置编码, 词元的顺序"

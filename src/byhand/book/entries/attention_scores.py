@@ -55,6 +55,7 @@ entry = Entry(
     ),
     on_the_way=dot_products,
     place=("attention", 5),
+    torch="q @ k.mT / math.sqrt(q.shape[-1])",
     asked=(
         "d_k, sqrt(dk), 1/sqrt(dk), divide by sqrt d, divide by the square root of the head size, "
         "why scale the dot product, attention logits, variance of the dot product, 除以根号d, 除以根号dk, 除以√d, "

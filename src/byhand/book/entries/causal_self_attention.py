@@ -42,6 +42,10 @@ entry = Entry(
     note="The score of token 1 is 1/√2 for token 0 and 0 for itself; its weights are p and 1 − p.",
     note_zh="词元 1 对词元 0 的分数是 1/√2，对自己的分数是 0；权重分别为 p 与 1 − p。",
     place=("attention", 1),
+    torch=(
+        "F.scaled_dot_product_attention(*(h @ w_qkv + b_qkv).unflatten(-1, (3, n_heads, -1)).permute(2, 0, "
+        "3, 1, 4), is_causal=True).transpose(1, 2).flatten(2) @ w_proj + b_proj"
+    ),
     asked=(
         "F.scaled_dot_product_attention, sdpa, nn.MultiheadAttention, self_attn, masked self-attention, "
         "attention head, how is attention computed, 自注意力怎么算, 掩码自注意力, 注意力头"

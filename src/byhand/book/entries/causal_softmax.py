@@ -97,6 +97,7 @@ entry = Entry(
     ),
     on_the_way=exponentials,
     place=("attention", 6),
+    torch="F.softmax(scores.masked_fill(torch.ones_like(scores).triu(1) > 0, -torch.inf), dim=-1)",
     asked=(
         "tril, triu, masked_fill, float('-inf'), attn_mask, attention_mask, is_causal, lower triangular matrix, "
         "mask buffer, bias buffer, register_buffer, cannot see the future, attn_weights, attn_probs, "

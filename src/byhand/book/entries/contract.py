@@ -58,6 +58,8 @@ class Entry:
     on_the_way         (inputs, result) -> intermediate arrays, each with its LaTeX
     saved              LaTeX of the arrays that forward saves, in their order; "" for one that the step shows anyway
     settings           LaTeX of settings whose names in code differ
+    torch              the same as one line of PyTorch, `F` being torch.nn.functional: names are those of `inputs` and
+                       `static`; an update changes theta in place by theta.grad; "" if PyTorch takes more than a line
     asked              names in other programs and questions that lead here in `where`, separated by commas
     notations          other notations of textbooks, papers and programs, in LaTeX or plain text
     mistakes           typical mistakes as edits of one element's term, of forward's code, or of both;
@@ -94,6 +96,7 @@ class Entry:
     without: tuple[tuple[str, str], ...] = ()
     saved: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    torch: str = ""
     asked: str = ""
     notations: tuple[str, ...] = ()
     mistakes: Slips = ()

@@ -44,6 +44,7 @@ entry = Entry(
         "减去的数与 logit 无关，所以 ∂y 原样传回。",
     ),
     place=("sampling", 1),
+    torch="logits - f * counts - p * (counts > 0)",
     asked=(
         "frequency_penalty, presence_penalty, penalise by how often a word occurred, OpenAI penalty, "
         "频率惩罚, 存在惩罚, 按出现次数惩罚"

@@ -66,6 +66,7 @@ entry = Entry(
     saved=("p",),
     on_the_way=probabilities,
     place=("learning", 1),
+    torch="F.cross_entropy(logits, targets)",
     asked=(
         "nn.CrossEntropyLoss, F.cross_entropy, nll_loss, NLLLoss, log_softmax, log loss, softmax loss, "
         "why the logarithm, gradient of softmax and cross entropy, p minus y, perplexity, 对数损失, 为什么取对数, "

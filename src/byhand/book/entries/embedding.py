@@ -45,6 +45,7 @@ entry = Entry(
         r"\partial W_{te}[v] = \sum_{t \text{ with } \mathrm{token}_t=v} \partial E_t",
     ),
     place=("tokens", 1),
+    torch="F.embedding(tokens, table)",
     asked=(
         "nn.Embedding, F.embedding, tok_emb, embed_tokens, token_embedding_table, input embeddings, word vector, "
         "look up a row, one-hot times a matrix, how do tokens become vectors, 词向量, 查表, 词元怎么变成向量, "

@@ -81,6 +81,10 @@ entry = Entry(
         r"\partial X_t = \partial Y_{\mathrm{mod}(\mathrm{start} + t, S)}",
     ),
     place=("attention", 4),
+    torch=(
+        "kept.scatter(2, ((start[:, None] + torch.arange(x.shape[2])) % kept.shape[2])[:, None, :, "
+        "None].expand_as(x), x)"
+    ),
     asked=(
         "DynamicCache, StaticCache, RollingBuffer, rolling buffer cache, "
         "kv cache update, cache_k, cache_v, index_copy_, append to the cache, ring buffer, "

@@ -44,6 +44,7 @@ entry = Entry(
     ),
     saved=("", "", r"\tanh v"),
     place=("activation", 5),
+    torch='F.gelu(gate, approximate="tanh") * up',
     asked=(
         "GELU gate, GemmaMLP, Gemma3MLP, hidden_activation gelu_pytorch_tanh, gated GELU, gelu_pytorch_tanh gate, "
         "MLP of Gemma, Gemma 的前馈网络"

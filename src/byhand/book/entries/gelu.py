@@ -39,6 +39,7 @@ entry = Entry(
     ),
     saved=("", r"\tanh u"),
     place=("activation", 1),
+    torch='F.gelu(x, approximate="tanh")',
     asked=(
         "gelu_new, NewGELU, gelu_pytorch_tanh, gelu_tanh, F.gelu approximate tanh, nn.GELU approximate tanh, "
         "GELU of GPT-2, ggml_gelu, tanh approximation, why GELU, 为什么用 GELU, tanh 近似"

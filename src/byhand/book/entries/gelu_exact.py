@@ -51,6 +51,7 @@ entry = Entry(
     ),
     saved=("", r"\mathrm{erf}(u)"),
     place=("activation", 2),
+    torch="F.gelu(x)",
     asked=(
         "nn.GELU, F.gelu, exact GELU, GELU with erf, F.gelu approximate none, hidden_act gelu, GELUActivation, "
         "ggml_gelu_erf, gelu_erf, x Φ(x), Gaussian error linear unit, GELU of BERT, 精确 GELU, GELU 的两种形式"

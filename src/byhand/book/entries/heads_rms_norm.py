@@ -41,6 +41,10 @@ entry = Entry(
         "把所有头整体伸缩，结果不变，所以导数在 x 的方向上没有分量：公式中减去的就是这个分量。",
     ),
     place=("attention", 3),
+    torch=(
+        "F.rms_norm(x.transpose(1, 2).flatten(2), gain.shape, gain, eps).unflatten(2, (x.shape[1], -1))"
+        ".transpose(1, 2)"
+    ),
     asked="Olmo2RMSNorm, q_norm over all heads, whole query norm, norm before the split into heads, OLMo 2, OLMo2",
     labels_zh={"avg": "均值", "xhat": "x\u0302"},
     saved=(r"\hat{X}", r"\frac{1}{\sqrt{\overline{X^2} + \epsilon}}"),

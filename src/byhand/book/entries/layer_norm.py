@@ -66,6 +66,7 @@ entry = Entry(
         (r"\hat{x}", "y"),
     ),
     place=("stream", 1),
+    torch="F.layer_norm(x, gain.shape, gain, bias, eps)",
     asked=(
         "nn.LayerNorm, F.layer_norm, ln_f, input_layernorm, post_attention_layernorm, normalize activations, "
         "why normalise, gamma and beta, 归一化, 层规范化, 为什么要归一化"

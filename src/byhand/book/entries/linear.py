@@ -72,6 +72,7 @@ entry = Entry(
     ),
     without=((" + b", ""),),
     place=("stream", 3),
+    torch="F.linear(x, weight.T, bias)",
     asked=(
         "nn.Linear, F.linear, Conv1D, addmm, c_proj, out_proj, o_proj, weights and bias, bias term, why a bias, "
         "偏置, 权重矩阵"

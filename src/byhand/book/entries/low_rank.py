@@ -47,6 +47,7 @@ entry = Entry(
         "Y 只是被加上，它的上游梯度原样传回。H 与 B 彼此相乘，再乘以 s，所以各自的梯度是上游梯度乘以另一个，再乘以 s。",
     ),
     place=("stream", 4),
+    torch="y + scale * (h @ up)",
     asked=(
         "LoRA, low-rank adaptation, peft, get_peft_model, lora_A, lora_B, lora_alpha / r, adapter, adapters, "
         "parameter-efficient fine-tuning, BA x, delta W, merge_and_unload, 低秩适配, 低秩适应, 适配器, 参数高效微调"

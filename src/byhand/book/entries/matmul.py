@@ -61,6 +61,7 @@ entry = Entry(
     },
     on_paper=(r"Y = A B", r"\partial A = \partial Y\, B^{\top}, \quad \partial B = A^{\top} \partial Y"),
     place=("arrays", 3),
+    torch="torch.matmul(a, b)",
     asked=(
         "torch.matmul, torch.mm, torch.bmm, np.dot, matrix multiply, multiply two matrices, "
         "gradient of a matrix product, 矩阵相乘, 矩阵乘法的梯度"

@@ -31,6 +31,7 @@ entry = Entry(
     on_paper=(r"Y_{t,hD+d} = X^{(h)}_{t,d}", r"\partial X^{(h)}_{t,d} = \partial Y_{t,hD+d}"),
     one_head=(r"Y = X", r"\partial X = \partial Y"),
     place=("attention", 10),
+    torch="x.transpose(1, 2).flatten(2)",
     asked="torch.cat, concatenate, 拼接, 合并各头",
     notations=("Concat(head_1, ..., head_h)",),
     mistakes=(

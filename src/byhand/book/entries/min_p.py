@@ -27,6 +27,7 @@ entry = Entry(
     ),
     why_back=OF_DROPPED,
     place=("sampling", 4),
+    torch="logits.masked_fill(logits.softmax(-1) < p * logits.softmax(-1).amax(-1, keepdim=True), -torch.inf)",
     asked="MinPLogitsWarper, min-p sampling, relative probability threshold, 最小概率, 相对概率门槛",
     labels_zh={"dropped": "被去掉"},
     notations=(r"p_v \ge p_{\text{base}} \cdot p_{\max}", "probs < min_p * top_prob"),

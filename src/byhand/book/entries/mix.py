@@ -38,6 +38,7 @@ entry = Entry(
         "写成矩阵，就是这两个公式。",
     ),
     place=("attention", 9),
+    torch="weights @ v",
     asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",
     notations=(
         r"Y_i = \sum_j P_{i,j} V_j",

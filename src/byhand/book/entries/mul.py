@@ -15,6 +15,7 @@ entry = Entry(
     note="Each factor's gradient is the other factor; b was used twice, so its gradient is a sum.",
     note_zh="每个因子的梯度是另一个因子；b 用了两次，所以梯度要相加。",
     place=("arrays", 2),
+    torch="torch.mul(a, b)",
     asked="torch.mul, elementwise product, 相乘",
     mistakes=(("added", "做成了加法", lambda term, at: total(term.parts)),),
 )

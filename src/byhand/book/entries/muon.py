@@ -45,6 +45,7 @@ entry = Entry(
         "只需保存动量这一个状态，而不是两个。",
     ),
     place=("learning", 4),
+    torch="torch.optim.Muon([theta], lr, weight_decay, momentum, ns_steps=steps, eps=eps).step()",
     asked=(
         "Muon, torch.optim.Muon, MomentUm Orthogonalized by Newton-Schulz, nesterov momentum, Nesterov, heavy ball, "
         "Muon vs AdamW, optimizer for hidden layers, Shampoo, 动量, 涅斯捷罗夫动量, Muon 优化器, 隐藏层优化器"

@@ -27,6 +27,7 @@ entry = Entry(
         "正数处斜率为 1，负数处为 0：被置 0 的数不传回导数。",
     ),
     place=("activation", 2),
+    torch="F.relu(x)",
     asked="nn.ReLU, F.relu, max(0 x), torch.clamp",
     notations=("max(0, x)", r"F = \mathrm{ReLU}(M W_{fc} + b_{fc})"),
     mistakes=(

@@ -37,6 +37,7 @@ entry = Entry(
     ),
     saved=(r"\max(x, 0)",),
     place=("activation", 3),
+    torch="F.relu(x).square()",
     asked="relu2, relu^2, ReLU², F.relu(x).square(), torch.relu(x) ** 2, ReluSquared, Primer activation, ReLU 的平方",
     notations=("max(0, x)^2", "relu(x) ** 2", "F.relu(x).square()", r"\mathrm{ReLU}^2(x)"),
     concepts=(

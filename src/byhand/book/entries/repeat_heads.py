@@ -54,6 +54,7 @@ entry = Entry(
     ),
     settings={"times": "G"},
     place=("attention", 4),
+    torch="x.repeat_interleave(times, dim=1)",
     asked=(
         "GQA, MQA, repeat_kv, repeat_interleave, enable_gqa, num_key_value_groups, n_rep, grouped query attention, "
         "multi query attention, share keys and values, fewer key-value heads, why grouped queries, "

@@ -42,6 +42,7 @@ entry = Entry(
         "每个 logit 都乘了 1、1/r 或 r，反向传播时 ∂y 也乘以同一个系数。",
     ),
     place=("sampling", 0),
+    torch="torch.where(counts > 0, torch.where(logits > 0, logits / r, logits * r), logits)",
     asked=(
         "RepetitionPenaltyLogitsProcessor, repeat_penalty, CTRL penalty, avoid repetition, stop repeating, "
         "避免重复, 惩罚重复, 复读"

@@ -15,6 +15,7 @@ entry = Entry(
     note="The number 4 has flat offset 3 in both: 1 * 3 + 0 and 1 * 2 + 1.",
     note_zh="数 4 在两种形状下的偏移量都是 3：1 × 3 + 0 与 1 × 2 + 1。",
     place=("arrays", 4),
+    torch="x.reshape(shape)",
     asked="view, torch.reshape, .view(B T C), flatten, squeeze, unsqueeze, contiguous, 改变形状, 重塑, 变形",
     notations=("(b T + t) C + c", "[B,T,V] -> [N,V]", "N = B T"),
 )

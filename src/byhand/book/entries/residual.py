@@ -29,6 +29,7 @@ entry = Entry(
         "加法对两个加数的变化率都是 1，所以残差流把梯度原样传回，块再多也一样。",
     ),
     place=("stream", 2),
+    torch="x + a",
     asked="x = x + attn(x), shortcut connection, identity path, vanishing gradients, 捷径连接, 恒等映射, 梯度消失",
     notations=(
         r"X = X + A",

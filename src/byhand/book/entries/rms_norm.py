@@ -60,6 +60,7 @@ entry = Entry(
         (r"\hat{x}", "y"),
     ),
     place=("stream", 1),  # after layer_norm
+    torch="F.rms_norm(x, gain.shape, gain, eps)",
     asked=(
         "nn.RMSNorm, F.rms_norm, LlamaRMSNorm, Qwen2RMSNorm, Qwen3RMSNorm, T5LayerNorm, variance_epsilon, "
         "root mean square layer normalization, LayerNorm without the mean, RMSNorm vs LayerNorm, q_norm, k_norm, "

@@ -38,6 +38,7 @@ entry = Entry(
     ),
     saved=("", "s"),
     place=("activation", 3),
+    torch="F.silu(x)",
     asked="nn.SiLU, F.silu, torch.nn.SiLU, swish, SiLU, hidden_act silu, x sigmoid(x), sigmoid linear unit",
     notations=(
         r"\mathrm{SiLU}(x) = x \cdot \sigma(x)",

@@ -44,6 +44,7 @@ entry = Entry(
         "曲线在零处斜率为 1，越接近上限越平，所以接近上限的 logit 几乎不传回导数。",
     ),
     place=("learning", 0),  # between the LM head and the loss
+    torch="cap * torch.tanh(x / cap)",
     asked=(
         "final_logit_softcapping, attn_logit_softcapping, logits_soft_cap, tanh cap, cap the logits, soft capping, "
         "Gemma 2 softcap, 软截断, 限制 logits, logits 太大"

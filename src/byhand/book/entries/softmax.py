@@ -67,6 +67,7 @@ entry = Entry(
     ),
     on_the_way=exponentials,
     place=("attention", 8),
+    torch="F.softmax(x, dim=-1)",
     asked=(
         "F.softmax, nn.Softmax, torch.softmax, subtract the max, subtract the maximum, why subtract the max, "
         "exponential overflow, scores to probabilities, 减去最大值, 为什么减最大值, 溢出, 指数溢出, 概率归一化"

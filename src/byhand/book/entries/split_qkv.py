@@ -40,6 +40,7 @@ entry = Entry(
     ),
     one_head=(r"[Q, K, V] = X", r"\partial X = [\partial Q, \partial K, \partial V]"),
     place=("attention", 2),
+    torch="x.unflatten(-1, (3, n_heads, -1)).permute(2, 0, 3, 1, 4)",
     asked=(
         "chunk, torch.split, qkv.split, q_proj k_proj v_proj, Wq, Wk, Wv, W_q W_k W_v, query vector, "
         "what are queries keys and values, 查询向量, 键向量, 值向量, 什么是查询键值, split heads, "

@@ -44,6 +44,7 @@ entry = Entry(
     ),
     saved=("", "", "s"),
     place=("activation", 4),
+    torch="F.silu(gate) * up",
     asked=(
         "SwiGLU, GLU, SiLU gate, gate_proj, up_proj, down_proj, LlamaMLP, Qwen2MLP, ffn_gate, ffn_up, "
         "act_fn(gate_proj(x)) * up_proj(x), gated linear unit, gated MLP, GEGLU, w1 w2 w3, FeedForward of Llama, "

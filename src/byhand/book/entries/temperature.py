@@ -39,6 +39,7 @@ entry = Entry(
         "前向传播除以 τ，所以反向传播时 ∂y 也除以 τ。",
     ),
     place=("sampling", 1),
+    torch="logits / tau",
     asked=(
         "greedy decoding, argmax, torch.argmax, more random output, more creative, less random, 更随机, 更确定, "
         "随机性, 贪心解码, 贪婪搜索, 贪心, 取最大值"

@@ -31,6 +31,7 @@ entry = Entry(
     ),
     why_back=OF_DROPPED,
     place=("sampling", 2),
+    torch="logits.masked_fill(logits < logits.topk(k).values[..., -1:], -torch.inf)",
     asked="torch.topk, topk, TopKLogitsWarper, 前k个词元, keep k tokens",
     labels_zh={"dropped": "被去掉"},
     mistakes=(

@@ -14,6 +14,7 @@ entry = Entry(
     note="The cotangent has the result's shape, 3 x 2; the gradient has the input's, 2 x 3.",
     note_zh="上游梯度的形状与结果相同，是 3 × 2；输入的梯度是 2 × 3。",
     place=("arrays", 5),
+    torch="a.mT",
     asked="permute, swapaxes, movedim, torch.transpose, .mT, swap axes, 交换轴, 调换维度, 置换维度",
     gradient_mistakes=(
         (

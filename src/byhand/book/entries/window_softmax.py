@@ -70,6 +70,10 @@ entry = Entry(
     on_the_way=exponentials,
     settings={"window": "W"},
     place=("attention", 7),
+    torch=(
+        "F.softmax(scores.masked_fill(torch.ones_like(scores).triu(1) + torch.ones_like(scores)"
+        ".tril(-window) > 0, -torch.inf), dim=-1)"
+    ),
     asked=(
         "sliding_window, sliding window attention, local attention, window_size, banded mask, band mask, Mistral, "
         "how far back does attention look, windowed attention, 滑动窗口, 滑动窗口注意力, 局部注意力, 窗口注意力, "
