@@ -44,7 +44,7 @@ entry = Entry(
         ),
         (
             "reshaped to (B, T, C) without moving axes",
-            "没有交换轴就变形成了 (B, T, C)",
+            "没有交换轴就重塑成了 (B, T, C)",
             None,
             "namespace(x).permute_dims(x, (0, 2, 1, 3)).reshape",
             "x.reshape",
@@ -53,7 +53,7 @@ entry = Entry(
     gradient_mistakes=(
         (
             "reshaped to (B, heads, T, D) without moving axes",
-            "没有交换轴就变形成了 (B, 头, T, D)",
+            "没有交换轴就重塑成了 (B, 头, T, D)",
             None,
             "namespace(d_y).permute_dims(d_y.reshape((b, t, h, d)), (0, 2, 1, 3))",
             "d_y.reshape((b, h, t, d))",

@@ -46,7 +46,7 @@ entry = Entry(
     mistakes=(
         ("squared the negative number", "把负数也平方了", lambda term, at: function("square", at.read(0, "x"))),
         ("forgot to square", "忘了取平方", first),
-        ("doubled instead of squaring", "乘了 2，而不是取平方", lambda term, at: product((number(2), term.parts[0]))),
+        ("doubled instead of squaring", "翻了倍，而不是取平方", lambda term, at: product((number(2), term.parts[0]))),
     ),
     gradient_mistakes=(
         ("forgot the factor 2", "忘了系数 2", nth(1, lambda two, at: number(1))),

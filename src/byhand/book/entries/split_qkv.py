@@ -78,7 +78,7 @@ entry = Entry(
         ),
         (
             "reshaped to (B, heads, T, D) without moving axes",
-            "没有交换轴就变形成了 (B, 头, T, D)",
+            "没有交换轴就重塑成了 (B, 头, T, D)",
             None,
             "namespace(x).permute_dims(heads, (0, 2, 1, 3))",
             "heads.reshape((b, n_heads + 2 * k, t, -1))",
