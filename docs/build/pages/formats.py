@@ -125,9 +125,8 @@ def formula_in_cell(lang: str, latex: str) -> str:
 
 
 def arithmetic_rows(lang: str, numbers: Iterable[Any]) -> str:
-    """Numbers of a lesson as the rows of a table, each with its arithmetic and value; nothing for none."""
-    given = list(numbers)
-    return step_rows.rows_of(given, lang) if given else ""
+    """Numbers of a lesson as the rows of a table, each with its arithmetic and value."""
+    return step_rows.rows_of(numbers, lang)
 
 
 def equalities(lang: str, pairs: Iterable[tuple[str, closed_form.Numbers]]) -> str:
