@@ -119,7 +119,9 @@ def lettered(stem: str, n: Number) -> Number:
     """Return a number of a worked example in the letters of the equation's page."""
 
     def said(text: Said) -> Said:
-        return Words(*map(said, (text.en, text.zh))) if isinstance(text, Words) else in_letters(stem, text)
+        if isinstance(text, Words):
+            return Words(in_letters(stem, text.en), in_letters(stem, text.zh))
+        return in_letters(stem, text)
 
     shown = replace(n, label=said(n.label), letters=in_letters(stem, n.letters), expression=said(n.expression))
     return replace(shown, whole=n.whole or _signs(n.letters) == _signs(say(n.expression, "en")))
