@@ -6,9 +6,9 @@
   const isOther = (link) => link.pathname !== location.pathname && page(link) === page(location);
   const other = [...document.querySelectorAll("article a[href]")].find(isOther);
   other?.addEventListener("click", () => {
-    const step = location.hash && document.querySelector(`.live-anchor[id="${CSS.escape(location.hash.slice(1))}"]`);
-    const at = location.hash ? places.findIndex((place) => place.id === decodeURIComponent(location.hash.slice(1))) : -1;
-    other.hash = step ? location.hash : at > 0 ? `#section-${at}` : "";
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const at = places.indexOf(target?.closest("section[id]"));
+    other.hash = target?.matches(".live-anchor") ? location.hash : at > 0 ? `section-${at}` : "";
   });
   const asked = location.hash.match(/^#section-(\d+)$/);
   const place = asked && places[Number(asked[1])];

@@ -6,8 +6,10 @@
   tip.hidden = true;
   tip.setAttribute("aria-hidden", "true"); // readers hear the description of the term itself
 
-  const hide = () => (tip.hidden = true);
+  let shown = null;
+  const hide = () => (tip.hidden = !(shown = null));
   const show = (term) => {
+    shown = term;
     tip.textContent = document.getElementById(term.getAttribute("aria-describedby")).textContent;
     tip.hidden = false;
     const [first] = term.getClientRects(); // of a term that breaks, the first line
@@ -23,6 +25,6 @@
   document.addEventListener("mouseout", (event) => term(event) && term(event) !== document.activeElement && hide());
   document.addEventListener("focusout", (event) => term(event) && hide());
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
-  document.addEventListener("scroll", hide, { passive: true });
+  document.addEventListener("scroll", () => shown && show(shown), { passive: true });
   document.body.append(tip);
 }
