@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from byhand.book.finding import source
+from byhand.book.finding.flow import concepts
 from byhand.book.lessons.roles import told
 from byhand.book.words.language import PAGE
 from byhand.book.words.tables import table
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
+from pages import data, templates
 from pages import filling as pages
-from pages import templates
 from pages.answers import steps
 from pages.answers.equations import half_of
 from pages.answers.mistakes import mistakes_of
@@ -100,6 +101,10 @@ def test_a_page_shows_the_code_without_its_checks_and_mistakes_that_change_a_num
         assert "require" not in code
         assert '"""' not in code
     assert all(wrong != right for _, _, wrong, right in mistakes_of(stem))
+
+
+def test_every_term_of_the_glossary_has_a_meaning_and_no_other_has():
+    assert {concept.en for concept in concepts()} == set(data.read("meanings"))
 
 
 def test_no_equation_page_is_left_over():

@@ -51,7 +51,11 @@ def terms() -> Iterator[tuple[Concept, Words, Words, str, str | None]]:
     """Yield the glossary: a term, what it means, its word in the other language, its equation or else its place."""
     meanings = read("meanings")
     for concept in concepts():
-        first, other, said = concept.entries[0], Words(concept.zh, concept.en), Words(*meanings[concept.en])
+        first, other, said = (
+            concept.entries[0],
+            Words(concept.zh, concept.en),
+            Words(*meanings.get(concept.en, ("", ""))),
+        )
         is_equation = first in registry
         place = None if is_equation else all_findings()[first].forward
         yield concept, said, other, first if is_equation else "", place
