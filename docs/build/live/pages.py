@@ -21,7 +21,7 @@ from byhand.book.lessons.letters import label, letter
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
-from live.entries import STILL, as_text, blocks, graph_of_entry
+from live.entries import FORMULA, STILL, as_text, blocks, graph_of_entry
 from live.export import as_json
 from live.graph import LessonGraph, Numbered
 from live.spots import is_listed, lesson_of, spots
@@ -33,6 +33,7 @@ BLOCK = re.compile(r"(<!-- generated: (lesson|given|worked) ([\w-]+)([^\n]*?) --
 PICTURE = re.compile(r"(<!-- generated: picture ([\w-]+) -->\n)\s*(.*?)\s*(<!-- end -->)", re.DOTALL)
 STEP = re.compile(r"^\*\*(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
+WORKED = re.compile(MATH.pattern + r"(\n\n(?:\|[^\n]*\n)+)?", re.DOTALL)  # with the table of its arithmetic
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
 NUMBER = re.compile(r"\S+ = -?[\d.]+")
 LINES = re.compile(r" \\\\\[4pt\]\n")
@@ -104,16 +105,17 @@ def _section(body: str, name: str, step: int = 0, is_rounded: bool = False) -> s
 
 
 def _worked(found: LessonGraph, body: str, stem: str) -> str:
-    """Mark the displayed blocks of an equation's worked example."""
+    """Mark the displayed blocks of an equation's worked example, with the tables below them."""
     shown = blocks(found, stem)
 
     def marked(block: re.Match[str]) -> str:
-        if (one := next(shown, None)) is None:
+        step, part, lines = next(shown, FORMULA)
+        if not lines:
             return block[0]
-        step, part, lines = one
-        return _section(_shown(block[0], part, lines), found.lesson.name, step)
+        table = block[2] or ""
+        return _section(_shown(block[0].removesuffix(table), part, lines) + table, found.lesson.name, step)
 
-    return MATH.sub(marked, body)
+    return WORKED.sub(marked, body)
 
 
 def _steps(found: LessonGraph, body: str, written: Writer, name: str) -> str:
