@@ -82,7 +82,9 @@ def kept(loss: float) -> float | None:
 
 def digest(config: ModelConfig | None, *what: object) -> str:
     """Return a digest of the settings and of what is trained."""
-    chosen = config and {name: value for name, value in vars(config).items() if value != getattr(ModelConfig, name, None)}
+    chosen = config and {
+        name: value for name, value in vars(config).items() if value != getattr(ModelConfig, name, None)
+    }
     what = (chosen, *what)
     return hashlib.sha256(repr((BATCH, LENGTH, STEPS, TESTS, SETTINGS, WORDS, *what)).encode()).hexdigest()[:12]
 

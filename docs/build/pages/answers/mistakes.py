@@ -1,6 +1,7 @@
 """Answers about typical mistakes: which number of an equation's worked example shows each, and what it becomes."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,13 @@ from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.letters import label
 from byhand.book.lessons.naming import place
 from byhand.book.numbers import arithmetic, closed_form
-from byhand.book.port.catalogue import Planted
-from byhand.book.practice.edits import Slips
+from byhand.book.practice.catalogue import Planted, catalogue, rows
+from byhand.book.practice.planting import planted
 from byhand.book.words.language import Words, say
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
 from pages.answers.equations import lettered, worked_steps
 from pages.blocks.arrays import number_as_text
-from port import planted
 
 MOST = {"forward": 4, "vjp": 2}  # mistakes that a page lists
 Shown = tuple[Words, str, str, str]  # the mistake, the number that shows it, the wrong value, the right one
@@ -24,17 +24,16 @@ Shown = tuple[Words, str, str, str]  # the mistake, the number that shows it, th
 
 def mistakes_of(stem: str) -> list[Shown]:
     """Return the typical mistakes that change a number of the worked example: of forward, then of vjp."""
-    entry = ENTRIES[stem]
-    halves = (("forward", entry.mistakes), ("vjp", entry.gradient_mistakes))
-    return [shown for half, slips in halves for shown in [*_shown(stem, half, slips)][: MOST[half]]]
+    return [shown for half, most in MOST.items() for shown in islice(_shown(stem, half), most)]
 
 
-def _shown(stem: str, half: str, slips: Slips) -> Iterator[Shown]:
+def _shown(stem: str, half: str) -> Iterator[Shown]:
     steps = [step for step in worked_steps(stem) if step.is_derivative == (half == "vjp")]
     numbers = [lettered(stem, n) for step in steps for n in step.numbers]
-    for en, zh, edit, *code in slips:
-        of_terms = ((n.label, m.value, n.value) for n in numbers for m in n.mistakes if edit and m.en == en)
-        of_code = _planted(stem, half, Planted(en, zh, f"{stem}.{half}", *code)) if code else iter(())
+    code = {mistake.en: mistake for mistake in catalogue() if mistake.where == f"{stem}.{half}"}
+    for en, zh, *_ in rows().get(f"{stem}.{half}", {}).values():
+        of_terms = ((n.label, m.value, n.value) for n in numbers for m in n.mistakes if m.en == en)
+        of_code = _planted(stem, half, code[en]) if en in code else iter(())
         for name, wrong, right in (*of_terms, *of_code):
             if not arithmetic.agrees(wrong, right):
                 said = "NaN" if np.isnan(wrong) else number_as_text(wrong)
