@@ -74,23 +74,22 @@ const tellNews = (graph, isNew) => {
   news.replaceChildren(...lines.map((line) => make("p", {}, line)));
 };
 
-/** The loss before and after, and what the gradient foretold: loss + sum of gradient times change. */
+/** The loss before and after, and what the gradient foretold, if it knows all that was changed: loss + sum of gradient times change. */
 const losses = (graph, given, arrow) => {
   const lines = [];
   for (const [which, pairs, later] of graph.losses) {
     const { first } = graph.arrays[which];
-    const isOther = given.some((cell) => graph.array(cell).kind === "switch"); // of which a gradient knows nothing
-    const known = given.filter((cell) => !Number.isNaN(slope(graph, pairs, cell)) && graph.owner[cell] !== which);
-    if (isOther && !isSame(graph.values[first], graph.lesson[first])) lines.push(arrow(first));
-    else if (known.length) {
-      const sum = known.reduce((total, cell) => total + slope(graph, pairs, cell) * moved(graph, cell), graph.lesson[first]);
+    const parts = given.map((cell) => [slope(graph, pairs, cell), moved(graph, cell)]);
+    const sum = parts.reduce((total, [a, b]) => total + a * b, graph.lesson[first]);
+    if (!Number.isNaN(sum)) {
       const factor = (x) => (x < 0 ? `(${written(x)})` : written(x));
-      const products = known.slice(0, 3).map((cell) => `${factor(slope(graph, pairs, cell))} × ${factor(moved(graph, cell))}`);
-      const worked = [written(graph.lesson[first]), ...products, ...(known.length > 3 ? ["…"] : [])].join(" + ");
+      const products = parts.slice(0, 3).map((part) => part.map(factor).join(" × "));
+      const worked = [written(graph.lesson[first]), ...products, ...(parts.length > 3 ? ["…"] : [])].join(" + ");
       lines.push(`${arrow(first)}${say("semicolon")}${say("foretold", worked, written(sum))}`);
     }
-    const news = later.map((k) => graph.arrays[k]).filter((a) => !isSame(graph.values[a.first], graph.lesson[a.first]));
-    if (news.length) lines.push(news.map((a) => arrow(a.first)).join(say("list")));
+    const others = (Number.isNaN(sum) ? [which, ...later] : later).map((k) => graph.arrays[k].first);
+    const news = others.filter((cell) => !isSame(graph.values[cell], graph.lesson[cell]));
+    if (news.length) lines.push(news.map(arrow).join(say("list")));
   }
   return lines;
 };
