@@ -123,3 +123,21 @@ def test_a_hidden_result_is_to_be_seen_nowhere(browser, site):
     assert len(browser.run(covered)) == len(found) - 1
     turn(browser)
     assert browser.run(covered) == []
+
+
+def test_results_in_the_text_are_hidden_until_they_are_found(browser, site):
+    read(browser, site, "guides/learn-by-hand")
+    hidden = ".live-told.live-hidden"
+    turn(browser)
+    assert "0.695" in shown(browser, hidden)
+    assert {"1.41", "1.73", "−0.36", "0.26976"} <= {*shown(browser, hidden)}
+    weights = next(array for array in graph("paper-gpt").arrays if array.name == "attn.weights")
+    browser.run(
+        "live.views.find((view) => view.cell === arguments[0] && view.blank?.input).blank.input.focus()",
+        weights.cell((*(0,) * (weights.data.ndim - 2), 2, 1)),
+    )
+    browser.type("0.695", ENTER)
+    assert "0.695" not in shown(browser, hidden)
+    assert "0.26976" in shown(browser, hidden)
+    turn(browser)
+    assert shown(browser, hidden) == []
