@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from html import escape
 from typing import Any
 
@@ -24,8 +23,9 @@ from byhand.errors import ByhandError
 from live.entries import FORMULA, STILL, as_text, blocks, graph_of_entry
 from live.export import as_json
 from live.graph import LessonGraph, Numbered
+from live.prose import with_buttons, with_cells
 from live.spots import is_listed, lesson_of, spots
-from live.working import graph
+from live.working import graph_of
 from pages.blocks.arrays import given_parts, matrices, matrix_of, number_as_text, rounded
 from pages.blocks.lessons import is_plain
 
@@ -84,7 +84,7 @@ def hooked(text: str, lang: str) -> str:
 
     if not lessons and not entries:
         return text
-    text = PICTURE.sub(picture, BLOCK.sub(block, text))
+    text = with_cells(with_buttons(PICTURE.sub(picture, BLOCK.sub(block, text)), lessons), lessons)
     data = (_compact(as_json(found, lang)).replace("</", "<\\/") for found in (*lessons.values(), *entries.values()))
     scripts = [f'<script type="application/json" class="live-data">{one}</script>' for one in data]
     return "\n\n".join([text, *scripts]) + "\n"
@@ -92,9 +92,6 @@ def hooked(text: str, lang: str) -> str:
 
 def _compact(plain: Any) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
-
-
-graph_of = cache(graph)
 
 
 def _section(body: str, name: str, step: int = 0, is_rounded: bool = False) -> str:
