@@ -96,7 +96,9 @@ def test_a_page_without_a_server_shows_the_same(browser, tmp_path):
 
 def test_the_sites_trained_model_shows_what_explain_says(browser, site):
     view = trained.trained()
-    with still(browser, site / trained.TRAINED, Explorer(view.subject, trained.END + trained.NAME, trained.END)) as page:
+    with still(
+        browser, site / trained.TRAINED, Explorer(view.subject, trained.END + trained.NAME, trained.END)
+    ) as page:
         page.open()
         for name, index, gradient in cells(view, 6):
             agrees(page, view, name, index, gradient)
