@@ -40,7 +40,7 @@ def test_right_numbers_are_said_to_be(capsys, lang, so_far, right):
 
 @pytest.mark.parametrize(
     ("lang", "words"),
-    [("en", f"Matches: {WRONGLY.where}: {WRONGLY.en}"), ("zh", f"符合：{WRONGLY.where}：{WRONGLY.zh}")],
+    [("en", f"Matches: {WRONGLY.where}: {WRONGLY.en}"), ("zh", f"与此错误吻合：{WRONGLY.where}：{WRONGLY.zh}")],
 )
 def test_a_mistake_is_named(capsys, lang, words):
     code, said, _ = run(capsys, *WRONG, "--lang", lang)

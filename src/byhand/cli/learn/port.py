@@ -34,27 +34,27 @@ SAID = {
     "right": Words("Right.", "正确。"),
     "so far": Words("Right so far.", "到目前为止正确。"),
     "next": Words("Next, print the {name}.", "接着打印：{name}。"),
-    "one": Words("Matches: {mistake}", "符合：{mistake}"),
-    "two": Words("Matches two mistakes together:", "同时符合两个错误："),
-    "several": Words("Matches {n} of the known mistakes:", "符合已知错误中的 {n} 个："),
-    "several pairs": Words("Matches {n} pairs of mistakes:", "符合 {n} 对错误："),
+    "one": Words("Matches: {mistake}", "与此错误吻合：{mistake}"),
+    "two": Words("Matches two mistakes together:", "与两个错误叠加吻合："),
+    "several": Words("Matches {n} of the known mistakes:", "与 {n} 个已知错误吻合："),
+    "several pairs": Words("Matches {n} pairs of mistakes:", "与 {n} 对错误吻合："),
     "more": Words("and {n} more", "还有 {n} 个"),
     "none": Words("No known mistake leads to these numbers.", "已知的错误都得不出这些数。"),
     "nearest": Words("Nearest, {off} away: {mistake}", "最接近的（相对差 {off}）：{mistake}"),
 }
 LOOK = (
-    Words("Look at the weights, the tokens and the forward pass.", "请检查权重、词元与前向计算。"),
-    Words("The forward pass is right. Look at the backward pass.", "前向计算正确。请检查反向计算。"),
+    Words("Look at the weights, the tokens and the forward pass.", "请检查权重、词元与前向传播。"),
+    Words("The forward pass is right. Look at the backward pass.", "前向传播正确。请检查反向传播。"),
     Words(
         "Loss and gradient norm are right. Look at the update, then for a gradient in the wrong place.",
         "损失与梯度范数正确。请检查参数更新，再看有没有放错位置的梯度。",
     ),
     Words(
         "The first update is right. Look at what lasts from step to step: moments, t, gradients to clear.",
-        "第一次更新正确。请检查跨步保留的东西：矩、t、要清空的梯度。",
+        "第一次更新正确。请检查跨步保留的东西：矩、t、该清空的梯度。",
     ),
-    Words("Look at the maximum in cross-entropy.", "请检查交叉熵里的最大值。"),
-    Words("Look at the maximum in attention's softmax.", "请检查注意力 softmax 里的最大值。"),
+    Words("Look at the maximum in cross-entropy.", "请检查交叉熵有没有减去最大值。"),
+    Words("Look at the maximum in attention's softmax.", "请检查注意力的 softmax 有没有减去最大值。"),
 )
 
 
