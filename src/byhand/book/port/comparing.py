@@ -27,18 +27,18 @@ SHOWN = 3  # mistakes of the catalogue
 SAID = {
     "exact": Words("{name}: exact", "{name}：完全相同"),
     "close": Words(
-        "{name}: close, within {off:.1e} of the largest number", "{name}：接近，相差不超过最大数的 {off:.1e}"
+        "{name}: close, within {off:.1e} of the largest number", "{name}：接近，相差不超过最大数的 {off:.1e} 倍"
     ),
     "off": Words(
         "{place}: {theirs:.9g} instead of {ours:.9g}, where it differs most (by {off:.1e} of the largest number)",
-        "{place}：得到 {theirs:.9g}，应为 {ours:.9g}，此处相差最大（为最大数的 {off:.1e}）",
+        "{place}：得到 {theirs:.9g}，应为 {ours:.9g}，此处相差最大（为最大数的 {off:.1e} 倍）",
     ),
     "shape": Words("{name}: its shape is {theirs}, not {ours}", "{name}：形状为 {theirs}，应为 {ours}"),
-    "transposed": Words("It is transposed.", "它被转置了。"),
+    "transposed": Words("It is transposed.", "转置了。"),
     "sign": Words("Its sign is wrong.", "符号反了。"),
     "factor": Words("It is {factor:.6g} times what it should be.", "它是正确值的 {factor:.6g} 倍。"),
     "heads": Words("Its heads are in the order {order}.", "各头的顺序为 {order}。"),
-    "split": Words("Heads and their columns are exchanged.", "头与头内的列交换了。"),
+    "split": Words("Heads and their columns are exchanged.", "头与头内各列的次序弄反了。"),
     "mistakes": Words("Common mistakes of {where}: {mistakes}", "{where} 的常见错误：{mistakes}"),
 }
 
