@@ -30,8 +30,8 @@ SAID = {
         "{name}: close, within {off:.1e} of the largest number", "{name}：接近，相差不超过最大数的 {off:.1e} 倍"
     ),
     "off": Words(
-        "{place}: {theirs:.9g} instead of {ours:.9g}, where it differs most (by {off:.1e} of the largest number)",
-        "{place}：得到 {theirs:.9g}，应为 {ours:.9g}，此处相差最大（为最大数的 {off:.1e} 倍）",
+        "{place}: {theirs} instead of {ours}, where it differs most (by {off:.1e} of the largest number)",
+        "{place}：得到 {theirs}，应为 {ours}，此处相差最大（为最大数的 {off:.1e} 倍）",
     ),
     "shape": Words("{name}: its shape is {theirs}, not {ours}", "{name}：形状为 {theirs}，应为 {ours}"),
     "transposed": Words("It is transposed.", "转置了。"),
@@ -67,7 +67,11 @@ class Checked:
     def said(self, lang: str) -> str:
         """Return it as text."""
         place = element_name(self.name, self.index)
-        values = {"name": self.name, "off": self.off, "place": place, "ours": self.ours, "theirs": self.theirs}
+        ours, theirs = self.ours, self.theirs
+        if self.state == "off":  # with all digits if nine do not tell them apart
+            digits = 9 if f"{ours:.9g}" != f"{theirs:.9g}" else 17
+            ours, theirs = f"{ours:.{digits}g}", f"{theirs:.{digits}g}"
+        values = {"name": self.name, "off": self.off, "place": place, "ours": ours, "theirs": theirs}
         return "\n".join([SAID[self.state].said(lang, **values), *(words.said(lang) for words in self.like)])
 
     def __str__(self) -> str:
@@ -93,10 +97,13 @@ def check(name: str, mine: Any, of: str | Path = "gpt") -> Checked:
 def _numbers(mine: Any) -> np.ndarray:
     try:
         array = np.asarray(mine.detach().cpu() if hasattr(mine, "detach") else mine)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, RuntimeError):
         array = np.empty(0, object)
     if array.dtype.kind not in "fiub":
-        raise DataError(f"this is no array of numbers, but of {array.dtype}. Give one that numpy.asarray takes.")
+        kind = getattr(mine, "dtype", array.dtype)
+        raise DataError(
+            f"this is no array of numbers for NumPy, but of {kind}. Convert it: float32, int64 and bool serve."
+        )
     return array
 
 
@@ -161,10 +168,12 @@ def _likeness(
     if own.shape != mine.shape or not np.isfinite(mine).any():
         return
     used = ~np.isnan(own) & np.isfinite(mine)
-    square = float(np.square(own[used]).sum())
-    factor = float((own[used] * mine[used]).sum()) / square if square else 0.0
-    if factor and is_close(mine / factor):
-        sign = abs(factor + 1) < 1e-6
+    with np.errstate(all="ignore"):
+        square = float(np.square(own[used]).sum())
+        factor = float((own[used] * mine[used]).sum()) / square if square else 0.0
+    sign = abs(factor + 1) < 1e-6
+    # One number is always a multiple of another, and rounding is no factor.
+    if (sign or used.sum() > 1) and abs(factor - 1) > 1e-6 and factor and is_close(mine / factor):
         yield SAID["sign"] if sign else Words(*(SAID["factor"].said(lang, factor=factor) for lang in ("en", "zh")))
         return
     if own.ndim and own.shape[-1] % width == 0 and own.shape[-1] > width:
