@@ -80,8 +80,12 @@ def kept(loss: float) -> float | None:
     return round(float(loss), 4) if np.isfinite(loss) and abs(loss) < 1e9 else None
 
 
-def digest(*what: object) -> str:
+def digest(config: ModelConfig | None, *what: object) -> str:
     """Return a digest of the settings and of what is trained."""
+    chosen = config and {
+        name: value for name, value in vars(config).items() if value != getattr(ModelConfig, name, None)
+    }
+    what = (chosen, *what)
     return hashlib.sha256(repr((BATCH, LENGTH, STEPS, TESTS, SETTINGS, WORDS, *what)).encode()).hexdigest()[:12]
 
 
@@ -91,7 +95,7 @@ def text(table: str, compute: bool = True) -> str:
     Without `compute` it is empty if a line is stale.
     """
     there = json.loads(CURVES.read_text(encoding="utf-8")) if CURVES.is_file() else {"right": {}, "mistakes": {}}
-    moved = [row[3] for row in json.loads(table)["mistakes"]] if table else []
+    moved = [row[-1] for row in json.loads(table)["mistakes"]] if table else []
     right = {name: there["right"].get(name, {}) for name in CONFIGS}
     made = {mistake.name: there["mistakes"].get(mistake.name, {}) for mistake in catalogue()}
     wanted: list[tuple[dict[str, Any], str, str, str, Planted | None]] = [

@@ -1,8 +1,8 @@
 """The table of `byhand port`: the mistakes of the catalogue, planted one by one and two by two, and what they lead to.
 
-`byhand/book/port/table.json` keeps the numbers of each. Only what a changed mistake leads to is computed again, alone and
-with each other one; a model whose right numbers changed, wholly: that takes minutes. Tests compute mistakes one by one.
-To compute all in any case, delete it.
+`byhand/book/port/table.json` keeps the numbers of each. Only mistakes whose code is new are computed again, with their
+pairs, or all if the right numbers are no longer those of the table; all pairs take minutes, so tests compute none. To
+compute them in any case, delete it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -36,44 +36,48 @@ def digest(mistake: Planted) -> str:
     return hashlib.sha256(repr((mistake.where, mistake.old, mistake.new)).encode()).hexdigest()[:8]
 
 
+def is_right(table: dict[str, Any]) -> bool:
+    """Return whether the table's right numbers are those of the models, as far as is told in a moment."""
+    return all(
+        name in model.CONFIGS and np.allclose(row, model.all_numbers(name), rtol=1e-7, atol=0)
+        for name, row in table["right"].items()
+    )
+
+
 def text(compute: bool = True) -> str:
     """Return the text of `table.json`: a line for each mistake, and for its pairs with those behind it.
 
-    Words come from the catalogue, numbers from the table there is; those that are stale are computed, or without
-    `compute` the text is empty.
+    Words come from the catalogue, numbers from the table there is; what it lacks is computed, or without `compute`
+    the text is empty.
     """
-    mistakes = catalogue()
-    table = (
-        json.loads(TABLE.read_text(encoding="utf-8"))
-        if TABLE.is_file()
-        else {"right": {}, "mistakes": [], "pairs": []}
-    )
-    right = {name: _kept(model.all_numbers(name)) for name in model.CONFIGS}
-    same = [n for n, row in table["right"].items() if n in right and np.allclose(row, right[n], rtol=1e-7, atol=0)]
-    right |= {name: table["right"][name] for name in same}
-    kept = {of: moved for *_, moved, of in table["mistakes"]}
-    if not compute and (len(same) < len(right) or not all(digest(m) in kept for m in mistakes)):
-        return ""
-    pairs = dict(_read(table)) if "gpt" in same else {}
-    moved = []
-    for mistake in mistakes:
-        there = kept.get(digest(mistake))
-        wanted = right if there is None else [name for name in right if name not in same]
-        row = {name: there[name] for name in same if there and name in there}
-        row |= {name: numbers for name in wanted if (numbers := _moved(mistake, name))}
-        moved.append({name: row[name] for name in right if name in row})
-    rows = [[m.en, m.zh, _place(m.where), row, digest(m)] for m, row in zip(mistakes, moved, strict=True)]
-    said = {"right": json.dumps(right), "mistakes": _lines(rows)}
-    said["pairs"] = _lines(_pairs([m for m, row in zip(mistakes, moved, strict=True) if "gpt" in row], pairs))
+    mistakes, table = catalogue(), {"right": {}, "mistakes": [], "pairs": []}
+    if TABLE.is_file() and is_right(found := json.loads(TABLE.read_text(encoding="utf-8"))):
+        table = found
+    right, pairs = table["right"], table["pairs"]
+    there = {of: moved for *_, of, moved in table["mistakes"]}
+    if [*there] != [*map(digest, mistakes)] or right.keys() != model.CONFIGS.keys():
+        if not compute:
+            return ""
+        known = _pairs_there(table)
+        for mistake in mistakes:
+            wanted = model.CONFIGS.keys() - (right if digest(mistake) in there else ())
+            moved = there.setdefault(digest(mistake), {})
+            moved |= {name: row for name in model.CONFIGS if name in wanted and (row := _moved(mistake, name))}
+        right = {name: right.get(name) or _kept(model.all_numbers(name)) for name in model.CONFIGS}
+        pairs = _pairs([m for m in mistakes if "gpt" in there[digest(m)]], known)
+    rows = [[m.en, m.zh, _place(m.where), digest(m), there[digest(m)]] for m in mistakes]
+    said = {"right": json.dumps(right), "mistakes": _lines(rows), "pairs": _lines(pairs)}
     return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in said.items()) + "\n}\n"
 
 
-def _read(table: dict[str, Any]) -> Iterator[tuple[tuple[str, str], list[float]]]:
-    """Yield the digests of two mistakes of a table, and what both together lead to."""
-    ofs = [of for *_, moved, of in table["mistakes"] if "gpt" in moved]
+def _pairs_there(table: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return the four numbers of each pair of the table, by the digests of both."""
+    digests = [of for *_, of, moved in table["mistakes"] if "gpt" in moved]
+    known: dict[tuple[str, str], Any] = {}
     for i, row in enumerate(table["pairs"]):
-        numbers = np.frombuffer(base64.b64decode(row), "<f4").reshape(-1, 4)
-        yield from (((ofs[i], of), four.tolist()) for of, four in zip(ofs[i + 1 :], numbers, strict=True))
+        numbers = np.frombuffer(base64.b64decode(row), dtype="<f4").reshape(-1, 4)
+        known |= zip(((digests[i], other) for other in digests[i + 1 :]), numbers, strict=True)
+    return known
 
 
 def _moved(mistake: Planted, name: str) -> list[float | None]:
@@ -104,21 +108,19 @@ def _place(where: str) -> str:
     return f"equations/{stem}.py:{half}"
 
 
-def _pairs(mistakes: Sequence[Planted], kept: dict[tuple[str, str], list[float]]) -> list[str]:
+def _pairs(mistakes: Sequence[Planted], known: dict[tuple[str, str], Any]) -> list[str]:
     """Return for each mistake but the last four float32 for each pair with a later one, in base64.
 
-    NaN if both change the same text, or if a number is not finite. `kept` are known numbers, by two digests.
+    NaN if both change the same text, or if a number is not finite.
     """
     rows = []
     for i, one in enumerate(mistakes[:-1]):
-        row: list[float] = []
+        row: list[Any] = []
         for other in mistakes[i + 1 :]:
-            if (of := (digest(one), digest(other))) in kept:
-                row += kept[of]
-                continue
-            numbers = [np.nan] * 4
-            with suppress(Exception):  # one mistake may take away what the other changes
-                numbers = numbers_with(one, other)
-            row += numbers if np.abs(numbers).max() < LARGEST else [np.nan] * 4
+            numbers = known.get((digest(one), digest(other)), [np.nan] * 4)
+            if (digest(one), digest(other)) not in known:
+                with suppress(Exception):  # one mistake may take away what the other changes
+                    numbers = numbers_with(one, other)
+            row += [*numbers] if np.abs(numbers).max() < LARGEST else [np.nan] * 4
         rows.append(base64.b64encode(np.asarray(row, dtype="<f4").tobytes()).decode())
     return rows

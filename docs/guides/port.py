@@ -13,10 +13,13 @@ from byhand.book.port.comparing import check, of_page
 from byhand.book.port.microgpt import NAMES, SEED, STD, MicroRun, in_order
 from byhand.book.port.naming import table
 from byhand.cli.main import main
+from byhand.clipping import gradient_norm
 from byhand.model import matrices
 from byhand.tracing.trace import Trace
 
 step = model.STEP
+# What the equations' general formulas are on this page: no cache, as many heads of keys as of queries.
+HERE = {r"\mathrm{start} + t": "t", "(t)\\,": "t\\,", "H+K+h": "2H+h", " + (S - T)": ""}
 
 
 def config_of(name: str) -> Any:
@@ -80,6 +83,25 @@ def passed(name: str) -> list[tuple[str, str, str, str]]:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name.removeprefix('blocks.0.').removeprefix('blocks.1.')}`" for name in names)
+
+
+def here(latex: str) -> str:
+    """Return a formula with the settings of this page."""
+    for general, special in HERE.items():
+        latex = latex.replace(general, special)
+    return latex
+
+
+def gradient_norms(name: str) -> list[tuple[str, float, float]]:
+    """Return the norm of each parameter's gradient, the last one's first; beside the first block's, the second's."""
+    network, tokens, targets = model.filled(config=config_of(name))
+    network.loss(tokens, targets).backward()
+    norms = {n: float(gradient_norm({n: p.grad})) for n, p in network.parameters().items()}
+    first = [n for n in reversed(norms) if not n.startswith("blocks.1.")]
+    return [
+        (n.removeprefix("blocks.0."), norms[n], norms[n.replace(".0.", ".1.")] if n.startswith("blocks.0.") else 0.0)
+        for n in first
+    ]
 
 
 def printed(arguments: str, lang: str) -> str:

@@ -88,6 +88,12 @@ class Site:
             for picture in PICTURE.findall(text):
                 (path.parent / picture).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(page.parent / picture, path.parent / picture)
+        explorer.write(self.out)
+        if self.whole:
+            sys.path.insert(0, str(SITE))
+            import film
+
+            film.write(self.out, explorer.FOLDER)
         for folder, language in LANGUAGES.items():
             shutil.copytree(SITE / "locale", staging / folder / "locale")
             flags = ["-q", "-W", "--keep-going", "-c", str(SITE), "-D", f"language={language}"]
@@ -104,7 +110,6 @@ class Site:
             search = "\n".join((SITE / "search" / f"{name}.js").read_text(encoding="utf-8") for name in SEARCH)
             (static / "where.js").write_text(f"const whereIndex = {data};\n{search}", encoding="utf-8")
             shutil.copyfile(CARD.with_suffix(SUFFIX[folder]), static / "card.png")
-        explorer.write(self.out)
         for file in sorted(self.sources):
             self.write_source(file)
         (self.out / "index.html").write_text(CHOICE, encoding="utf-8")

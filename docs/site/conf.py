@@ -12,7 +12,7 @@ from sphinx.search.en import SearchEnglish
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "build")]
 
 project = "byhand"
-extensions = ["myst_parser", "formulas", "front"]
+extensions = ["myst_parser", "formulas", "front", "terms"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 myst_heading_anchors = 3
@@ -23,7 +23,8 @@ html_title = "byhand"
 html_favicon = "../../src/byhand/web/icon.svg"
 html_static_path = ["static"]
 templates_path = ["templates"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "terms.css"]
+html_js_files = [(name, {"defer": "defer"}) for name in ("terms.js", "languages.js")]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

@@ -40,7 +40,10 @@ def first_page(app: Sphinx, page: str, template: str, context: dict[str, Any], t
     of = {name: first for name, _, first, *_ in reversed(data["arrays"]) if name}  # a later pass has the same names
     powers, total = (data["arrays"][k][2] for k in data["steps"][0]["reads"][1:])
     words = [getattr(word, lang) for word in VOCABULARY]
+    folder = Path(app.outdir)
+    film = Path("film", f"{folder.name}.webp")
     context |= {
+        "film": f"../{film.as_posix()}" if (folder.parent / film).is_file() else "",
         "body": TITLE.sub(r"\1", context["body"], count=1),
         "said": said,
         "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/"),

@@ -40,7 +40,7 @@ class Page:
     """The page of a server."""
 
     def __init__(self, browser: Browser, explorer: Explorer, port: int) -> None:
-        self.browser, self.port = browser, port
+        self.browser, self.explorer, self.port = browser, explorer, port
         self.url = f"http://127.0.0.1:{port}/explore"
         self.view: View = explorer.view(explorer.subject, explorer.prompt, explorer.next)
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -18,6 +19,7 @@ from byhand.exploring import paper, static
 from byhand.exploring.view import View
 from byhand.runtimes.sampling import Sampling, probabilities
 from byhand.serving.explorer import Explorer
+from live import explorer as trained
 
 pytestmark = pytest.mark.browser
 
@@ -82,24 +84,50 @@ def test_a_page_without_a_server_shows_the_same(browser, tmp_path):
     subject = paper.subject()
     view = View(subject, subject.encode(paper.PROMPT.encode()), [1, 0, 2])
     static.write(view, tmp_path, paper.PROMPT, paper.NEXT)
-    handler = partial(QuietHandler, directory=tmp_path)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page = Page(browser, Explorer(subject, paper.PROMPT, paper.NEXT), server.server_port)
-        page.url = f"http://127.0.0.1:{server.server_port}/"
-        browser.look(prefers_reduced_motion="reduce")
+    explorer = Explorer(subject, paper.PROMPT, paper.NEXT)
+    with still(browser, tmp_path, explorer) as page:
         page.open()
         for name, index, gradient in cells(view, 16):
-            page.go(target(name, index, gradient))
-            due = view.answer(name, index, gradient, 8)
-            assert number(page.texts(".cell .figure")[0]) == pytest.approx(due["value"], rel=1e-6, abs=1e-15)
-            read = {target(**_source(leaf)) for leaf in leaves(due["terms"])}
-            assert {each for each, _ in shown(page)["doors"]} == read
+            agrees(page, view, name, index, gradient)
         page.go("logits[0,2,1]")
         page.wait("document.querySelector('.who')")
+    assert browser.complaints() == []
+
+
+def test_the_sites_trained_model_shows_what_explain_says(browser, site):
+    view = trained.trained()
+    with still(
+        browser, site / trained.TRAINED, Explorer(view.subject, trained.END + trained.NAME, trained.END)
+    ) as page:
+        page.open()
+        for name, index, gradient in cells(view, 6):
+            agrees(page, view, name, index, gradient)
+        page.go("d blocks.0.mlp.w_fc[3,5]")
+        page.wait("!document.querySelector('.halves .nudge').textContent")  # it has no central differences
+    assert browser.complaints() == []
+
+
+@contextmanager
+def still(browser, folder, explorer):
+    """Serve a page that needs no server of ours; yield it."""
+    handler = partial(QuietHandler, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = Page(browser, explorer, server.server_port)
+        page.url = f"http://127.0.0.1:{server.server_port}/"
+        browser.look(prefers_reduced_motion="reduce")
+        yield page
         browser.open("about:blank")
         server.shutdown()
-    assert browser.complaints() == []
+
+
+def agrees(page, view, name, index, gradient):
+    """Assert that a number, its figure and its doors are what explain says."""
+    page.go(target(name, index, gradient))
+    due = view.answer(name, index, gradient, 8)
+    assert number(page.texts(".cell .figure")[0]) == pytest.approx(due["value"], rel=1e-6, abs=1e-15)
+    read = {target(**_source(leaf)) for leaf in leaves(due["terms"])}
+    assert {each for each, _ in shown(page)["doors"]} == read
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

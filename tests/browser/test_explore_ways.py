@@ -10,6 +10,7 @@ pytest.importorskip("httpx")
 
 from browser.explorer import NEXT, PROMPT, Page, exploring, number, subject
 from browser.webdriver import ENTER, ESCAPE, RIGHT, TAB
+from byhand.book.port.theirs import Theirs
 from byhand.exploring.changes import Change
 from byhand.exploring.view import View
 from byhand.serving.explorer import Explorer
@@ -260,6 +261,25 @@ def test_the_first_place_that_differs_lights(page):
     page.wait("document.querySelector('.compare .differs')?.textContent.includes('embedding')")
     page.click(".compare > button")
     page.wait("!document.querySelector('.compare')")
+
+
+def test_a_ports_first_wrong_array_lights(page, monkeypatch):
+    name, gradient = "blocks.1.mlp.pre", page.view.questions.array("logits", True)
+    arrays = {name: page.view.questions.array(name).copy(), "grad/logits": gradient * 2}
+    arrays[name][0, 2, 5] += 1
+    theirs = {key: Theirs(array.shape, array.copy) for key, array in arrays.items()}
+    monkeypatch.setattr(page.explorer, "theirs", theirs)
+    page.open("#/?vs=theirs&metric=differs")
+    page.wait("document.querySelector('.compare .differs')")
+    assert page.texts(".compare [aria-pressed=true]") == ["the port’s arrays"]
+    page.click(".compare .differs")
+    page.there(f"{name}[0,2,5]")
+    assert page.texts(".map .n.first") == ["up"]
+    del theirs[name]
+    page.open("#/?vs=theirs")
+    page.wait("document.querySelector('.compare .differs')?.textContent.includes('∂ ')")
+    page.click(".compare .differs")
+    page.wait("document.querySelector('.cell .name').textContent.startsWith('∂loss/∂logits')")
 
 
 def test_the_text_is_changed_in_its_place(page):

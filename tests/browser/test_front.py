@@ -202,7 +202,12 @@ def test_the_search_box_answers_as_where_does(browser, site):
 
 
 @pytest.mark.parametrize(
-    ("lang", "query", "title"), [("en", "how is temperature used", "Temperature"), ("zh-CN", "温度", "温度")]
+    ("lang", "query", "title"),
+    [
+        ("en", "how is temperature used", "Temperature"),
+        ("zh-CN", "温度", "温度"),
+        ("en", "scaled_dot_product_attention", "Causal self-attention"),
+    ],
 )
 def test_answers_stand_above_the_pages(browser, site, lang, query, title):
     ask(browser, site, lang, query)

@@ -135,3 +135,21 @@ def test_the_first_page_takes_two_decimals_and_prints_them(browser, site):
     browser.run("live.change(live.graphs[0], live.graphs[0].arrays.find((a) => a.name === 'W_V').first, 2)")
     assert shown(browser, f"{step.format(6)} table.live-made td")[0] == "0.66"
     assert "L 1.08 → 0.88" in shown(browser, ".live-news")[0]
+
+
+def test_results_in_the_text_are_hidden_until_they_are_found(browser, site):
+    read(browser, site, "guides/learn-by-hand")
+    hidden = ".live-told.live-hidden"
+    turn(browser)
+    assert "0.695" in shown(browser, hidden)
+    assert {"1.41", "1.73", "−0.36", "0.26976"} <= {*shown(browser, hidden)}
+    weights = next(array for array in graph("paper-gpt").arrays if array.name == "attn.weights")
+    browser.run(
+        "live.views.find((view) => view.cell === arguments[0] && view.blank?.input).blank.input.focus()",
+        weights.cell((*(0,) * (weights.data.ndim - 2), 2, 1)),
+    )
+    browser.type("0.695", ENTER)
+    assert "0.695" not in shown(browser, hidden)
+    assert "0.26976" in shown(browser, hidden)
+    turn(browser)
+    assert shown(browser, hidden) == []

@@ -33,6 +33,17 @@ def test_every_answer_is_the_views(tmp_path):
     assert "/web/" not in (tmp_path / "index.html").read_text().replace('"web/', "")
 
 
+def test_a_page_of_many_numbers_has_short_sums_and_no_central_differences(tmp_path, monkeypatch):
+    monkeypatch.setattr(static, "_names", lambda _: ["logits"])
+    monkeypatch.setattr(static, "DETAILED", 1)
+    monkeypatch.setattr(static, "FEWER", 1)
+    view = View(paper.subject(), [0, 1], [1, 2])
+    static.write(view, tmp_path, "", "")
+    found, back = (json.loads((tmp_path / f"data/answer/{key}logits.json").read_text()) for key in ("", "d-"))
+    assert found["0,0,0"]["terms"] == view.answer("logits", (0, 0, 0), False, 1)["terms"]
+    assert not any("central_difference" in each for each in back.values())
+
+
 def test_a_folder_with_something_else_and_a_large_model_are_refused(tmp_path, monkeypatch):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(DataError, match="holds something else"):

@@ -8,6 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
+from byhand.book.port.theirs import Theirs
 from byhand.exploring import paper
 from byhand.exploring.view import View
 from byhand.serving.app import application
@@ -16,8 +17,8 @@ from byhand.serving.guard import Access
 from byhand.serving.page import FILES
 
 
-def asked(ask, **how):
-    explorer = Explorer(paper.subject(), paper.PROMPT, paper.NEXT)
+def asked(ask, explorer=None, **how):
+    explorer = explorer or Explorer(paper.subject(), paper.PROMPT, paper.NEXT)
 
     async def with_client():
         transport = httpx.ASGITransport(application(None, Access(**how), explorer))  # pyright: ignore
@@ -86,6 +87,31 @@ def test_a_change_is_a_pass_of_its_own():
         assert len(along.json()["losses"]) == 5
 
     asked(ask)
+
+
+def test_a_ports_first_wrong_array_is_named():
+    here = view()
+    arrays = {
+        name: here.questions.array(name).copy() for name in ("blocks.0.attn.q", "blocks.0.attn.mixed", "logits")
+    }
+    arrays["grad/logits"] = here.questions.array("logits", True).copy()
+
+    async def ask(client):
+        explorer.theirs = {name: Theirs(array.shape, array.copy) for name, array in arrays.items()}
+        begun = (await client.post("/explore/pass", json={})).json()
+        assert begun["theirs"]
+        found = []
+        for name, index in ((None, ()), ("grad/logits", (0, 1, 2)), ("blocks.0.attn.mixed", (0, 0, 2, 1))):
+            if name:
+                arrays[name][index] += 0.5
+            got = (await client.get(f"/explore/{begun['id']}/compare", params={"with": "theirs"})).json()
+            found.append([(each["name"], each["gradient"], each["index"]) for each in got["places"]])
+        assert found[0] == []
+        assert found[1] == [("logits", True, [0, 1, 2])]
+        assert found[2] == [("blocks.0.attn.mixed", False, [0, 0, 2, 1]), *found[1]]
+
+    explorer = Explorer(paper.subject(), paper.PROMPT, paper.NEXT)
+    asked(ask, explorer)
 
 
 WRONG = [

@@ -156,7 +156,8 @@ class Collector:
             self._passed_back(gradients, step)
         reached = {name: self._gradient(gradients, name) for name in gradients.by_name}
         if not trace.result.shape:
-            by_array = {self._known[id(trace), name]: place for name, place in reached.items()}
+            follow = (name for name in reached if trace.tensor(name).requires_grad)  # of X there is none, not 0
+            by_array = {self._known[id(trace), name]: reached[name] for name in follow}
             self.graph.losses.append(Loss(self._known[id(trace), result], by_array))
 
     def _passed_back(self, gradients: Gradients, step: BackwardStep) -> None:

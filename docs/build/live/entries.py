@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,23 +16,26 @@ from byhand.book.numbers import closed_form
 from byhand.engine import registry
 from live.graph import LessonGraph
 from live.working import WORKED, graph
-from pages.answers.equations import worked_example
+from pages.answers.equations import lettered, worked_example
 from pages.blocks.arrays import number_as_text
 
 STILL = ("muon", "orthogonalise")  # rounds of an iteration, of which the terms are the last one's
 LONGEST = 12  # characters of a closed form in a cell; instead of a longer one its decimals stand there
 Block = tuple[int, str, list[list[Any]]]  # a displayed block: its step, what it is, its lines
+FORMULA: Block = (0, "", [])  # a block without numbers
 
 
 @cache
 def graph_of_entry(stem: str) -> LessonGraph:
-    """Return the graph of an equation's entry; its arrays are called by the letters of the page."""
+    """Return the graph of an equation's entry; its arrays and numbers are called by the letters of the page."""
     found, equation = graph(WORKED + stem), registry[stem]
     letters = {symbol.name: symbol.latex for symbol in equation.inputs}
     letters |= {found.arrays[k].name: r.latex for k, r in zip(_results(found), equation.results, strict=True)}
     for array in found.arrays:
         if latex := letters.get(array.name.removeprefix("∂")):
             array.label = ("∂" if array.name.startswith("∂") else "") + label(latex)
+    steps = (replace(step, numbers=tuple(lettered(stem, n) for n in step.numbers)) for step in found.lesson.steps)
+    found.lesson = replace(found.lesson, steps=tuple(steps))
     return found
 
 
@@ -45,7 +49,7 @@ def _last(found: LessonGraph) -> int:
 
 
 def blocks(found: LessonGraph, stem: str) -> Iterator[Block]:
-    """Yield the page's blocks in their order: what is given, the results, and the same on the way back."""
+    """Yield the page's blocks in their order: what is given, the results, and, behind a formula, the same on the way back."""
     entry, example = ENTRIES[stem], worked_example(stem)
     places = {array.name: place for place, array in enumerate(found.arrays)}
     first = {array.name: place for place, array in reversed(list(enumerate(found.arrays)))}
@@ -58,6 +62,7 @@ def blocks(found: LessonGraph, stem: str) -> Iterator[Block]:
     yield last + 1, "made", [_line(found, *one) for one in zip(example.result, results, strict=True)]
     if len(results) > 1:  # the graph goes back from one result only
         return
+    yield FORMULA
     upstream = [first[f"∂{found.arrays[result].name}"] for result in results]
     yield 0, "given", [_line(found, *one) for one in zip(example.back, upstream, strict=True)]
     back = [places[f"∂{name}"] for name in entry.gradients]

@@ -1,4 +1,4 @@
-"""The explorer of the GPT on paper as a part of the site, and the doors to it from the pages of equations."""
+"""Two explorers as parts of the site, of the GPT on paper and of a trained one, and the doors from equations' pages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from byhand.book.port.microgpt import Run
 from byhand.exploring import paper, static
-from byhand.exploring.view import View
+from byhand.exploring.view import Subject, View
 
-FOLDER = "explore"
+FOLDER, TRAINED = "explore", "names"
+NAME, END = "nuvo", "\n"  # that the trained model reads; a name begins and ends with a new line
 MAPS = ("q", "k", "weights")  # of the door's picture
 
 
@@ -26,8 +28,25 @@ def view() -> View:
 
 
 def write(site: Path) -> None:
-    """Write the explorer into the site."""
+    """Write both explorers into the site."""
     static.write(view(), site / FOLDER, paper.PROMPT, paper.NEXT)
+    static.write(trained(), site / TRAINED, END + NAME, END)
+
+
+@cache
+def trained() -> View:
+    """Return a pass of microgpt, trained on its names: 4,000 weights, which take a few seconds."""
+    run = Run()
+    steps = sum(1 for _ in run.losses())
+    letters = run.letters + END
+
+    def encode(text: bytes) -> list[int]:
+        return [letters.index(letter) for letter in text.decode()]
+
+    texts = {i: letter.encode() for i, letter in enumerate(letters)}
+    tokens = encode((END + NAME + END).encode())
+    subject = Subject("names", steps, run.model, encode, texts, "token")
+    return View(subject, tokens[:-1], tokens[1:])
 
 
 @cache

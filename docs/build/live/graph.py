@@ -63,7 +63,7 @@ class StepLink:
 
 @dataclass(frozen=True)
 class Loss:
-    """A single number, and its gradient with respect to each array."""
+    """A single number, and its gradient with respect to each array that has one."""
 
     array: int
     gradients: dict[int, int]

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from html import escape
 from typing import Any
 
@@ -21,11 +20,12 @@ from byhand.book.lessons.letters import label, letter
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
-from live.entries import STILL, as_text, blocks, graph_of_entry
+from live.entries import FORMULA, STILL, as_text, blocks, graph_of_entry
 from live.export import as_json
 from live.graph import LessonGraph, Numbered
+from live.prose import with_buttons, with_cells
 from live.spots import is_listed, lesson_of, spots
-from live.working import graph
+from live.working import graph_of
 from pages.blocks.arrays import given_parts, matrices, matrix_of, number_as_text, rounded
 from pages.blocks.lessons import is_plain
 
@@ -33,6 +33,7 @@ BLOCK = re.compile(r"(<!-- generated: (lesson|given|worked) ([\w-]+)([^\n]*?) --
 PICTURE = re.compile(r"(<!-- generated: picture ([\w-]+) -->\n)\s*(.*?)\s*(<!-- end -->)", re.DOTALL)
 STEP = re.compile(r"^\*\*(\d+)\.\*\* ", re.MULTILINE)
 MATH = re.compile(r"```\{math\}\n(.*?)\n```", re.DOTALL)
+WORKED = re.compile(MATH.pattern + r"(\n\n(?:\|[^\n]*\n)+)?", re.DOTALL)  # with the table of its arithmetic
 MATRIX = re.compile(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", re.DOTALL)
 NUMBER = re.compile(r"\S+ = -?[\d.]+")
 LINES = re.compile(r" \\\\\[4pt\]\n")
@@ -83,7 +84,7 @@ def hooked(text: str, lang: str) -> str:
 
     if not lessons and not entries:
         return text
-    text = PICTURE.sub(picture, BLOCK.sub(block, text))
+    text = with_cells(with_buttons(PICTURE.sub(picture, BLOCK.sub(block, text)), lessons), lessons)
     data = (_compact(as_json(found, lang)).replace("</", "<\\/") for found in (*lessons.values(), *entries.values()))
     scripts = [f'<script type="application/json" class="live-data">{one}</script>' for one in data]
     return "\n\n".join([text, *scripts]) + "\n"
@@ -91,9 +92,6 @@ def hooked(text: str, lang: str) -> str:
 
 def _compact(plain: Any) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
-
-
-graph_of = cache(graph)
 
 
 def _section(body: str, name: str, step: int = 0, is_rounded: bool = False) -> str:
@@ -104,16 +102,17 @@ def _section(body: str, name: str, step: int = 0, is_rounded: bool = False) -> s
 
 
 def _worked(found: LessonGraph, body: str, stem: str) -> str:
-    """Mark the displayed blocks of an equation's worked example."""
+    """Mark the displayed blocks of an equation's worked example, with the tables below them."""
     shown = blocks(found, stem)
 
     def marked(block: re.Match[str]) -> str:
-        if (one := next(shown, None)) is None:
+        step, part, lines = next(shown, FORMULA)
+        if not lines:
             return block[0]
-        step, part, lines = one
-        return _section(_shown(block[0], part, lines), found.lesson.name, step)
+        table = block[2] or ""
+        return _section(_shown(block[0].removesuffix(table), part, lines) + table, found.lesson.name, step)
 
-    return MATH.sub(marked, body)
+    return WORKED.sub(marked, body)
 
 
 def _steps(found: LessonGraph, body: str, written: Writer, name: str) -> str:

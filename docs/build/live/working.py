@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.finding.equations import of_equations
-from byhand.book.lessons.changes import Given
+from byhand.book.lessons.changes import Given, with_changes
 from byhand.book.lessons.examples import TITLES, of_entry
 from byhand.book.lessons.examples import __name__ as home
 from byhand.book.lessons.lesson import Lesson, Maker
@@ -55,6 +55,29 @@ def graph(name: str, array: Maker = closed_form.array, changes: Given | None = N
         whole.switches.append(Switch.of(whole.add(switch, float(start[switch])), forms))
         whole.arrays[-1].is_free = False
     return whole
+
+
+graph_of = cache(graph)
+
+
+def changed_cells(own: LessonGraph, changes: Sequence[str]) -> list[tuple[int, float]]:
+    """Return the cells of given numbers that changes such as `W_K=W_Q` set, and what they become.
+
+    Other tokens are other arithmetic, not other numbers: for a change of these there are none.
+    """
+    name, given = own.lesson.name, _given(own.lesson.name)
+    new = with_changes(given, changes, getattr(_file(name), "CHOICES", {}))
+    usual = {**new, **{switch: given[switch] for switch in SWITCHES.keys() & given.keys()}}
+    other = Collector(worked(name, closed_form.array, usual), _in_general_position(name, {**given}).found).graph
+    for array in own.arrays[len(other.arrays) :]:
+        other.add(array.name, float(new[array.name]))
+    moved = [one for one in zip(own.arrays, other.arrays, strict=True) if not one[0].programs]
+    if any(a.data.dtype.kind in "iu" and not np.array_equal(a.data, b.data) for a, b in moved):
+        return []
+    pairs = (
+        (a.first + k, old, x) for a, b in moved for k, (old, x) in enumerate(zip(a.numbers, b.numbers, strict=True))
+    )
+    return [(cell, x) for cell, old, x in pairs if x != old]
 
 
 def _in_general_position(name: str, start: Given) -> Collector:

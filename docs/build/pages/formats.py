@@ -12,7 +12,7 @@ import numpy as np
 from byhand.book.numbers import arithmetic, closed_form
 from byhand.book.words.language import COMMA, Words, say
 from byhand.book.words.plain_math import translated
-from pages.blocks import arrays, markdown
+from pages.blocks import arrays, markdown, step_rows
 
 LONG = 250  # LaTeX longer than this is harder to read than the numbers it stands for
 
@@ -122,6 +122,11 @@ def formula_in_cell(lang: str, latex: str) -> str:
     """LaTeX as formulas in the cell of a table, one below the other."""
     parts = translated(latex, lang).replace("|", r"\vert ").split(markdown.QUAD)  # a | would end the cell
     return " <br> ".join(map(markdown.inline, parts))
+
+
+def arithmetic_rows(lang: str, numbers: Iterable[Any]) -> str:
+    """Numbers of a lesson as the rows of a table, each with its arithmetic and value."""
+    return step_rows.rows_of(numbers, lang)
 
 
 def equalities(lang: str, pairs: Iterable[tuple[str, closed_form.Numbers]]) -> str:

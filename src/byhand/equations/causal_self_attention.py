@@ -62,7 +62,8 @@ def compose(
     if grouped:
         k = repeat_heads(k, times=n_heads // n_kv_heads, name="keys")
         v = repeat_heads(v, times=n_heads // n_kv_heads, name="values")
-    scores = attention_scores(q, k, **({} if divisor is None else {"divisor": divisor}), name="scores")
+    scaled = {} if divisor is None else {"divisor": divisor}
+    scores = attention_scores(q, k, **scaled, name="scores")
     if not causal:
         weights = softmax(scores, name="weights")
     elif window is None or window >= k.shape[-2]:

@@ -19,7 +19,8 @@ from byhand.exploring.view import View
 from byhand.files import writing
 
 MOST = 20_000  # numbers, of which each has an answer
-TERMS = 64  # of a sum
+DETAILED = 5_000  # up to so many, each gradient has a central difference and each sum many terms
+TERMS, FEWER = 64, 8  # of a sum
 KEPT = ("value", "terms", "note", "central_difference")  # of an answer; the page has the rest in other files
 PAGE = "explore.html"
 BEGINS = ('"/web/', '"web/'), ("<html ", "<html data-static ")  # a page may lie anywhere
@@ -39,6 +40,7 @@ def write(view: View, folder: Path, prompt: str, after: str) -> int:
             f"this pass has {count:,} numbers, and a page without a server at most {MOST:,}. "
             "Use a shorter text or a smaller model."
         )
+    detailed = count <= DETAILED
     _copy(files("byhand") / "web", folder / "web")
     page = (files("byhand") / "web" / PAGE).read_text(encoding="utf-8")
     for absolute, relative in BEGINS:
@@ -57,7 +59,7 @@ def write(view: View, folder: Path, prompt: str, after: str) -> int:
         key = f"d-{name}" if gradient else name
         array = view.questions.array(name, gradient)
         _put(data / "array" / f"{key}.bin", np.ascontiguousarray(array, dtype="<f4").tobytes())
-        _put_json(data / "answer" / f"{key}.json", dict(_answers(view, name, gradient)))
+        _put_json(data / "answer" / f"{key}.json", dict(_answers(view, name, gradient, detailed)))
         if name in view.places:
             _put_json(data / "reads" / f"{key}.json", regions(view.questions, name, gradient))
     return count
@@ -71,10 +73,10 @@ def _has(view: View, name: str, gradient: bool) -> bool:
     return not gradient or name in view.questions.gradients.by_name
 
 
-def _answers(view: View, name: str, gradient: bool) -> Iterator[tuple[str, Any]]:
+def _answers(view: View, name: str, gradient: bool, detailed: bool) -> Iterator[tuple[str, Any]]:
     for index in indices(view.questions.array(name, gradient).shape):
-        answer = view.answer(name, index, gradient, TERMS)
-        if gradient:
+        answer = view.answer(name, index, gradient, TERMS if detailed else FEWER)
+        if gradient and detailed:
             answer["central_difference"] = view.difference(name, index)
         yield ",".join(map(str, index)), {key: answer[key] for key in KEPT if answer.get(key) is not None}
 

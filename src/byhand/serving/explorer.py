@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from byhand.book.port.theirs import Theirs
 from byhand.errors import ExplainError
+from byhand.exploring import ports
 from byhand.exploring.changes import Change
 from byhand.exploring.regions import regions
 from byhand.exploring.view import NO_TARGET, POINTS, Subject, View
@@ -23,6 +25,7 @@ from byhand.tracing.targets import parse_target
 KEPT, KEPT_BYTES = 6, 1 << 28  # passes, and the memory that they may take; the last one and its base always stay
 LANES = ("quick", "back", "later")
 MOST_CHANGES = 32
+THEIRS = "theirs"  # what a port's arrays are called where a pass is compared
 MOST_TERMS = 4096
 Result = TypeVar("Result")
 Place = Annotated[int, Field(ge=0, lt=1 << 31)]
@@ -74,7 +77,10 @@ class Explorer:
     what computes much more anew waits for a third, and nothing waits for it.
 
     prompt  the text that a page begins with, and `next`, what follows it
+    theirs  arrays of a port of the model, which a pass may be compared with
     """
+
+    theirs: Mapping[str, Theirs] | None = None
 
     def __init__(self, subject: Subject, prompt: str, next: str = "", limits: Limits | None = None) -> None:
         self.subject, self.prompt, self.next = subject, prompt, next
@@ -146,7 +152,7 @@ class Explorer:
         view = self.kept(View(self.subject, base.tokens, base.targets, changes, base)) if changes else base
         if changes and base.has_gradients:
             view.predicted()  # before they go
-        return {"prompt": prompt, "next": after} | view.summary()
+        return {"prompt": prompt, "next": after, THEIRS: self.theirs is not None} | view.summary()
 
     def view(self, subject: Subject, prompt: str, after: str) -> View:
         """Return the pass of a model over a text; RequestError if it is too long to be looked at."""
@@ -253,6 +259,8 @@ class Explorer:
         @app.get("/explore/{id}/compare")
         async def _(id: str, other: Annotated[str, Query(alias="with", max_length=64)]) -> Response:
             """Return where two passes differ."""
+            if other == THEIRS and (theirs := self.theirs) is not None:
+                return _json(await self.asked(id, lambda view: ports.compared(view, theirs), later=True))
             second = self.found(other)
             return _json(await self.asked(id, lambda view: view.compared(second), later=True))
 

@@ -2,7 +2,8 @@
 import { html, nothing } from "./vendor/lit-html.js";
 import { notice } from "./notice.js";
 import { copying, settings } from "./settings.js";
-import { bits, named, number, percent } from "./tokens.js";
+import { number } from "./numbers.js";
+import { bits, named, percent } from "./tokens.js";
 import { say } from "./words.js";
 
 /** @typedef {import("./talk.js").Version} Version */

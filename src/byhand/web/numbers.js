@@ -5,18 +5,27 @@ const ROUGH = 1e-8; // below it three digits are printed
 
 /** What a page rounds to: decimals, or 0 for six digits. */
 export const decimals = { places: 0 };
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const odd = (/** @type {number} */ x) => (Number.isNaN(x) ? "NaN" : Number.isFinite(x) ? "" : x > 0 ? "∞" : "−∞");
+
+/** A power of ten: 10⁻⁵. @param {number | string} exponent */
+export const powerOfTen = (exponent) => `10${[...String(exponent)].map((c) => (c === "-" ? "⁻" : RAISED[Number(c)])).join("")}`;
+
+/** A number with a real minus, and a power of ten only where it must be: 2.5·10⁻⁵. @param {number} x @param {number} digits */
+export function number(x, digits) {
+  const size = Math.abs(x), [plain, power] = (size && (size < 1e-4 || size >= 1e6) ? x.toExponential(digits - 1) : String(Number(x.toPrecision(digits)))).replace("+", "").split("e");
+  return odd(x) || plain.replace("-", "−") + (power ? `·${powerOfTen(power)}` : "");
+}
 
 /**
- * Write a number with six significant digits, or with the page's decimals, no trailing zeros, and a real minus sign.
+ * Write a number as the tables print it, with six significant digits or the page's decimals, no trailing zeros, and a real minus sign.
  * @param {number} value
  * @returns {string}
  */
 export const written = (value, digits = 6) => {
-  if (Number.isNaN(value)) return "NaN";
-  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  if (decimals.places) value = Number(value.toFixed(decimals.places));
+  if (decimals.places && Number.isFinite(value)) value = Number(value.toFixed(decimals.places));
   const size = Math.abs(value);
-  if (size < NOISE) return "0";
+  if (size < NOISE || !Number.isFinite(value)) return odd(value) || "0";
   const [mantissa, power] = value.toExponential((size < ROUGH ? 3 : digits) - 1).split("e");
   const exponent = Number(power);
   const plain = exponent < -4 || exponent >= digits ? mantissa : value.toFixed(Math.max(0, digits - 1 - exponent));
@@ -26,7 +35,7 @@ export const written = (value, digits = 6) => {
 
 const SIGNS = { "−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "，": ",", "。": ".", "：": ":", "（": "(", "）": ")" };
 const TEN = /[·×]\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/; // as the pages write it
-const power = (/** @type {string} */ _, /** @type {string} */ raised) => `e${[...raised].map((c) => (c === "⁻" ? "-" : "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c))).join("")}`;
+const power = (/** @type {string} */ _, /** @type {string} */ raised) => `e${[...raised].map((c) => (c === "⁻" ? "-" : RAISED.indexOf(c))).join("")}`;
 const TOKEN = /\s*(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|sqrt|exp|ln|log|√|e\^|[-+*/()])/y;
 
 /**

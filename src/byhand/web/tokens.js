@@ -1,4 +1,5 @@
 /** Tokens as people read them: bytes become characters, log-probabilities percents and bits. */
+import { number } from "./numbers.js";
 
 /**
  * A token as the API gives it; the one that ends an answer has no bytes.
@@ -89,15 +90,6 @@ export class Pieces {
 
 /** @param {number} logprob */
 export const bits = (logprob) => Math.max(0, -logprob / Math.LN2);
-
-/** A number with a real minus, and a power of ten only where it must be. @param {number} x @param {number} digits */
-export function number(x, digits) {
-  const size = Math.abs(x);
-  const text = x && (size < 1e-4 || size >= 1e6) ? x.toExponential(digits - 1) : String(Number(x.toPrecision(digits)));
-  const [plain, power] = text.replaceAll("-", "−").split("e");
-  const raised = [...(power ?? "").replace("+", "")].map((c) => (c === "−" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)])).join("");
-  return power ? `${plain}·10${raised}` : plain;
-}
 
 /** A probability: 56.0%, 5.2%, 0.75%. @param {number} logprob */
 export function percent(logprob) {

@@ -164,14 +164,20 @@ def test_parts_are_called_as_in_the_tables():
     assert not {"mean", "var", "xhat", "beta1"} & labels
 
 
-def test_a_loss_falls_as_its_gradient_foretells():
-    data = exported("matrix-core")
-    numbers = list(map(float, data["values"]))
-    (loss, pairs, _), *_ = data["losses"]
-    first = [array[2] for array in data["arrays"]]
-    weight, gradient = next((a, g) for a, g in pairs if data["arrays"][a][0] == "W_Q")
-    moved = list(numbers)
-    moved[first[weight] + 1] += 1e-5
-    foretold = numbers[first[loss]] + 1e-5 * numbers[first[gradient] + 1]
-    assert worked(data, moved)[first[loss]] == pytest.approx(foretold, abs=1e-9)
-    assert foretold != numbers[first[loss]]
+@pytest.mark.parametrize("name", [*TITLES, "worked-cross_entropy"])
+def test_a_loss_moves_as_its_gradient_foretells(name):
+    """All numbers that have a gradient move at once, each by another amount: a wrong one would be seen."""
+    data, sizes = exported(name), [array.data.size for array in graph_of(name).arrays]
+    numbers, first = np.array(data["values"], float), [array[2] for array in data["arrays"]]
+    for loss, pairs, _ in data["losses"]:
+        step, foretold = np.zeros(len(numbers)), 0.0
+        for array, gradient in ((a, g) for a, g in pairs if data["arrays"][a][3] == "free"):
+            own, slope = (slice(first[k], first[k] + sizes[k]) for k in (array, gradient))
+            step[own] = np.random.default_rng(array).uniform(0.5, 1, sizes[array])
+            foretold += step[own] @ numbers[slope]
+        assert step.any()
+        ends = [
+            worked(data, [None if p else x for p, x in zip(data["programs"], numbers + h * step, strict=True)])
+            for h in (1e-5, -1e-5)
+        ]
+        assert (ends[0][first[loss]] - ends[1][first[loss]]) / 2e-5 == pytest.approx(foretold, abs=1e-5)

@@ -13,14 +13,17 @@ from pathlib import Path
 import pytest
 
 from byhand.book.finding import source
+from byhand.book.finding.flow import concepts
 from byhand.book.lessons.roles import told
 from byhand.book.words.language import PAGE
 from byhand.book.words.tables import table
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
+from pages import data, templates
 from pages import filling as pages
-from pages import templates
 from pages.answers import steps
+from pages.answers.equations import half_of
+from pages.answers.mistakes import mistakes_of
 from pages.blocks.markdown import located
 from where import index, syntax
 
@@ -82,8 +85,26 @@ def test_a_stem_has_its_five_places(stem):
 def test_a_page_of_an_equation_has_its_blocks(stem):
     for suffix in (".md", ".zh-CN.md"):
         page = ROOT / "docs" / "equations" / f"{stem}{suffix}"
-        lacking = [b for b in ("title", "reference", "worked") if f"<!-- generated: {b} {stem} -->" not in text(page)]
+        lacking = [
+            b for b in ("title", "reference", "worked", "more") if f"<!-- generated: {b} {stem} -->" not in text(page)
+        ]
         assert not lacking, f"{name(page)} lacks <!-- generated: BLOCK {stem} --> for {', '.join(lacking)}"
+
+
+@pytest.mark.parametrize("stem", WITH_PAGES)
+def test_a_page_shows_the_code_without_its_checks_and_mistakes_that_change_a_number(stem):
+    if isinstance(registry[stem], Composite):
+        return
+    for half in ("forward", "vjp"):
+        code = half_of(stem, half)
+        compile(code, stem, "exec")
+        assert "require" not in code
+        assert '"""' not in code
+    assert all(wrong != right for _, _, wrong, right in mistakes_of(stem))
+
+
+def test_every_term_of_the_glossary_has_a_meaning_and_no_other_has():
+    assert {concept.en for concept in concepts()} == set(data.read("meanings"))
 
 
 def test_no_equation_page_is_left_over():

@@ -9,6 +9,7 @@ from byhand.cli.main import main
 
 RIGHT = [f"{x:.9g}" for x in table().right]
 WRONGLY = next(m for m in table().mistakes if m.en == "put eps outside the root")
+UNMASKED = next(m for m in table().mistakes if m.en == "forgot the mask")
 WRONG = [f"{x:.7g}" for x in WRONGLY.numbers[:4]]
 
 
@@ -47,24 +48,46 @@ def test_a_mistake_is_named(capsys, lang, words):
     assert (code, said.splitlines()[-1]) == (1, words)
 
 
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        ("en", [f"Matches up to the loss: {UNMASKED.where}: {UNMASKED.en}", "One number may match by chance."]),
+        ("zh", [f"到损失为止，符合：{UNMASKED.where}：{UNMASKED.zh}", "只凭一个数，可能是巧合。"]),
+    ],
+)
+def test_what_a_mistake_does_not_lead_to_is_said(capsys, lang, words):
+    code, said, _ = run(capsys, f"{UNMASKED.numbers[0]:.9g}", "1234.567", "--lang", lang)
+    assert (code, said.splitlines()[2:4]) == (1, words)
+    if lang == "en":
+        assert "The gradient norm does not fit its usual backward pass. Look at the backward pass." in said
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "print at least 8"), ("zh", "至少打印 8 位")])
+def test_too_few_digits_are_not_called_right(capsys, lang, words):
+    for numbers in (["3.92", "5.53", "2.08", "2.22"], ["3.92", "5.53"], [*RIGHT[:3], "2.2163"], ["3.9", "7.1"]):
+        said = run(capsys, *numbers, "--lang", lang)[1]
+        assert words in said
+        assert not {"Right.", "正确。"} & set(said.splitlines()[len(numbers) :])
+
+
 def test_what_is_not_known_says_where_to_look(capsys):
-    code, said, _ = run(capsys, RIGHT[0], "1234.5", "--lang", "en")
+    code, said, _ = run(capsys, RIGHT[0], "1234.567", "--lang", "en")
     assert code == 1
     assert "The forward pass is right. Look at the backward pass." in said
     assert said.splitlines()[-1] == "Next, print the loss after one update."
 
 
 def test_several_mistakes_are_listed(capsys):
-    _, said, _ = run(capsys, RIGHT[0], RIGHT[1], RIGHT[2].removesuffix(RIGHT[2][-6:]), "3", "--lang", "en")
-    assert "No known mistake" in said or "Matches" in said
-    _, said, _ = run(capsys, "nan", "--lang", "en")
-    assert "Next, print the gradient norm." in said
+    said = run(capsys, "3.8", "--lang", "en")[1].splitlines()
+    assert any(line.startswith("Matches") and line.endswith(":") for line in said)
+    assert run(capsys, "nan", "--lang", "en")[1].splitlines()[-1] == "Next, print the gradient norm."
 
 
 def test_json_has_places_words_and_what_follows(capsys):
     code, said, _ = run(capsys, *WRONG, "--json")
     answer = json.loads(said)
     assert (code, answer["first_wrong"], answer["nearest"], answer["next"]) == (1, 0, None, None)
+    assert (answer["fits"], answer["few_digits"]) == (4, False)
     assert answer["matches"] == [[{"where": WRONGLY.where, "en": WRONGLY.en, "zh": WRONGLY.zh}]]
     answer = json.loads(run(capsys, RIGHT[0], "--json")[1])
     assert (answer["first_wrong"], answer["matches"], answer["next"]) == (None, [], 1)

@@ -47,12 +47,15 @@ def source_of(given: str) -> str:
     return dedent("\n".join(path.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]))
 
 
-def terms() -> Iterator[tuple[Concept, Words, str, str | None]]:
-    """Yield the glossary: a term, its word in the other language, and the equation or the place that it leads to."""
+def terms() -> Iterator[tuple[Concept, Words, Words, str, str | None]]:
+    """Yield the glossary: a term, what it means, its word in the other language, its equation or else its place."""
+    meanings = read("meanings")
     for concept in concepts():
-        first, other = concept.entries[0], Words(concept.zh, concept.en)
-        yield (
-            (concept, other, first, None)
-            if first in registry
-            else (concept, other, "", all_findings()[first].forward)
+        first, other, said = (
+            concept.entries[0],
+            Words(concept.zh, concept.en),
+            Words(*meanings.get(concept.en, ("", ""))),
         )
+        is_equation = first in registry
+        place = None if is_equation else all_findings()[first].forward
+        yield concept, said, other, first if is_equation else "", place

@@ -45,9 +45,9 @@ entry = Entry(
         "衡量模型对正确的词元预测得有多差。",
     ),
     why=Words(
-        "−ln p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. "
+        "−ln p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats, the unit of ln. "
         "Being a mean, the loss does not grow with the number of predictions.",
-        "p = 1 时 −ln p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取了平均，损失就不随预测的个数增大。",
+        "p = 1 时 −ln p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特（ln 的单位）。取了平均，损失就不随预测的个数增大。",
     ),
     why_back=Words(
         "A nudge of any logit raises the loss by the nudge times its probability; for the target's logit, subtract the nudge itself. "

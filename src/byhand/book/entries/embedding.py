@@ -32,9 +32,9 @@ entry = Entry(
         "把每个词元编号变成模型可以计算的向量。",
     ),
     why=Words(
-        "An id is only a name: token 2 is not twice token 1. "
+        "An id is only a name: id 2 is not twice id 1. "
         "Each token has its own row in the table, and training adjusts that row.",
-        "编号只是名字，词元 2 并不是词元 1 的两倍。每个词元在表中有自己的一行，由训练调整。",
+        "编号只是名字，编号 2 并不是编号 1 的两倍。每个词元在表中有自己的一行，由训练调整。",
     ),
     why_back=Words(
         "Only the rows that were read affect the loss. "

@@ -46,7 +46,7 @@ class Working:
         """Return a number with its arithmetic; `full` keeps the 1s and 0s that were read, `whole` has letters too."""
         simple, leaf = arithmetic.simplified(term, whole or full), leaf_text(self.data)
         numbers, digits = arithmetic.written(simple, leaf, value)
-        begun = arithmetic.begun(simple)
+        plain, begun = (arithmetic.expression(t, leaf(arithmetic.SHOWN)) for t in (simple, arithmetic.begun(simple)))
         return Number(
             label,
             numbers,
@@ -54,7 +54,7 @@ class Working:
             exact,
             tuple(wrong),
             arithmetic.expression(arithmetic.simplified(term, True), self._letter(index)),
-            "" if begun is simple else arithmetic.expression(begun, leaf(arithmetic.SHOWN)),
+            "" if begun == plain else begun,  # −3 is printed as it was before the sign was taken
             whole,
             digits,
             self._follow(term, index),

@@ -94,7 +94,7 @@ def _reworked_as_printed(term: Term, leaf: Leaf, top: bool = True) -> float:
 def begun(term: Term) -> Term:
     """Return a term with its first operation on bare numbers done, unless that is all of it."""
     for k, part in enumerate(term.parts):
-        if part.parts and not part.label and not _is_long(part):
+        if part.parts and not part.label and not _is_long(part) and not _is_signed(part):
             inner = begun(part)
             done = Term("", part.value) if inner is part else inner
             return replace(term, parts=(*term.parts[:k], done, *term.parts[k + 1 :]))
@@ -157,6 +157,11 @@ def _is_nothing(part: Term, alone: bool) -> bool:
 
 def _is_long(term: Term) -> bool:
     return term.op in ("sum", "max") and len(term.parts) > LONG
+
+
+def _is_signed(term: Term) -> bool:
+    """Return whether a term is a number with a minus sign, which takes no operation."""
+    return term.op == "negative" and (not term.parts[0].parts or bool(term.parts[0].label))
 
 
 def _write(term: Term, leaf: Leaf, top: bool = False) -> tuple[str, int]:

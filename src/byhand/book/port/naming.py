@@ -28,11 +28,12 @@ NAMES = (
     Words("first loss with 800 added to the head's bias", "输出层偏置加 800 时的首个损失"),
     Words("first loss with 800 added to the keys' biases", "键的偏置加 800 时的首个损失"),
 )
-FOUR = 4  # numbers that name a mistake; the others show a forgotten maximum
-RIGHT = (1e-5,) * FOUR + (1e-4,) * 2  # what a right port in float32 may differ by
-ALIKE = 1e-4  # what one with a mistake may
-CLEARLY = 3  # times the best match's difference: what is farther does not count
-SHOWN, FOR_PAIRS = 5, 3  # mistakes to list; numbers that two mistakes together are looked up by
+FOUR = 4  # numbers that name a mistake, or two together; the others show a forgotten maximum
+RIGHT = (1e-5,) * FOUR + (1e-4,) * 2  # what a port in float32 may differ by, whether right or with a mistake
+SMALL = 1e-2  # the error of a smaller loss does not shrink with it
+NEAR = 2e-3  # what is farther away has nothing in common
+SHOWN = 5  # mistakes to list
+DIGITS = 5e-6  # half of the sixth significant digit: with fewer, too much is alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +78,22 @@ class Printed:
         unit = 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2])) if math.isfinite(value) else 0.0
         return cls(value, unit / abs(value) if value else math.inf)
 
-    def off(self, other: float) -> float:
-        """Return the relative difference to a number of the table; infinite if only one of them is finite."""
-        if math.isfinite(self.value) != math.isfinite(other):
-            return math.inf
-        return abs(self.value - other) / abs(other) if math.isfinite(other) else 0.0
+    def off(self, other: float | None) -> float:
+        """Return the relative difference to a number of the table; None is any finite one."""
+        if other is None:
+            return 0.0 if math.isfinite(self.value) else math.inf
+        return apart(self.value, other)
 
-    def agrees(self, other: float, within: float) -> bool:
+    def agrees(self, other: float | None, within: float) -> bool:
         """Return whether the number is another, as far as it is printed."""
         return self.off(other) <= max(within, self.unit)
+
+
+def apart(one: float, other: float) -> float:
+    """Return the relative difference to another number, or to `SMALL`; infinite if only one of them is finite."""
+    if math.isfinite(one) != math.isfinite(other):
+        return math.inf
+    return abs(one - other) / max(abs(other), SMALL) if math.isfinite(other) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +101,36 @@ class Diagnosis:
     """What a port's numbers say.
 
     first    place of the first number that is wrong; None if all are right
-    matches  the mistakes, each a tuple of one or two, that lead to all of the numbers
-    nearest  otherwise the mistake that comes closest, and by how much the number differs that differs most
+    matches  the mistakes, each a tuple of one or two, that lead to the most numbers from the first on
+    fits     how many numbers those are
+    nearest  without matches, the mistake that first shows in the same number and comes closest
+    off      by how much its number differs that differs most
     """
 
     given: tuple[Printed, ...]
     right: tuple[float, ...]
     first: int | None = None
     matches: tuple[tuple[Known, ...], ...] = ()
+    fits: int = 0
     nearest: Known | None = None
     off: float = 0.0
 
     @property
+    def few_digits(self) -> bool:
+        """Whether a number is printed with fewer than six significant digits."""
+        return any(one.unit > DIGITS for one in self.given)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether one wrong number alone matches, and others would tell more."""
+        wrong = [i for i in range(self.fits) if not self.given[i].agrees(self.right[i], RIGHT[i])]
+        return bool(self.matches) and len(wrong) == 1 and self.fits < FOUR
+
+    @property
     def next(self) -> int | None:
         """The place of the number to print next: it tells more; None if it would not."""
-        wanted = self.first is None or (len(self.matches) != 1 and len(self.given) < FOUR)
+        named = len(self.matches) == 1 and self.fits == len(self.given) and not self.by_chance
+        wanted = self.first is None or (not named and len(self.given) < FOUR)
         return len(self.given) if wanted and len(self.given) < len(self.right) else None
 
 
@@ -115,7 +138,7 @@ class Diagnosis:
 def table(model: str = "gpt") -> Fingerprints:
     """Return the table of one of the page's models; only the first has pairs."""
     says = json.loads(TABLE.read_text(encoding="utf-8"))
-    known = (Known(en, zh, where, _read(of[model])) for en, zh, where, of, _ in says["mistakes"] if model in of)
+    known = (Known(en, zh, where, _read(of[model])) for en, zh, where, _, of in says["mistakes"] if model in of)
     return Fingerprints(tuple(says["right"][model]), tuple(known), tuple(says["pairs"]) if model == "gpt" else ())
 
 
@@ -125,29 +148,52 @@ def _read(numbers: Sequence[float | None]) -> tuple[float, ...]:
 
 def named(given: Sequence[Printed], known: Fingerprints) -> Diagnosis:
     """Return what these numbers say: as many of `NAMES` as there are."""
-    wrong = (
-        i for i, (one, right) in enumerate(zip(given, known.right, strict=False)) if not one.agrees(right, RIGHT[i])
-    )
-    first, given = next(wrong, None), tuple(given)
+    given, right = tuple(given), known.right
+    first = next((i for i, one in enumerate(given) if not one.agrees(right[i], RIGHT[i])), None)
     if first is None:
-        return Diagnosis(given, known.right)
-    nearest = min(known.mistakes, key=lambda m: _off(given, m.numbers))
-    matches: list[tuple[float, tuple[Known, ...]]] = [
-        (_off(given, m.numbers), (m,)) for m in known.mistakes if _agree(given, m.numbers)
-    ]
-    if len(given) >= FOR_PAIRS and min((off for off, _ in matches), default=1.0) > RIGHT[0]:
-        four = given[:FOUR]
-        for i, k, numbers in known.pairs():
-            if numbers[0] == numbers[0] and _agree(four, numbers):
-                matches.append((_off(four, numbers), (known.mistakes[i], known.mistakes[k])))
-    within = max(RIGHT[0], CLEARLY * min((off for off, _ in matches), default=0.0), *(one.unit for one in given))
-    ordered = tuple(found for off, found in sorted(matches, key=lambda match: match[0]) if off <= within)
-    return Diagnosis(given, known.right, first, ordered, nearest, _off(given, nearest.numbers))
+        return Diagnosis(given, right)
+    found: list[tuple[int, int, float, tuple[Known, ...]]] = []
+    for of, numbers in _led_to(known, len(given)):
+        fits = _fitting(given, numbers, right)
+        if fits > first and (len(of) == 1 or fits >= FOUR):
+            found.append((-fits, len(of), _off(given[:fits], numbers), of))
+    if found:
+        # The more numbers they lead to the better; then one mistake before two; then the closest.
+        found.sort(key=lambda match: match[:3])
+        alike = tuple(match[3] for match in found if match[:2] == found[0][:2])
+        return Diagnosis(given, right, first, alike, -found[0][0])
+    exact = [Printed(number, 0.0) for number in right]
+    beside = [m for m in known.mistakes if _fitting(exact, m.numbers, right) == first]
+    nearest = min(beside, key=lambda m: _off(given, m.numbers), default=None)
+    return Diagnosis(given, right, first, nearest=nearest, off=_off(given, nearest.numbers) if nearest else math.inf)
 
 
-def _agree(given: Sequence[Printed], numbers: Sequence[float]) -> bool:
-    return all(one.agrees(other, ALIKE) for one, other in zip(given, numbers, strict=False))
+def _led_to(known: Fingerprints, count: int) -> Iterator[tuple[tuple[Known, ...], Sequence[float | None]]]:
+    """Yield the mistakes, and two together if there are enough numbers for that, with what they lead to."""
+    yield from (((mistake,), mistake.numbers) for mistake in known.mistakes)
+    for i, k, numbers in known.pairs() if count >= FOUR else ():
+        if numbers[0] == numbers[0]:
+            both = known.mistakes[i], known.mistakes[k]
+            yield both, numbers if count == FOUR else (*numbers, *_far(both, numbers[0]))
 
 
-def _off(given: Sequence[Printed], numbers: Sequence[float]) -> float:
+def _far(both: tuple[Known, Known], loss: float) -> Iterator[float | None]:
+    """Yield what two mistakes make of the numbers with 800: the loss, NaN, or a number that the table lacks."""
+    for i in range(FOUR, len(both[0].numbers)):
+        if not all(math.isfinite(one.numbers[i]) for one in both):
+            yield math.nan
+        else:
+            yield loss if all(apart(one.numbers[i], one.numbers[0]) <= RIGHT[i] for one in both) else None
+
+
+def _fitting(given: Sequence[Printed], numbers: Sequence[float | None], right: Sequence[float]) -> int:
+    """Return how many of the numbers, from the first on, are those; what is right does not explain what is wrong."""
+    for i, (one, number) in enumerate(zip(given, numbers, strict=False)):
+        harmless = number is not None and apart(number, right[i]) <= max(RIGHT[i], one.unit)
+        if not one.agrees(number, RIGHT[i]) or (harmless and not one.agrees(right[i], RIGHT[i])):
+            return i
+    return len(given)
+
+
+def _off(given: Sequence[Printed], numbers: Sequence[float | None]) -> float:
     return max(one.off(other) for one, other in zip(given, numbers, strict=False))

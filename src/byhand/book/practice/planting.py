@@ -14,12 +14,15 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from byhand import equations as _registered  # noqa: F401  (mistakes are planted in equations)
 from byhand.book.practice.catalogue import Planted
 from byhand.engine.equation import registry
 from byhand.equations.transpose import transpose
 
-HELP = {"registry": registry, "transpose": transpose}  # what planted code may name besides the function's own globals
+# What planted code may name besides the function's own globals.
+HELP = {"np": np, "registry": registry, "transpose": transpose}
 
 
 def function_of(where: str) -> FunctionType:

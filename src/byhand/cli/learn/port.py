@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from rich.cells import cell_len
 
-from byhand.book.port.naming import FOUR, NAMES, RIGHT, SHOWN, Diagnosis, Known, Printed, named, table
+from byhand.book.port.naming import FOUR, NAMES, NEAR, RIGHT, SHOWN, Diagnosis, Known, Printed, named, table
 from byhand.book.words.language import COLON, PAGE, SEMICOLON, Language, Words, preferred
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Positional, Switch
@@ -21,8 +21,10 @@ from byhand.errors import ByhandError
 NOT_FINITE = re.compile(r"[-+]?(?:(nan)(?:\(\w*\))?|(inf)(?:inity)?)", re.IGNORECASE)  # as C libraries print them
 SAID = {
     "page": Words(
-        "The numbers of docs/guides/port{page} in float64. A right port in float32 differs by at most 1e-5 of each.",
-        "docs/guides/port{page} 的数值（float64）。用 float32 时，正确的移植与它们的相对差不超过 1e-5。",
+        "The numbers of docs/guides/port{page} in float64. In float32 a right port differs by at most 1e-5 of each,"
+        " by 1e-4 of the two with 800.",
+        "docs/guides/port{page} 的数值（float64）。用 float32 时，正确的移植与它们的相对差不超过 1e-5；"
+        "加 800 的两个不超过 1e-4。",
     ),
     "then": Words(
         "Print them from your port, then run: byhand port {numbers}",
@@ -33,25 +35,39 @@ SAID = {
     "not finite": Words("not finite: it is {right}", "不是有限数：应为 {right}"),
     "right": Words("Right.", "正确。"),
     "so far": Words("Right so far.", "到目前为止正确。"),
+    "rounded": Words("Right as far as the digits go.", "就给出的位数而言正确。"),
+    "digits": Words("Too few digits: print at least 8 (in C, %.9g).", "位数太少：至少打印 8 位（C 里用 %.9g）。"),
     "next": Words("Next, print the {name}.", "接着打印：{name}。"),
-    "one": Words("Matches: {mistake}", "符合：{mistake}"),
-    "two": Words("Matches two mistakes together:", "同时符合两个错误："),
-    "several": Words("Matches {n} of the known mistakes:", "符合已知错误中的 {n} 个："),
-    "several pairs": Words("Matches {n} pairs of mistakes:", "符合 {n} 对错误："),
+    "up to": Words(" up to the {name}", "到{name}为止，"),
+    "one": Words("Matches{up_to}: {mistake}", "{up_to}符合：{mistake}"),
+    "two": Words("Matches two mistakes together{up_to}:", "{up_to}同时符合两个错误："),
+    "several": Words("Matches {n} of the known mistakes{up_to}:", "{up_to}符合已知错误中的 {n} 个："),
+    "several pairs": Words("Matches {n} pairs of mistakes{up_to}:", "{up_to}符合 {n} 对错误："),
     "more": Words("and {n} more", "还有 {n} 个"),
+    "chance": Words("One number may match by chance.", "只凭一个数，可能是巧合。"),
     "none": Words("No known mistake leads to these numbers.", "已知的错误都得不出这些数。"),
     "nearest": Words("Nearest, {off} away: {mistake}", "最接近的（相对差 {off}）：{mistake}"),
 }
+RIGHT_SO_FAR = {
+    1: Words("The forward pass is right. ", "前向计算正确。"),
+    2: Words("Loss and gradient norm are right. ", "损失与梯度范数正确。"),
+    3: Words("The first update is right. ", "第一次更新正确。"),
+}
+# What is unusual about a mistake that does not lead to the next number.
+UNUSUAL = (
+    Words("The {name} does not fit its usual backward pass. ", "{name}与它通常的反向计算不符。"),
+    Words("The {name} does not fit its usual gradients and update. ", "{name}与它通常的梯度和更新不符。"),
+    Words("The {name} does not follow from it. ", "{name}不能由它得出。"),
+)
 LOOK = (
     Words("Look at the weights, the tokens and the forward pass.", "请检查权重、词元与前向计算。"),
-    Words("The forward pass is right. Look at the backward pass.", "前向计算正确。请检查反向计算。"),
+    Words("Look at the backward pass.", "请检查反向计算。"),
     Words(
-        "Loss and gradient norm are right. Look at the update, then for a gradient in the wrong place.",
-        "损失与梯度范数正确。请检查参数更新，再看有没有放错位置的梯度。",
+        "Look at the update, then for a gradient in the wrong place.", "请检查参数更新，再看有没有放错位置的梯度。"
     ),
     Words(
-        "The first update is right. Look at what lasts from step to step: moments, t, gradients to clear.",
-        "第一次更新正确。请检查跨步保留的东西：矩、t、要清空的梯度。",
+        "Look at what lasts from step to step: moments, t, gradients to clear.",
+        "请检查跨步保留的东西：矩、t、要清空的梯度。",
     ),
     Words("Look at the maximum in cross-entropy.", "请检查交叉熵里的最大值。"),
     Words("Look at the maximum in attention's softmax.", "请检查注意力 softmax 里的最大值。"),
@@ -124,24 +140,44 @@ def _lines(answer: Diagnosis, lang: str) -> Iterator[str]:
         yield f"  {_padded(name.said(lang))}  {given.value:<12.9g}  {said}"
     following = SAID["next"].said(lang, name=NAMES[answer.next].said(lang)) if answer.next is not None else ""
     if answer.first is None:
-        said = SAID["right" if len(answer.given) >= FOUR else "so far"].said(lang)
-        yield f"{said} {following}".rstrip() if lang == "en" else said + following
+        key = "rounded" if answer.few_digits else "right" if len(answer.given) >= FOUR else "so far"
+        yield _joined([SAID[key].said(lang), *_few_digits(answer, lang), following], lang)
         return
-    yield from _matches(answer, lang) if answer.matches else _nearest(answer, answer.first, lang)
+    if not answer.matches:
+        yield from _nearest(answer, answer.first, lang)
+    else:
+        yield from _matches(answer, lang)
+        if answer.by_chance:
+            yield SAID["chance"].said(lang)
+        if answer.fits < len(answer.given):
+            wrong = answer.fits
+            unusual = UNUSUAL[min(wrong, len(UNUSUAL)) - 1].said(lang, name=NAMES[wrong].said(lang))
+            yield unusual + LOOK[wrong].said(lang)
+    yield from _few_digits(answer, lang)
     if following:
         yield following
 
 
+def _few_digits(answer: Diagnosis, lang: str) -> list[str]:
+    return [SAID["digits"].said(lang)] if answer.few_digits else []
+
+
+def _joined(sentences: Sequence[str], lang: str) -> str:
+    return (" " if lang == "en" else "").join(filter(None, sentences))
+
+
 def _matches(answer: Diagnosis, lang: str) -> Iterator[str]:
     found, two = answer.matches, len(answer.matches[0]) > 1
+    last = NAMES[answer.fits - 1].said(lang)
+    up_to = SAID["up to"].said(lang, name=last) if answer.fits < len(answer.given) else ""
     if len(found) == 1 and not two:
-        yield SAID["one"].said(lang, mistake=_said(found[0][0], lang))
+        yield SAID["one"].said(lang, up_to=up_to, mistake=_said(found[0][0], lang))
         return
     if len(found) == 1:
-        yield SAID["two"].said(lang)
+        yield SAID["two"].said(lang, up_to=up_to)
         yield from (f"  {_said(mistake, lang)}" for mistake in found[0])
         return
-    yield SAID["several pairs" if two else "several"].said(lang, n=len(found))
+    yield SAID["several pairs" if two else "several"].said(lang, up_to=up_to, n=len(found))
     for mistakes in found[:SHOWN]:
         yield "  " + SEMICOLON.said(lang).join(_said(mistake, lang) for mistake in mistakes)
     if len(found) > SHOWN:
@@ -150,10 +186,11 @@ def _matches(answer: Diagnosis, lang: str) -> Iterator[str]:
 
 def _nearest(answer: Diagnosis, first: int, lang: str) -> Iterator[str]:
     yield SAID["none"].said(lang)
-    if answer.nearest and answer.off < 1:
+    if answer.nearest and answer.off < NEAR:
         mistake = _said(answer.nearest, lang)
         yield SAID["nearest"].said(lang, off=f"{answer.off:.1e}", mistake=mistake)
-    yield LOOK[first].said(lang)
+    so_far = RIGHT_SO_FAR[first].said(lang) if first in RIGHT_SO_FAR else ""
+    yield so_far + LOOK[first].said(lang)
 
 
 def _said(mistake: Known, lang: str) -> str:
@@ -167,15 +204,17 @@ def _padded(text: str) -> str:
 
 def _as_json(answer: Diagnosis) -> dict[str, Any]:
     """Return the answer as plain values; a number that is not finite is null."""
-    known = answer.nearest if answer.first is not None and not answer.matches and answer.off < 1 else None
+    known = answer.nearest if answer.off < NEAR else None
     return {
         "names": [name.en for name in NAMES[: len(answer.right)]],
         "right": answer.right,
         "given": [given.value if math.isfinite(given.value) else None for given in answer.given],
         "first_wrong": answer.first,
         "matches": [[_mistake(mistake) for mistake in mistakes] for mistakes in answer.matches],
+        "fits": answer.fits,
         "nearest": known and _mistake(known) | {"off": answer.off},
         "next": answer.next,
+        "few_digits": answer.few_digits,
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from byhand.book.port.theirs import opened
 from byhand.cli.arguments.parsing import Given, parse
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.runs import serve, train
@@ -54,6 +55,9 @@ class Options:
     where: Screen = field(default_factory=Screen)
     static: Path | None = None
     """Write a page that needs no server into this folder instead, of a model that is small enough."""
+    compare_with: Path | None = None
+    """Arrays of a port of this model: a folder of .npy files, an .npz or a .safetensors; the first that
+    differs lights."""
     no_browser: Switch = False
     """Only say the address."""
     last: Switch = False
@@ -69,6 +73,10 @@ def main(arguments: list[str]) -> int:
         from byhand.serving.limits import Limits
         from byhand.serving.train import Trainings
     limits = Limits(slots=2)
+    theirs = opened(options.compare_with) if options.compare_with else None
+    hash_ = "#/?vs=theirs&metric=differs" if theirs else ""
+    if options.static and theirs:
+        raise ConfigError("a page without a server compares with nothing. Leave out --static or --compare-with.")
     if options.static:
         return _written(options.static, Explorer(*_texts(options, limits)[:3]))
 
@@ -76,12 +84,14 @@ def main(arguments: list[str]) -> int:
         multiply_on_one_core()
         subject, prompt, after, service = _texts(options, limits)
         explorer = Explorer(subject, prompt, after, limits)
+        explorer.theirs = theirs
         Trainings(explorer, _training)
         return application(service, access, explorer)
 
     def begun(address: str) -> None:
-        say(f"exploring at {address}/explore (Ctrl-C stops)")
-        if not options.no_browser and not webbrowser.open(f"{address}/explore"):
+        page = f"{address}/explore{hash_}"
+        say(f"exploring at {page} (Ctrl-C stops)")
+        if not options.no_browser and not webbrowser.open(page):
             say("no browser opened. Open that address yourself.")
 
     return serve.run(options.where, limits, app, begun)

@@ -11,7 +11,7 @@ import { say } from "./words.js";
 export function differences() {
   const found = now.other && now.data.compared(now.other.id);
   if (!found) return null;
-  const of = new Map(found.places.map(({ name, difference }) => [name, difference === null ? null : numeric(difference)]));
+  const of = new Map(found.places.filter((each) => !each.gradient).map(({ name, difference }) => [name, difference === null ? null : numeric(difference)]));
   return { first: now.pass.data.places.find((name) => of.has(name)) ?? found.first, of };
 }
 
@@ -23,13 +23,14 @@ export function comparing() {
   const isOpen = S.panel.compare || S.vs;
   if (!isOpen) return nothing;
   const { other, otherData, data } = now, found = other && data.compared(other.id), first = differences()?.first;
-  const worst = first ? found?.places.find(({ name }) => name === first) : null, text = S.vs.startsWith("p:") ? S.vs.slice(2) : "";
+  const worst = first ? found?.places.find(({ name }) => name === first) : null, isBack = worst?.gradient ?? false, text = S.vs.startsWith("p:") ? S.vs.slice(2) : "";
   const submit = (/** @type {SubmitEvent} */ e) => { e.preventDefault(); const given = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("text")); if (given) choose(`p:${given}`); };
   const fits = other && String(other.shape(S.at)) === String(now.pass.shape(S.at)), there = fits ? otherData?.value(S.at, false, S.i) : undefined, here = data.value(S.at, false, S.i);
   return html`<section class="strip-of compare" aria-label=${say("compare")}><b>${say("compareWith")}</b>
     ${S.changes.length ? html`<button class="button" aria-pressed=${S.vs === "base"} @click=${() => choose("base")}>${say("unchanged")}</button>` : nothing}
+    ${now.pass.data.theirs ? html`<button class="button" aria-pressed=${S.vs === "theirs"} @click=${() => choose("theirs")}>${say("theirs")}</button>` : nothing}
     <form class="row" @submit=${submit}><input class="box" name="text" placeholder=${say("otherText")} aria-label=${say("otherText")} .value=${text}><button class="button">${say("use")}</button></form>
-    <span class="grow" role="status">${!other ? nothing : !found ? say("pending") : first ? html`<button class="differs" @click=${() => go({ name: first, index: worst?.index ?? [], back: false })}>${say("differsFirst", spoken(first))}</button>${worst?.difference ? html` <span class="dim">${say("largest", shown(worst.difference, 3))}</span>` : nothing}` : say("same")}</span>
+    <span class="grow" role="status">${!other ? nothing : !found ? say("pending") : first ? html`<button class="differs" @click=${() => go({ name: first, index: worst?.index ?? [], back: isBack })}>${say("differsFirst", `${isBack ? "∂ " : ""}${spoken(first)}`)}</button>${worst?.difference ? html` <span class="dim">${say("largest", shown(worst.difference, 3))}</span>` : nothing}` : say("same")}</span>
     ${there !== undefined && here !== undefined && !S.back ? html`<span>${shown(here, 5)} / ${shown(there, 5)} <span class="dim">(${signed(there - here)})</span></span>` : nothing}
     <button class="button quiet" aria-label=${say("leave")} @click=${leave}>✕</button></section>`;
 }

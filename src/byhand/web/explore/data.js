@@ -77,6 +77,11 @@ export class Data {
     return this.fetched.get(`${this.pass.id}/difference?${target}`, load, "difference")?.value;
   }
 
+  /** Whether a gradient has none. @param {string} name @param {number[]} index */
+  hasNoDifference(name, index) {
+    return this.fetched.why(`${this.pass.id}/difference?${label(name, index, true)}`) !== null;
+  }
+
   /** @param {string} name @param {boolean} back @returns {import("./server.js").Read[] | undefined} */
   reads(name, back) {
     return this.#get("reads", { name, grad: Number(back) })?.reads;

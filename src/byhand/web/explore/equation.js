@@ -34,7 +34,7 @@ function halves({ uses, use }) {
       ${made ? html`<span class="maths" data-math=${equations?.[made.equation]?.forward ?? ""}></span>` : html`<span class="cap">${isUpdate ? nothing : say("learned")}</span>`}</button>
     <button class="half derivative" aria-pressed=${S.back} @click=${() => flip(true)}><span class="row"><span class="cap grow">${uses.length > 1 ? say("asksBy", uses.length) : say("asks")}</span>${figure(slope)}</span>
       <span class="maths" data-math=${reader ? equations?.[reader.equation]?.derivative ?? "" : ""}></span>
-      ${refused ? html`<span class="cap">${say("noGradient")}</span>` : nudged !== undefined ? html`<span class="cap nudge">${say("nudged")}: ${covered(numeric(nudged), 6)} ${S.cover || !digits ? nothing : html`<b>${say("agree", digits)}</b>`}</span>` : html`<span class="cap nudge">${isUpdate ? nothing : !isAsked ? say("askGradient") : back && S.at !== "loss" && !data.isLarge ? `${say("nudged")}: ${say("pending")}` : nothing}</span>`}</button></div>
+      ${refused ? html`<span class="cap">${say("noGradient")}</span>` : nudged !== undefined ? html`<span class="cap nudge">${say("nudged")}: ${covered(numeric(nudged), 6)} ${S.cover || !digits ? nothing : html`<b>${say("agree", digits)}</b>`}</span>` : html`<span class="cap nudge">${isUpdate ? nothing : !isAsked ? say("askGradient") : back && S.at !== "loss" && !data.isLarge && !data.hasNoDifference(S.at, S.i) ? `${say("nudged")}: ${say("pending")}` : nothing}</span>`}</button></div>
     ${data.isLarge && S.back && back && S.at !== "loss" && nudged === undefined ? html`<button class="button quiet nudges" ?disabled=${S.nudge} @click=${() => { S.nudge = true; page.draw(); }}>${say(S.nudge ? "pending" : "nudge")}</button>` : nothing}`;
 }
 

@@ -6,7 +6,7 @@ import { fit, paint, seen } from "./paint.js";
 import { ink } from "./colours.js";
 import { hasText, light, over } from "./hover.js";
 import { indexIn, madeFrom, spoken, word } from "./view.js";
-import { powerOf } from "./numbers.js";
+import { powerOfTen } from "../numbers.js";
 import { tailOf } from "./pass.js";
 import { say } from "./words.js";
 import { isNarrow, isPhone, isTall } from "./screen.js";
@@ -188,7 +188,7 @@ export function matrices(mats) {
 function figure(m, zoom) {
   const k = placed.findIndex((each) => each.key === m.key && each.slot === m.slot), isZoomed = S.zoom === m.key;
   return html`<figure class="mat"><div class="h"><span class="sym" data-math=${m.symbol}></span><span class="cap grow">${word(m.name)} <span class="faint">${m.rows}×${m.cols}</span>
-      ${placed[k].cw > 38 && m.matrix.unit !== 1 ? html`<span class="faint"> · ${say("numbersTimes", powerOf(m.matrix.unit))}</span>` : nothing}</span>
+      ${placed[k].cw > 38 && m.matrix.unit !== 1 ? html`<span class="faint"> · ${say("numbersTimes", powerOfTen(Math.round(Math.log10(m.matrix.unit))))}</span>` : nothing}</span>
       <button class="button quiet zoom" title=${say("numbers")} aria-label="${isZoomed ? say("whole") : "123"}: ${say("numbers")}, ${spoken(m.name)}" aria-pressed=${isZoomed} @click=${() => zoom(m)}>${isZoomed ? say("whole") : "123"}</button></div>
     <div class="view" tabindex="0" role="application" aria-label=${say("matrix", spoken(m.name), m.rows, m.cols)} data-mat=${k}
       @mousemove=${pointed} @mouseleave=${() => { moved = null; light(null); }} @click=${(/** @type {MouseEvent} */ e) => { const { m: on, r, c } = cellAt(e); open(on, r, c); }} @keydown=${keyed} @scroll=${paintAll}>

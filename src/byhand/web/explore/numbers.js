@@ -1,21 +1,13 @@
 /** Numbers and names as the page writes and reads them. */
-import { number } from "../tokens.js";
+import { number } from "../numbers.js";
 
 /** An element of a pass, or of its gradients. @typedef {{name: string, index: number[], back: boolean}} There */
-
-const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 /** A number of the server's JSON, which has "NaN" and "Infinity" as text. @param {number | string} x */
 export const numeric = (x) => (typeof x === "string" ? Number(x) : x);
 
 /** @param {number | string | undefined} x @param {number} digits */
-export function shown(x, digits = 4) {
-  if (x === undefined) return "–";
-  const value = numeric(x);
-  if (Number.isNaN(value)) return "NaN";
-  if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
-  return value === 0 ? "0" : number(value, digits);
-}
+export const shown = (x, digits = 4) => (x === undefined ? "–" : number(numeric(x), digits));
 
 /** Three digits that fit a cell; what is smaller than they say is nearly nothing until one opens it. @param {number} x */
 export function brief(x) {
@@ -24,9 +16,6 @@ export function brief(x) {
   if (x && size < 0.0005) return "≈0";
   return x.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3).replace("-", "−").replace(/^(−?)0\./, "$1.");
 }
-
-/** A power of ten: 10⁻⁵. @param {number} unit */
-export const powerOf = (unit) => `10${[...String(Math.round(Math.log10(unit)))].map((c) => (c === "-" ? "⁻" : RAISED[Number(c)])).join("")}`;
 
 /** @param {number} value  a change, with its sign @param {number} digits */
 export const signed = (value, digits = 3) => (value < 0 || Number.isNaN(value) ? "" : "+") + shown(value, digits);

@@ -11,7 +11,7 @@ import { Failure, request } from "../api.js";
  *   id: string, base: string | null, prompt: string, tokens: number[], targets: number[], texts: Record<string, string>,
  *   model: {name: string, step: number | null, parameters: number, layers: number, heads: number, kv_heads: number, width: number, vocab: number, unit: "byte" | "token" | "word"},
  *   loss: number | string | null, places: string[], shapes: Record<string, number[]>, made: Record<string, Made>,
- *   trained: Record<string, boolean>, norms: Record<string, number[]>, next: string,
+ *   trained: Record<string, boolean>, norms: Record<string, number[]>, next: string, theirs?: boolean,
  * }} PassData
  * @typedef {{name: string, symbol: string, meaning: {en: string, zh: string}}} Symbol_
  * @typedef {{line: number, text: string[]}} Lines
@@ -22,7 +22,7 @@ import { Failure, request } from "../api.js";
  * @typedef {{name: string, gradient: boolean, axes: [number[], number[]][] | null}} Read
  * @typedef {{parts: {name: string, value: number}[], total: number, bias: number}} Shares
  * @typedef {{value: number, slope: number, losses: [number, number][]}} Along
- * @typedef {{first: string | null, places: {name: string, difference: number | null, index: number[] | null}[]}} Comparison
+ * @typedef {{first: string | null, places: {name: string, difference: number | null, index: number[] | null, gradient?: boolean}[]}} Comparison
  */
 
 export class Server {

@@ -25,6 +25,7 @@ function asked(isOther) {
 
 /** @param {boolean} isOther */
 async function begin(isOther) {
+  if (isOther && S.vs === "theirs") return null; // no pass, but arrays
   const pass = new Pass(await session.server.pass(asked(isOther))), data = new Data(session.server, pass, session.fetched);
   return { pass, data };
 }
@@ -72,7 +73,8 @@ export async function load(then = readPlace) {
     await prepare({ pass, data });
     if (mine !== turn) return;
     const base = pass.data.base ? new Data(session.server, Object.assign(Object.create(Object.getPrototypeOf(pass)), pass, { id: pass.data.base }), session.fetched) : null;
-    Object.assign(now, { pass, data, other: other?.pass ?? null, otherData: other?.data ?? null, baseData: base });
+    const theirs = S.vs === "theirs" && pass.data.theirs ? Object.assign(Object.create(Object.getPrototypeOf(pass)), pass, { id: "theirs" }) : null;
+    Object.assign(now, { pass, data, other: other?.pass ?? theirs, otherData: other?.data ?? null, baseData: base });
     [session.failure, shownQuestion] = [null, asks];
     then();
   } catch (why) {
@@ -118,7 +120,7 @@ function keepPlace(at, i, back) {
 export async function retry() {
   try {
     if (!now.pass) return await load();
-    const [pass, other] = await Promise.all([session.server.pass(asked(false)), S.vs ? session.server.pass(asked(true)) : null]);
+    const [pass, other] = await Promise.all([session.server.pass(asked(false)), S.vs && S.vs !== "theirs" ? session.server.pass(asked(true)) : null]);
     if (pass.id !== now.pass.id || (other && other.id !== now.other?.id)) { // another model is served now
       shownQuestion = "";
       return await load(() => keepPlace(S.at, S.i, S.back));

@@ -48,7 +48,9 @@ export class Still {
     if (route !== "answer" && route !== "difference") throw absent();
     const { name, index, back } = parse(query.target), all = await this.#file(`answer/${back ? "d-" : ""}${name}.json`), found = all[index.join(",")];
     if (!found) throw absent();
-    return route === "difference" ? { value: found.central_difference } : found;
+    if (route === "answer") return found;
+    if (!("central_difference" in found)) throw absent(); // a page of many numbers has none
+    return { value: found.central_difference };
   }
 
   /** What added to a logit; to a difference of two, the difference. @param {Record<string, any>} query @returns {Promise<Shares>} */

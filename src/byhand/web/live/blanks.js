@@ -46,7 +46,7 @@ const findBlanks = (section) => {
   }
 };
 
-/** Find what shows the same results elsewhere: later inputs, what a step keeps on its way, and pictures. */
+/** Find what shows the same results elsewhere: later inputs, what a step keeps on its way, pictures, and text. */
 const findCovers = () => {
   const all = [...blanks.values()].filter((blank) => blank.cell >= 0);
   for (const view of live.views) {
@@ -60,6 +60,11 @@ const findCovers = () => {
   for (const { graph, arrays, cover } of pictured()) {
     const own = arrays ? all.filter((blank) => arrays.includes(graph.owner[blank.cell])) : [...blanks.values()];
     covers.push({ blanks: own.filter((blank) => blank.graph === graph), cover });
+  }
+  for (const told of /** @type {any} */ (document.querySelectorAll(".live-told"))) {
+    const { lesson, cell } = told.dataset;
+    const own = all.filter((blank) => blank.graph.name === lesson && blank.cell === Number(cell) && blank.register < 0);
+    covers.push({ blanks: own, cover: (isOn) => told.classList.toggle("live-hidden", isOn) });
   }
 };
 

@@ -2,7 +2,7 @@
 import { expression, sourcesOf, treeOf } from "./arithmetic.js";
 import { news, pointAgain, tell, tools } from "./bar.js";
 import { live, make } from "./grids.js";
-import { refused, showSettings } from "./settings.js";
+import { refused } from "./settings.js";
 import { say } from "./words.js";
 import { read, written } from "../numbers.js";
 
@@ -39,7 +39,7 @@ const slope = (graph, pairs, cell) => {
 const moved = (/** @type {any} */ graph, /** @type {number} */ cell) => graph.values[cell] - graph.lesson[cell];
 
 /** Write every shown number of a graph again; what is as in the lesson is written as it was printed. */
-const refresh = (graph, isNew = (cell) => !isSame(graph.values[cell], graph.lesson[cell])) => {
+const refresh = (graph, isNew = isNewIn(graph)) => {
   for (const view of live.views) {
     if (view.graph !== graph || view.cell < 0) continue;
     const { element, cell, register, printed, sign } = view;
@@ -55,44 +55,58 @@ const refresh = (graph, isNew = (cell) => !isSame(graph.values[cell], graph.less
     texts.forEach((text, k) => ((element.cells[k + 1].querySelector("code") ?? element.cells[k + 1]).textContent = text));
     element.classList.toggle("live-changed", fresh);
   }
-  showSettings(graph);
+  live.followers.forEach((follow) => follow(graph));
   tellNews(graph, isNew);
 };
 
-const tellNews = (graph, isNew) => {
+const isNewIn = (graph) => (cell) => !isSame(graph.values[cell], graph.lesson[cell]);
+
+/** A number before and after; −rate is the rate. */
+const arrow = (graph, cell) => {
+  const { kind, setting } = graph.array(cell);
+  if (kind === "switch") return say(graph.values[cell] ? "on" : "off", setting.words);
+  const turned = graph.label(cell).startsWith("−") ? -1 : 1;
+  return `${graph.label(cell).replace(/^−/, "")} ${written(turned * graph.lesson[cell])} → ${written(turned * graph.values[cell])}`;
+};
+const arrows = (graph, cells) => cells.map((cell) => arrow(graph, cell)).join(say("list"));
+
+/** The cells that are given, and those that are made, where they are new. @param {any} graph @returns {[given: number[], made: number[]]} */
+export const changedCells = (graph, isNew = isNewIn(graph)) => {
   const cells = [...graph.values.keys()].filter(isNew);
-  const given = cells.filter((cell) => !graph.programs[cell]);
-  reset.hidden = !live.graphs.some((other) => !other.values.every((value, cell) => isSame(value, other.lesson[cell])));
+  return [cells.filter((cell) => !graph.programs[cell]), cells.filter((cell) => graph.programs[cell])];
+};
+
+/** What became of the losses; without one, how many numbers are new. @param {any} graph */
+export const outcome = (graph) => {
+  const cells = graph.losses.flatMap(([which, , later]) => [which, ...later]).map((k) => graph.arrays[k].first);
+  return arrows(graph, cells.filter(isNewIn(graph))) || say("numbers", changedCells(graph)[1].length);
+};
+
+const tellNews = (graph, isNew) => {
+  const [given, made] = changedCells(graph, isNew);
+  reset.hidden = !live.graphs.some((other) => [...other.values.keys()].some(isNewIn(other)));
   if (!given.length) return news.replaceChildren();
-  const turned = (cell) => (graph.label(cell).startsWith("−") ? -1 : 1);
-  const arrow = (cell) =>
-    graph.array(cell).kind === "switch"
-      ? say(graph.values[cell] ? "on" : "off", graph.array(cell).setting.words)
-      : `${graph.label(cell).replace(/^−/, "")} ${written(turned(cell) * graph.lesson[cell])} → ${written(turned(cell) * graph.values[cell])}`;
-  const lines = [say("changed", given.map(arrow).join(say("list"))), ...losses(graph, given, arrow)];
-  lines.push(say("numbers", cells.length - given.length));
+  const lines = [say("changed", arrows(graph, given)), ...losses(graph, given), say("numbers", made.length)];
   news.replaceChildren(...lines.map((line) => make("p", {}, line)));
 };
 
-/** The loss before and after, and what the gradient foretold: loss + sum of gradient times change. */
-const losses = (graph, given, arrow) => {
+/** The loss before and after, and what the gradient foretold, if it knows all that was changed: loss + sum of gradient times change. */
+const losses = (graph, given) => {
   const lines = [];
   for (const [which, pairs, later] of graph.losses) {
     const { first } = graph.arrays[which];
-    const isOther = given.some((cell) => graph.array(cell).kind === "switch"); // of which a gradient knows nothing
-    const known = given.filter((cell) => !Number.isNaN(slope(graph, pairs, cell)) && graph.owner[cell] !== which);
-    if (isOther && !isSame(graph.values[first], graph.lesson[first])) lines.push(arrow(first));
-    else if (known.length) {
-      const sum = known.reduce((total, cell) => total + slope(graph, pairs, cell) * moved(graph, cell), graph.lesson[first]);
+    const parts = given.map((cell) => [slope(graph, pairs, cell), moved(graph, cell)]);
+    const sum = parts.reduce((total, [a, b]) => total + a * b, graph.lesson[first]);
+    if (!Number.isNaN(sum)) {
       const factor = (x) => (x < 0 ? `(${written(x)})` : written(x));
-      const products = known.slice(0, 3).map((cell) => `${factor(slope(graph, pairs, cell))} × ${factor(moved(graph, cell))}`);
-      const worked = [written(graph.lesson[first]), ...products, ...(known.length > 3 ? ["…"] : [])].join(" + ");
-      lines.push(`${arrow(first)}${say("semicolon")}${say("foretold", worked, written(sum))}`);
+      const products = parts.slice(0, 3).map((part) => part.map(factor).join(" × "));
+      const worked = [written(graph.lesson[first]), ...products, ...(parts.length > 3 ? ["…"] : [])].join(" + ");
+      lines.push(`${arrow(graph, first)}${say("semicolon")}${say("foretold", worked, written(sum))}`);
     }
-    const news = later.map((k) => graph.arrays[k]).filter((a) => !isSame(graph.values[a.first], graph.lesson[a.first]));
-    if (news.length) lines.push(news.map((a) => arrow(a.first)).join(say("list")));
+    const others = (Number.isNaN(sum) ? [which, ...later] : later).map((k) => graph.arrays[k].first);
+    lines.push(arrows(graph, others.filter(isNewIn(graph))));
   }
-  return lines;
+  return lines.filter(Boolean);
 };
 
 /** Let a reader write a new number into a cell. */

@@ -5,10 +5,10 @@ import { Graph } from "./graph.js";
 /** @typedef {{graph: any, cell: number, register: number, element: any, printed: string, sign: number, blank?: any, kept?: Node[]}} View */
 
 /**
- * The page's lessons; every place that shows a number, and the one of an element; whether results are hidden.
- * @type {{graphs: Graph[], sections: any[], views: View[], viewOf: WeakMap<Element, View>, blanks: {on: boolean}}}
+ * The page's lessons; every place that shows a number, and the one of an element; whether results are hidden; what follows changes.
+ * @type {{graphs: Graph[], sections: any[], views: View[], viewOf: WeakMap<Element, View>, blanks: {on: boolean}, followers: ((graph: any) => void)[]}}
  */
-export const live = { graphs: [], sections: [], views: [], viewOf: new WeakMap(), blanks: { on: false } };
+export const live = { graphs: [], sections: [], views: [], viewOf: new WeakMap(), blanks: { on: false }, followers: [] };
 
 /** Whether a place of the page is a blank that is still open. @param {any} view */
 export const isBlank = (view) => !!view.blank && live.blanks.on && !view.blank.solved;

@@ -30,7 +30,7 @@ const control = (graph, cell, isBeside) => {
 };
 
 /** Show the settings of a graph as they are. */
-export const showSettings = (graph) => {
+const showSettings = (graph) => {
   for (const own of controls.filter((one) => one.graph === graph)) {
     const value = own.sign * graph.values[own.cell];
     own.input.checked = value === 1;
@@ -68,6 +68,7 @@ const actsOn = (graph, which) => {
 
 /** Set the controls: beside the given number, and above the result of the first step that a setting acts on. */
 export const listenToSettings = () => {
+  live.followers.push(showSettings);
   for (const graph of live.graphs) {
     const sections = live.sections.filter((section) => section.graph === graph);
     graph.arrays.forEach((array, which) => {

@@ -2,6 +2,7 @@
 import { listen, placeBar } from "./bar.js";
 import { listenToBlanks } from "./blanks.js";
 import { change, changeAll, listenToChanges, restore } from "./changes.js";
+import { listenToExercises } from "./exercises.js";
 import { build, live } from "./grids.js";
 import { listenToSettings } from "./settings.js";
 import { listenToSteps } from "./steps.js";
@@ -17,10 +18,11 @@ if (document.querySelector("script.live-data")) {
     const resumeBlanks = listenToBlanks();
     listenToChanges();
     listenToSettings();
+    listenToExercises();
     resumeBlanks();
   } catch (error) {
     document.documentElement.classList.remove("live");
-    document.querySelectorAll(".live-lines, .live-bar, .live-setting, .live-spot").forEach((made) => made.remove());
+    document.querySelectorAll(".live-lines, .live-bar, .live-setting, .live-try, .live-spot").forEach((made) => made.remove());
     document.querySelectorAll("tr.live-row").forEach((row) => row.removeAttribute("tabindex"));
     live.views.length = 0;
     throw error;
