@@ -1,7 +1,7 @@
 """Every activation, gradient, moment and new parameter of traces against PyTorch, in float64.
 
-Four models: the two of the guide "Port a GPT", one with adapters, and one that was trained. The peer is written with
-torch's own functions; a hook on each activation keeps its gradient.
+Five models: the three of the guide "Port a GPT", one with adapters, and one that was trained. The peer is written
+with torch's own functions; a hook on each activation keeps its gradient.
 """
 
 import dataclasses
@@ -83,7 +83,8 @@ class Peer:
             gate, up = (self.linear(x, f"{at}.w_{n}", f"{at}.b_{n}", f"{at}.{n}") for n in ("gate", "up"))
             act = F.silu(gate) * up
         else:
-            act = F.gelu(self.linear(x, f"{at}.w_fc", f"{at}.b_fc", f"{at}.pre"), approximate="tanh")
+            pre = self.linear(x, f"{at}.w_fc", f"{at}.b_fc", f"{at}.pre")
+            act = pre.relu() if self.config.activation == "relu" else F.gelu(pre, approximate="tanh")
         return self.linear(self.keep(f"{at}.act", act), f"{at}.w_out", f"{at}.b_out", f"{at}.out")
 
     def loss(self, tokens, targets):
@@ -91,11 +92,12 @@ class Peer:
         x = self.keep("tok", F.embedding(torch.tensor(tokens), p["wte"]))
         if c.positions == "learned":
             x = self.keep("x", x + p["wpe"][: x.shape[1]])
+        x = self.norm(x, "ln_0") if c.embedding_norm else x
         for i in range(c.n_layers):
             at = f"blocks.{i}"
             x = self.keep(f"{at}.x_mid", x + self.attention(self.norm(x, f"{at}.ln_1"), f"{at}.attn"))
             x = self.keep(f"{at}.x_out", x + self.mlp(self.norm(x, f"{at}.ln_2"), f"{at}.mlp"))
-        x = self.norm(x, "ln_f")
+        x = self.norm(x, "ln_f") if c.final_norm else x
         head = p["wte"] if c.tied_embeddings else p["lm_head.w"].T
         z = self.keep("logits", F.linear(x, head, p.get("lm_head.b")))
         return self.keep("loss", F.cross_entropy(z.flatten(0, 1), torch.tensor(targets).flatten()))
@@ -148,13 +150,18 @@ def filled(config, updates=0):
 
 def of_the_page(name):
     """Return the questions about one of the page's models."""
-    network, tokens, targets = page.filled(config=page.CONFIGS[name])
-    return Questions(network, tokens, targets, AdamW(**page.STEP)), tokens, targets
+    return page.questions(name), *page.filled(config=page.CONFIGS[name])[1:]
+
+
+def adamw_of(config):
+    """Return the settings of a case's step that torch's optimizer takes."""
+    return {key: page.step_of(config)[key] for key in ("lr", "betas", "eps", "weight_decay")}
 
 
 CASES = {
     "gpt": lambda: of_the_page("gpt"),
     "llama": lambda: of_the_page("llama"),
+    "microgpt": lambda: of_the_page("microgpt"),
     "adapters": lambda: filled(LORA),
     "trained": lambda: filled(dataclasses.replace(page.GPT, d_model=12, n_heads=3, norm_eps=1e-5), updates=5),
 }
@@ -164,8 +171,7 @@ CASES = {
 def test_every_array_of_a_trace_is_pytorchs(name):
     questions, tokens, targets = CASES[name]()
     ours = recorded(questions)
-    step = {key: page.STEP[key] for key in ("lr", "betas", "eps", "weight_decay")}
-    found = arrays_of(questions, tokens, targets, **step)
+    found = arrays_of(questions, tokens, targets, **adamw_of(questions.model.config))
     compared = difference(ours, {n: Theirs(a.shape, lambda a=a: a) for n, a in found.items()})
     assert [str(each) for each in compared.wrong] == []
     # The peer keeps no token ids, and no transposed table as an array of its own.

@@ -1,20 +1,21 @@
 """An array is exact, close or off, with what that looks like; theirs are found under the names of their programs."""
 
 import zipfile
+from itertools import count, islice, repeat
 
 import numpy as np
 import pytest
 
 import byhand as bh
 import port as building
-from byhand.book.port import recording, tables, theirs
-from byhand.book.port.comparing import difference, of_page
+from byhand.book.port import model, recording, tables, theirs
+from byhand.book.port.comparing import compared, difference, of_page
 from byhand.book.port.naming import Printed, named, table
 from byhand.book.practice.catalogue import catalogue
 from byhand.errors import ByhandError, DataError
 
 NAME = "grad/blocks.0.attn.w_qkv"
-GPT, LLAMA = of_page("gpt"), of_page("llama")
+GPT, LLAMA, MICRO = map(of_page, model.CONFIGS)
 W = GPT.named(NAME).array
 SHUFFLED = W.reshape(8, 6, 4)[:, [1, 0, 2, 3, 4, 5]].reshape(8, 24)
 
@@ -29,10 +30,26 @@ SHUFFLED = W.reshape(8, 6, 4)[:, [1, 0, 2, 3, 4, 5]].reshape(8, 24)
         (12 * W, "off", "It is 12 times what it should be."),
         (SHUFFLED, "off", "Its heads are in the order 1, 0, 2, 3, 4, 5."),
         (W.reshape(8, 6, 4).swapaxes(1, 2).reshape(8, 24), "off", "Heads and their columns are exchanged."),
-        (W + np.eye(8, 24), "off", "Common mistakes of linear.vjp: forgot to transpose"),
+        (0 * W, "off", "It is all zeros."),
+        (W + np.eye(8, 24), "off", "Only in columns 0–7."),
+        (W + (np.arange(8) == 5)[:, None], "off", "Only in row 5."),
+        (W + np.isin(np.arange(24), (0, 9)), "off", "Only in columns 0, 9."),
         (W[:, :3], "shape", ""),
     ],
-    ids=["itself", "float32", "transposed", "negative", "a sum", "heads", "split", "another", "a part"],
+    ids=[
+        "itself",
+        "float32",
+        "transposed",
+        "negative",
+        "a sum",
+        "heads",
+        "split",
+        "zeros",
+        "columns",
+        "a row",
+        "two columns",
+        "a part",
+    ],
 )
 def test_an_array_is_compared(mine, state, like):
     found = bh.check(NAME, mine)
@@ -46,6 +63,25 @@ def test_what_is_no_number_differs_and_its_place_is_named():
     mine[3, 7] = np.nan
     found = bh.check(NAME, mine)
     assert (found.state, found.index, found.off) == ("off", (3, 7), np.inf)
+    assert "Not finite: 1 of 192 numbers.\nOnly in row 3, column 7." in found.said("en")
+
+
+def test_heads_in_their_order_are_no_likeness():
+    ours = GPT.named(NAME)
+    mine = W + 1e-9 * np.cos(np.arange(192)).reshape(8, 24)
+    found = compared(ours, of_memory({NAME: mine})[NAME], theirs.Counterpart(NAME), GPT, 1e-20)
+    assert (found.state, found.like) == ("off", ())
+
+
+@pytest.mark.parametrize("name", model.CONFIGS)
+def test_the_step_of_a_trace_is_the_pages(name):
+    config, whole = model.CONFIGS[name], of_page(name)
+    network, *batch = model.filled(config=config)
+    rates = (model.rate(t, config) for t in count())
+    list(islice(model.trained(network, repeat(batch), model.step_of(config), rates), 3))
+    for parameter, new in network.parameters().items():
+        assert bh.check(f"new/{parameter}", new.data, name), parameter
+    assert whole.named("loss").array == model.numbers(config=config)[0]
 
 
 def test_places_of_keys_that_a_query_does_not_see_are_not_compared():
@@ -106,6 +142,8 @@ def of_memory(arrays):
         (GPT, "llm.c", "qkvw.1", (3, 5)),
         (GPT, "nn.TransformerEncoderLayer", "layers.1.self_attn.in_proj_weight", (3, 5)),
         (LLAMA, "llama", "layers.1.self_attn.k_proj.weight", (3, 29)),
+        (MICRO, "microgpt", "layer1.attn_wk", (3, 13)),
+        (MICRO, "microgpt of the guide", "layer1.wk", (3, 13)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -129,6 +167,11 @@ def test_names_have_prefixes_and_endings_and_blocks_may_be_in_one():
     stacked = np.stack([GPT.named(f"grad/blocks.{i}.attn.w_qkv").array.T for i in range(2)])
     found = difference(GPT, of_memory({"grad/qkvw": stacked, "grad/wte": GPT.named("grad/wte").array}))
     assert (found.table, [c.state for c in found.checked], list(found.unknown)) == ("llm.c", ["exact"] * 3, [])
+
+
+def test_what_no_trace_has_is_not_called_uncompared():
+    found = difference(GPT, of_memory({"grad/logits": -GPT.named("grad/logits").array}))
+    assert (found.wrong[0].name, found.unchecked) == ("grad/logits", [])
 
 
 def test_a_trace_is_read_as_it_was_written(tmp_path):
@@ -185,6 +228,10 @@ def test_a_damaged_trace_is_refused(tmp_path):
     ):
         (tmp_path / "index.txt").write_text(text)
         with pytest.raises(DataError, match="not a whole trace"):
+            recording.read(tmp_path)
+    for text in (index[:-1], index[:-40], index[:2000]):
+        (tmp_path / "index.txt").write_text(text)
+        with pytest.raises(DataError, match=r"index\.txt is cut off: it has [0-9]+ of 226 lines"):
             recording.read(tmp_path)
 
 

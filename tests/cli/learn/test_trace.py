@@ -27,7 +27,7 @@ def traced(tmp_path, capsys):
 
 def test_a_trace_equals_its_own_npz(traced, capsys):
     code, said, _ = run(capsys, "diff", traced, traced / "arrays.npz", "--lang", "en")
-    assert (code, said.splitlines()[-1]) == (0, "All are equal: 226 exactly, 0 within rounding.")
+    assert (code, said.splitlines()[-1]) == (0, "Equal: 226 exactly, 0 within rounding. Not compared: 0.")
     assert sorted(path.name for path in traced.iterdir()) == ["arrays.bin", "arrays.npz", "config.json", "index.txt"]
 
 
@@ -54,6 +54,25 @@ def test_the_first_array_that_differs_is_printed_the_others_are_counted(tmp_path
     assert lines[5] == behind
     assert lines[6].endswith("other")
     assert run(capsys, "diff", traced, folder, "--within", "1e9")[0] == 0
+
+
+def test_what_was_not_compared_is_counted(tmp_path, traced, capsys):
+    np.save(tmp_path / "wte.npy", np.load(traced / "arrays.npz")["wte"])
+    said = run(capsys, "diff", traced, tmp_path / "wte.npy", "--lang", "en")[1]
+    assert said.splitlines()[-1] == "Equal: 1 exactly, 0 within rounding. Not compared: 225."
+
+
+def test_a_trace_stands_first(traced, capsys):
+    code, _, error = run(capsys, "diff", traced / "arrays.npz", traced)
+    assert code == 2
+    assert f"Swap them: byhand diff {traced} {traced / 'arrays.npz'}" in error
+
+
+def test_another_models_trace_is_named_by_its_settings(tmp_path, traced, capsys):
+    config = dataclasses.replace(of_page("gpt").config, norm_eps=0.2)
+    recording.write(dataclasses.replace(of_page("gpt"), config=config), tmp_path / "other", "float64")
+    code, said, _ = run(capsys, "diff", traced, tmp_path / "other", "--lang", "en")
+    assert (code, said.splitlines()[0]) == (0, "Theirs is a trace of another model, with norm_eps 0.2 (0.1).")
 
 
 def test_a_run_is_traced_with_its_own_optimizer(tmp_path, capsys):

@@ -14,16 +14,15 @@ import numpy as np
 from byhand.book.port import model, recording
 from byhand.book.port.recording import Recorded, Recording
 from byhand.book.port.theirs import Counterpart, Theirs, as_ours, matched
-from byhand.book.practice.catalogue import catalogue
-from byhand.book.words.language import SEMICOLON, Words, preferred
+from byhand.book.words.language import COMMA, Words, preferred
 from byhand.engine.terms import Index, element_name
 from byhand.errors import DataError
-from byhand.optim import AdamW
-from byhand.tracing.questions import Questions
 
 CLOSE = {8: 1e-9, 4: 1e-4, 2: 2e-2}  # by the bytes of a number: what a right array may differ by
 SMALLEST = 1e-6  # differences are relative to the largest number of ours, or to this
-SHOWN = 3  # mistakes of the catalogue
+LISTED = 3  # places that are not one range
+AXES = {1: "element", 2: "row column", 3: "text position column", 4: "text head position column"}
+CHINESE = {"element": "元素", "row": "行", "column": "列", "text": "文本", "position": "位置", "head": "头"}
 SAID = {
     "exact": Words("{name}: exact", "{name}：完全相同"),
     "close": Words(
@@ -36,10 +35,15 @@ SAID = {
     "shape": Words("{name}: its shape is {theirs}, not {ours}", "{name}：形状为 {theirs}，应为 {ours}"),
     "transposed": Words("It is transposed.", "转置了。"),
     "sign": Words("Its sign is wrong.", "符号反了。"),
-    "factor": Words("It is {factor:.6g} times what it should be.", "它是正确值的 {factor:.6g} 倍。"),
+    "factor": Words("It is {factor:.9g} times what it should be.", "它是正确值的 {factor:.9g} 倍。"),
     "heads": Words("Its heads are in the order {order}.", "各头的顺序为 {order}。"),
     "split": Words("Heads and their columns are exchanged.", "头与头内各列的次序弄反了。"),
-    "mistakes": Words("Common mistakes of {where}: {mistakes}", "{where} 的常见错误：{mistakes}"),
+    "zeros": Words("It is all zeros.", "全为 0。"),
+    "infinite": Words(
+        "{place}: {theirs}, which is not finite, instead of {ours}", "{place}：得到 {theirs}，不是有限数，应为 {ours}"
+    ),
+    "count": Words("Not finite: {n} of {all} numbers.", "非有限数：{all} 个中有 {n} 个。"),
+    "where": Words("Only in {places}.", "只出现在：{places}。"),
 }
 
 
@@ -50,7 +54,7 @@ class Checked:
     state  exact, close, off, or shape if the shapes differ
     off    the largest difference, relative to the largest number of ours; infinite for NaN or another shape
     index  where it is
-    like   a transposition, a factor, a sign, the order of heads, or common mistakes, in words
+    like   a transposition, a factor, a sign, the order of heads, or the only places that differ, in words
     """
 
     name: str
@@ -72,7 +76,8 @@ class Checked:
             digits = 9 if f"{ours:.9g}" != f"{theirs:.9g}" else 17
             ours, theirs = f"{ours:.{digits}g}", f"{theirs:.{digits}g}"
         values = {"name": self.name, "off": self.off, "place": place, "ours": ours, "theirs": theirs}
-        return "\n".join([SAID[self.state].said(lang, **values), *(words.said(lang) for words in self.like)])
+        key = "infinite" if self.state == "off" and np.isinf(self.off) else self.state
+        return "\n".join([SAID[key].said(lang, **values), *(words.said(lang) for words in self.like)])
 
     def __str__(self) -> str:
         return self.said(preferred())
@@ -110,8 +115,7 @@ def _numbers(mine: Any) -> np.ndarray:
 @cache
 def of_page(name: str, dtype: str = "float64") -> Recording:
     """Return the trace of one of the page's models."""
-    network, tokens, targets = model.filled(dtype, model.CONFIGS[name])
-    return recording.recorded(Questions(network, tokens, targets, AdamW(**model.STEP)), name)
+    return recording.recorded(model.questions(name, dtype), name)
 
 
 def compared(
@@ -140,12 +144,12 @@ def compared(
     if largest <= close:
         return Checked(ours.name, "close" if largest else "exact", largest)
     index = tuple(int(i) for i in np.unravel_index(int(_differences(own, mine).argmax()), own.shape))
-    like = tuple(_likeness(own, mine, width, lambda other: off(other) <= close)) or tuple(_mistakes(ours.equation))
+    columns = counterpart.part(np.arange(*ours.array.shape[-1:])) if index else np.empty(0)
+    like = tuple(_likeness(own, mine, width, lambda other: off(other) <= close))
+    like = like or tuple(_places(own, mine, close * scale, columns))
     numbers = float(own[index]), float(mine[index])
-    if index and isinstance(counterpart.columns, slice):
-        index = (*index[:-1], index[-1] + (counterpart.columns.start or 0))
-    elif index and counterpart.columns is not None:
-        index = (*index[:-1], int(np.asarray(counterpart.columns)[index[-1]]))
+    if index:
+        index = (*index[:-1], int(columns[index[-1]]))
     return Checked(ours.name, "off", largest, index, *numbers, like)
 
 
@@ -167,6 +171,9 @@ def _likeness(
                 return
     if own.shape != mine.shape or not np.isfinite(mine).any():
         return
+    if not mine.any():
+        yield SAID["zeros"]
+        return
     used = ~np.isnan(own) & np.isfinite(mine)
     with np.errstate(all="ignore"):
         square = float(np.square(own[used]).sum())
@@ -174,7 +181,7 @@ def _likeness(
     sign = abs(factor + 1) < 1e-6
     # One number is always a multiple of another, and rounding is no factor.
     if (sign or used.sum() > 1) and abs(factor - 1) > 1e-6 and factor and is_close(mine / factor):
-        yield SAID["sign"] if sign else Words(*(SAID["factor"].said(lang, factor=factor) for lang in ("en", "zh")))
+        yield SAID["sign"] if sign else _words("factor", factor=factor)
         return
     if own.ndim and own.shape[-1] % width == 0 and own.shape[-1] > width:
         heads = own.shape[-1] // width
@@ -193,20 +200,38 @@ def _order(own: np.ndarray, mine: np.ndarray) -> Iterator[Words]:
     near = all(
         _differences(own[i], b).sum() <= 1e-6 * (norms[i] + SMALLEST) for i, b in zip(order, mine, strict=True)
     )
-    if near and sorted(order) == list(range(len(own))):
-        said = ", ".join(map(str, order))
-        yield Words(*(SAID["heads"].said(lang, order=said) for lang in ("en", "zh")))
+    if near and order != sorted(order) == list(range(len(own))):
+        yield _words("heads", order=", ".join(map(str, order)))
 
 
-def _mistakes(equation: str) -> Iterator[Words]:
-    """Yield the catalogue's mistakes of what made an array."""
-    for place in filter(None, equation.split("+")):
-        stem, _, half = place.partition(".")
-        halves = {f"{stem}.{half}"} if half else {f"{stem}.forward", f"{stem}.compose"}
-        found = [m for m in catalogue() if m.where in halves][:SHOWN]
-        if found:
-            said = {lang: SEMICOLON.said(lang).join(m.said(lang) for m in found) for lang in ("en", "zh")}
-            yield Words(*(SAID["mistakes"].said(lang, where=place, mistakes=said[lang]) for lang in ("en", "zh")))
+def _places(own: np.ndarray, mine: np.ndarray, within: float, columns: np.ndarray) -> Iterator[Words]:
+    """Yield how many numbers are not finite, and the only places that are not, or that differ.
+
+    columns  what the last axis' places are of ours
+    """
+    wrong = ~np.isfinite(mine) & ~np.isnan(own)
+    if wrong.any():
+        yield _words("count", n=int(wrong.sum()), all=wrong.size)
+    else:
+        wrong = _differences(own, mine) > within
+    found = list[Words]()
+    for axis, name in enumerate(AXES.get(wrong.ndim, "").split()):
+        at = np.flatnonzero(wrong.any(tuple(i for i in range(wrong.ndim) if i != axis)))
+        if len(at) == wrong.shape[axis]:
+            continue
+        at = np.sort(columns[at]) if axis == wrong.ndim - 1 else at
+        whole = at[-1] - at[0] == len(at) - 1
+        if whole or len(at) <= LISTED:
+            said = f"{at[0]}–{at[-1]}" if whole and len(at) > 1 else ", ".join(map(str, at))
+            found.append(Words(f"{name}{'s' * (len(at) > 1)} {said}", f"{CHINESE[name]} {said}"))
+    if found:
+        yield Words(
+            *(SAID["where"].said(x, places=COMMA.said(x).join(w.said(x) for w in found)) for x in ("en", "zh"))
+        )
+
+
+def _words(key: str, **values: Any) -> Words:
+    return Words(*(SAID[key].said(lang, **values) for lang in ("en", "zh")))
 
 
 @dataclass(frozen=True)
@@ -238,5 +263,6 @@ def difference(ours: Recording, theirs: dict[str, Theirs], close: float = 0.0) -
     checked = [compared(ours.by_name[c.ours], array, c, ours, close) for _, array, c in found]
     known, names = {c.ours for *_, c in found}, {name for name, *_ in found}
     first = next((each for each in checked if not each), None)
-    unchecked = [name for name in ours.by_name[first.name].inputs if name not in known] if first is not None else []
+    inputs = ours.by_name[first.name].inputs if first is not None else ()
+    unchecked = [name for name in inputs if name in ours.by_name and name not in known]
     return Difference(table, checked, [n for n in theirs if n not in names and f"{n}.0" not in names], unchecked)

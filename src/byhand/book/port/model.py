@@ -20,6 +20,7 @@ from byhand.clipping import gradient_norm
 from byhand.config import ModelConfig
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.optim import AdamW
+from byhand.tracing.questions import Questions
 
 GPT = ModelConfig(vocab_size=11, seq_len=6, d_model=8, n_layers=2, n_heads=2, d_ff=32, norm_affine=True, norm_eps=0.1)
 CONFIGS = {
@@ -89,9 +90,8 @@ def arranged(text: Sequence[int], batch: int, length: int) -> tuple[Any, Any]:
 def numbers(dtype: str = "float64", config: ModelConfig = GPT) -> list[float]:
     """Return the four numbers: the loss, the norm of all gradients together, and the loss after each update."""
     model, *batch = filled(dtype, config)
-    step = STEP | {"weight_decay": 0.0} if config == MICRO else STEP
     rates = (rate(t, config) for t in count())
-    loss, norm, second, _, third = islice(trained(model, repeat(batch), step, rates), 2 * UPDATES + 1)
+    loss, norm, second, _, third = islice(trained(model, repeat(batch), step_of(config), rates), 2 * UPDATES + 1)
     return [loss, norm, second, third]
 
 
@@ -115,6 +115,16 @@ def trained(
         yield float(gradient_norm(gradients))
         optimizer.lr = lr
         optimizer.step(model.parameters())
+
+
+def step_of(config: ModelConfig) -> dict[str, Any]:
+    """Return the optimizer's settings for the first update; microgpt has no decay."""
+    return STEP | {"lr": rate(0, config)} | ({"weight_decay": 0.0} if config == MICRO else {})
+
+
+def questions(name: str, dtype: str = "float64") -> Questions:
+    """Return the pass of one of `CONFIGS` and its first update."""
+    return Questions(*filled(dtype, CONFIGS[name]), AdamW(**step_of(CONFIGS[name])))
 
 
 def rate(t: int, config: ModelConfig) -> float:

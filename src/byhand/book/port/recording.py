@@ -17,6 +17,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +36,7 @@ from byhand.tracing.questions import Questions
 
 INDEX, NUMBERS, CONFIG = "index.txt", "arrays.bin", "config.json"
 MARK, NONE = "byhand-trace", "-"
-TYPES = ("float32", "float64")
+FIRST = re.compile(rf"{MARK} (float32|float64) ([0-9]{{1,8}}) (\S+)")
 LARGEST_INDEX = 64 * SMALL
 GRAD, NEW = "grad/", "new/"
 
@@ -181,11 +182,15 @@ def require_empty(folder: Path) -> None:
 def read(folder: Path) -> Recording:
     """Return the recording in a folder; DataError in one line if it is none, or damaged."""
     try:
-        head, *lines = read_regular(folder / INDEX, LARGEST_INDEX).decode("ascii").splitlines()
-        mark, dtype, count, of = head.split(" ")
-        rows = [_row(line) for line in lines]
-        if mark != MARK or dtype not in TYPES or int(count) != len(rows) or len({row[0] for row in rows}) < len(rows):
-            raise ValueError("its first line is not that of a trace")
+        head, *lines = read_regular(folder / INDEX, LARGEST_INDEX).decode("ascii").split("\n")
+        if (found := FIRST.fullmatch(head)) is None:
+            raise ValueError(f"the first line of {INDEX} is not that of a trace")
+        dtype, count, of = found.groups()
+        if len(lines) <= int(count):
+            raise ValueError(f"{INDEX} is cut off: it has {max(len(lines) - 1, 0)} of {count} lines")
+        rows = [_row(line) for line in lines[:-1]]
+        if int(count) != len(rows) or len({row[0] for row in rows}) < len(rows):
+            raise ValueError(f"{INDEX} names more arrays than its first line, or one twice")
         kind = np.dtype(dtype).newbyteorder("<")
         total = sum(math.prod(shape) for _, shape, _, _ in rows)
         numbers = read_regular(folder / NUMBERS, total * kind.itemsize)

@@ -27,9 +27,18 @@ HEAD = facts("""
     lm_head.w = lm_head.weight : T
     lm_head.b = lm_head.bias
 """)
+MICRO = """
+    lm_head.w = lm_head : T
+    blocks.*.attn.w_qkv = layer*.attn_w{q,k,v} : T
+    blocks.*.attn.w_proj = layer*.attn_wo : T
+    blocks.*.mlp.w_fc = layer*.mlp_fc1 : T
+    blocks.*.mlp.w_out = layer*.mlp_fc2 : T
+"""
 TABLES: dict[str, tuple[Fact, ...]] = {
     "nanoGPT": nanogpt.FACTS,
     "llm.c": llm_c.FACTS,
     "nn.TransformerEncoderLayer": TORCH,
+    "microgpt": facts(MICRO),
+    "microgpt of the guide": facts(MICRO.replace("attn_w", "w").replace("mlp_fc", "fc")),
     **{family.name: family.tensors for family in FAMILIES.values()},
 }

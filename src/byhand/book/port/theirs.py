@@ -202,7 +202,7 @@ def counterparts(ours: Recording, known: tuple[Fact, ...]) -> dict[str, Counterp
     named = {name for fact in (*known, *HEAD) for name in fact.ours}
     own = [Fact((name,), (name,)) for name in map(_pattern, parameter_shapes(config)) if name not in named]
     found = dict[str, Counterpart]()
-    for piece in pieces(config, (*own, *known, *HEAD)):
+    for piece in pieces(config, (*own, *HEAD, *known)):
         weight, *others = piece.ours
         if others:  # gate and up in one
             continue

@@ -15,7 +15,8 @@ from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
-from byhand.errors import ConfigError
+from byhand.config import to_dict
+from byhand.errors import ConfigError, command
 
 LISTED = 3  # names
 SAID = {
@@ -24,8 +25,8 @@ SAID = {
         "按计算顺序比较了 {all} 个数组中的 {n} 个（名称按 {table}）。",
     ),
     "equal": Words(
-        "All are equal: {exact} exactly, {close} within rounding.",
-        "全部相同：{exact} 个完全相同，{close} 个在舍入误差内。",
+        "Equal: {exact} exactly, {close} within rounding. Not compared: {rest}.",
+        "相同：{exact} 个完全相同，{close} 个在舍入误差内。未比较：{rest} 个。",
     ),
     "first": Words("The first that differs:", "第一个不同的数组："),
     "behind": Words(
@@ -33,6 +34,9 @@ SAID = {
         "其后 {n} 个中有 {wrong} 个不同；之前的 {before} 个都相同。",
     ),
     "unchecked": Words("Not compared, though it is made from them: {names}", "它由未比较的数组得出：{names}"),
+    "other": Words(
+        "Theirs is a trace of another model, with {settings}.", "对方是另一个模型的 trace，它的设置：{settings}。"
+    ),
     "unknown": Words("Unknown names: {names}", "未知的名称：{names}"),
 }
 
@@ -41,8 +45,8 @@ SAID = {
 class Options:
     """Compare a port's arrays with a trace: the first that differs, in the order of the computation.
 
-    Names are those of the trace's index, or of transformers, nanoGPT, llm.c or nn.TransformerEncoderLayer. Exits with
-    1 if an array differs.
+    Names are those of the trace's index, or of parameters of transformers, nanoGPT, llm.c, microgpt or
+    nn.TransformerEncoderLayer. Exits with 1 if an array differs.
     """
 
     ours: Positional[Path]
@@ -61,10 +65,25 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand diff")
     if not 0 <= options.within < math.inf:
         raise ConfigError(f"--within is {options.within}, but must be a positive number. Use 1e-6.")
-    ours = recording.read(options.ours)
+    are_traces = [(path / recording.INDEX).is_file() for path in (options.ours, options.theirs)]
+    if are_traces == [False, True]:
+        raise ConfigError(
+            f"{options.ours} is no trace, but {options.theirs} is. "
+            f"Swap them: {command('byhand', 'diff', options.theirs, options.ours)}"
+        )
+    ours, lang = recording.read(options.ours), options.lang or preferred()
+    if are_traces[1] and (settings := _settings(ours, recording.read(options.theirs))):
+        show(SAID["other"].said(lang, settings=settings))
     found = difference(ours, opened(options.theirs), options.within)
-    show("\n".join(_lines(found, len(ours.arrays), options.lang or preferred())))
+    show("\n".join(_lines(found, len(ours.arrays), lang)))
     return 1 if found.wrong else 0
+
+
+def _settings(ours: recording.Recording, theirs: recording.Recording) -> str:
+    """Return the settings in which two models differ."""
+    due, found = to_dict(ours.config), to_dict(theirs.config)
+    both = {key: (found.get(key), due.get(key)) for key in due | found if found.get(key) != due.get(key)}
+    return ", ".join(f"{key} {found} ({due})" for key, (found, due) in both.items())
 
 
 def _lines(found: Difference, total: int, lang: str) -> Iterator[str]:
@@ -72,7 +91,7 @@ def _lines(found: Difference, total: int, lang: str) -> Iterator[str]:
     yield SAID["compared"].said(lang, n=len(checked), all=total, table=found.table)
     if not found.wrong:
         exact = sum(each.state == "exact" for each in checked)
-        yield SAID["equal"].said(lang, exact=exact, close=len(checked) - exact)
+        yield SAID["equal"].said(lang, exact=exact, close=len(checked) - exact, rest=total - len(checked))
     else:
         first = checked.index(found.wrong[0])
         yield SAID["first"].said(lang)

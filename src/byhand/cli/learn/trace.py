@@ -75,8 +75,7 @@ def main(arguments: list[str]) -> int:
 def _questions(options: Options) -> Questions:
     """Return the pass; a run's optimizer stands where training would go on."""
     if options.page is not None:
-        network, tokens, targets = page.filled(options.dtype, page.CONFIGS[options.page])
-        return Questions(network, tokens, targets, AdamW(**page.STEP))
+        return page.questions(options.page, options.dtype)
     if options.run is None:
         shape = shape_of(options.shape, options.architecture)
         network = TinyGPT(shape.model(), options.seed)
