@@ -84,8 +84,11 @@ SHARED = sorted(Path(templates.answers.__file__).parent.glob("[!_]*.py"))
 def called(*pages):
     """Return the names that templates of pages or parts read, but for those that they set."""
     parsed = [templates.environment("en").parse(one) for page in pages for one in of(page)]
-    names = [node for template in parsed for node in template.find_all(nodes.Name)]
-    return {n.name for n in names if n.ctx == "load"} - {n.name for n in names if n.ctx == "store"}
+    return {name for template in parsed for name in _names(template, "load") - _names(template, "store")}
+
+
+def _names(template, context):
+    return {node.name for node in template.find_all(nodes.Name) if node.ctx == context}
 
 
 def spare(names, source):
