@@ -14,8 +14,10 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler as Files
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -24,11 +26,10 @@ from browser.webdriver import Browser, missing  # noqa: E402
 
 TOURS, GUIDES = ROOT / "src" / "byhand" / "web" / "explore" / "tours", ("gpt", "gradient")
 LANGUAGES = {"en": "en", "zh-CN": "zh"}  # folder of the site: the explorer's name of the language
-SIZE, SECONDS, MOST = (1280, 800), 40, 2_000_000  # of the picture, the film, a file in bytes
-WEBP = {"quality": 60, "kmin": 0, "kmax": 1}  # each frame whole: nothing of the one before is left
+SIZE, SECONDS, PATIENCE, MOST = (1280, 800), 40, 20, 2_000_000  # pixels, of the film, of waiting; bytes
+WEBP: dict[str, Any] = {"quality": 60, "kmin": 0, "kmax": 1}  # each frame whole: nothing of the one before is left
 READY = """return document.querySelector('.tour p') && document.querySelector('.cell')
     && !document.querySelector('[aria-busy=true]') && !/…$/.test(document.querySelector('.nudge')?.textContent)"""
-PATIENCE = 20  # seconds
 
 
 def stops() -> Iterator[str]:
@@ -61,9 +62,8 @@ def write(site: Path, explorer: str) -> None:
 
     addresses, folder = list(stops()), site / "film"
     folder.mkdir()
-    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
-    SimpleHTTPRequestHandler.log_message = lambda *_: None
-    with tempfile.TemporaryDirectory() as profile, ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    served: Any = partial(type("Quiet", (Files,), {"log_message": lambda *_: None}), directory=str(site))
+    with tempfile.TemporaryDirectory() as profile, ThreadingHTTPServer(("127.0.0.1", 0), served) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = Browser(Path(profile))
         try:

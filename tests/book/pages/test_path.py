@@ -74,6 +74,7 @@ def test_the_index_lists_guides_as_the_path_orders_them(suffix):
         "serve",
         "explorer",
         "port",
+        "break",
         "glossary",
         "code-map",
     ]

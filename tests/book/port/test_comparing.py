@@ -90,6 +90,24 @@ def test_places_of_keys_that_a_query_does_not_see_are_not_compared():
     assert bh.check("blocks.0.attn.scores", scores.swapaxes(-1, -2)).state == "off"
 
 
+def test_one_number_or_a_rounded_one_is_no_multiple():
+    loss = float(GPT.named("loss").array)
+    assert "times" not in bh.check("loss", 2 * loss).said("en")
+    assert bh.check("loss", -loss).said("en").endswith("Its sign is wrong.")
+    rounded = bh.check("loss", 3.92195838).said("en")
+    assert "times" not in rounded
+    assert rounded.startswith(f"loss: {3.92195838:.17g} instead of {loss:.17g},")
+    assert bh.check(NAME, np.full_like(W, 1e300)).state == "off"
+
+
+def test_an_array_that_numpy_cannot_have_is_named_by_its_type():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(DataError, match="bfloat16"):
+        bh.check(NAME, torch.zeros(8, 24, dtype=torch.bfloat16))
+    with pytest.raises(DataError, match="Convert it"):
+        bh.check(NAME, torch.zeros(8, 24, device="meta"))
+
+
 @pytest.mark.parametrize("mine", ["x", [["a"]], {}, [[1, 2], [3]], 1j])
 def test_what_is_no_array_of_numbers_is_refused(mine):
     with pytest.raises(DataError, match="no array of numbers"):
@@ -202,6 +220,7 @@ def test_a_damaged_trace_is_refused(tmp_path):
     for text in (
         index[:-40],
         index.replace("8x24", "8x25"),
+        index.replace("8x24", "1x" * 70 + "8x24"),  # more axes than NumPy has
         index.replace("float32", "float16"),
         "",
         "\0",

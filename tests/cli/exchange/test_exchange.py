@@ -343,6 +343,7 @@ def test_tuning_makes_every_rate_as_much_smaller_as_the_first(place, tmp_path):
         (["--rope-base", 5], "--rope-base changes nothing without --positions rotary."),
         (["--muon-lr", 0.1], "--muon-lr changes nothing without --optimizer muon."),
         (["--head-lr", 0.1, "--tied-embeddings"], "--head-lr changes nothing without --no-tied-embeddings."),
+        (["--no-final-norm", "--norm-position", "post"], "--no-final-norm changes nothing without --norm-position "),
     ],
 )
 def test_flags_without_effect_are_refused(flags, words, place, tmp_path):

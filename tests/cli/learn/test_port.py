@@ -41,7 +41,7 @@ def test_right_numbers_are_said_to_be(capsys, lang, so_far, right):
 
 @pytest.mark.parametrize(
     ("lang", "words"),
-    [("en", f"Matches: {WRONGLY.where}: {WRONGLY.en}"), ("zh", f"符合：{WRONGLY.where}：{WRONGLY.zh}")],
+    [("en", f"Matches: {WRONGLY.where}: {WRONGLY.en}"), ("zh", f"与此错误吻合：{WRONGLY.where}：{WRONGLY.zh}")],
 )
 def test_a_mistake_is_named(capsys, lang, words):
     code, said, _ = run(capsys, *WRONG, "--lang", lang)
@@ -52,7 +52,7 @@ def test_a_mistake_is_named(capsys, lang, words):
     ("lang", "words"),
     [
         ("en", [f"Matches up to the loss: {UNMASKED.where}: {UNMASKED.en}", "One number may match by chance."]),
-        ("zh", [f"到损失为止，符合：{UNMASKED.where}：{UNMASKED.zh}", "只凭一个数，可能是巧合。"]),
+        ("zh", [f"到损失为止，与此错误吻合：{UNMASKED.where}：{UNMASKED.zh}", "只凭一个数，可能是巧合。"]),
     ],
 )
 def test_what_a_mistake_does_not_lead_to_is_said(capsys, lang, words):

@@ -26,22 +26,21 @@ CHINESE = {"element": "元素", "row": "行", "column": "列", "text": "文本",
 SAID = {
     "exact": Words("{name}: exact", "{name}：完全相同"),
     "close": Words(
-        "{name}: close, within {off:.1e} of the largest number", "{name}：接近，相差不超过最大数的 {off:.1e}"
+        "{name}: close, within {off:.1e} of the largest number", "{name}：接近，相差不超过最大数的 {off:.1e} 倍"
     ),
     "off": Words(
-        "{place}: {theirs:.9g} instead of {ours:.9g}, where it differs most (by {off:.1e} of the largest number)",
-        "{place}：得到 {theirs:.9g}，应为 {ours:.9g}，此处相差最大（为最大数的 {off:.1e}）",
+        "{place}: {theirs} instead of {ours}, where it differs most (by {off:.1e} of the largest number)",
+        "{place}：得到 {theirs}，应为 {ours}，此处相差最大（为最大数的 {off:.1e} 倍）",
     ),
     "shape": Words("{name}: its shape is {theirs}, not {ours}", "{name}：形状为 {theirs}，应为 {ours}"),
-    "transposed": Words("It is transposed.", "它被转置了。"),
+    "transposed": Words("It is transposed.", "转置了。"),
     "sign": Words("Its sign is wrong.", "符号反了。"),
     "factor": Words("It is {factor:.9g} times what it should be.", "它是正确值的 {factor:.9g} 倍。"),
     "heads": Words("Its heads are in the order {order}.", "各头的顺序为 {order}。"),
-    "split": Words("Heads and their columns are exchanged.", "头与头内的列交换了。"),
-    "zeros": Words("It is all zeros.", "它全为 0。"),
+    "split": Words("Heads and their columns are exchanged.", "头与头内各列的次序弄反了。"),
+    "zeros": Words("It is all zeros.", "全为 0。"),
     "infinite": Words(
-        "{place}: {theirs:.9g}, which is not finite, instead of {ours:.9g}",
-        "{place}：得到 {theirs:.9g}，不是有限数，应为 {ours:.9g}",
+        "{place}: {theirs}, which is not finite, instead of {ours}", "{place}：得到 {theirs}，不是有限数，应为 {ours}"
     ),
     "count": Words("Not finite: {n} of {all} numbers.", "非有限数：{all} 个中有 {n} 个。"),
     "where": Words("Only in {places}.", "只出现在：{places}。"),
@@ -72,7 +71,11 @@ class Checked:
     def said(self, lang: str) -> str:
         """Return it as text."""
         place = element_name(self.name, self.index)
-        values = {"name": self.name, "off": self.off, "place": place, "ours": self.ours, "theirs": self.theirs}
+        ours, theirs = self.ours, self.theirs
+        if self.state == "off":  # with all digits if nine do not tell them apart
+            digits = 9 if f"{ours:.9g}" != f"{theirs:.9g}" else 17
+            ours, theirs = f"{ours:.{digits}g}", f"{theirs:.{digits}g}"
+        values = {"name": self.name, "off": self.off, "place": place, "ours": ours, "theirs": theirs}
         key = "infinite" if self.state == "off" and np.isinf(self.off) else self.state
         return "\n".join([SAID[key].said(lang, **values), *(words.said(lang) for words in self.like)])
 
@@ -99,10 +102,13 @@ def check(name: str, mine: Any, of: str | Path = "gpt") -> Checked:
 def _numbers(mine: Any) -> np.ndarray:
     try:
         array = np.asarray(mine.detach().cpu() if hasattr(mine, "detach") else mine)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, RuntimeError):
         array = np.empty(0, object)
     if array.dtype.kind not in "fiub":
-        raise DataError(f"this is no array of numbers, but of {array.dtype}. Give one that numpy.asarray takes.")
+        kind = getattr(mine, "dtype", array.dtype)
+        raise DataError(
+            f"this is no array of numbers for NumPy, but of {kind}. Convert it: float32, int64 and bool serve."
+        )
     return array
 
 
@@ -169,10 +175,12 @@ def _likeness(
         yield SAID["zeros"]
         return
     used = ~np.isnan(own) & np.isfinite(mine)
-    square = float(np.square(own[used]).sum())
-    factor = float((own[used] * mine[used]).sum()) / square if square else 0.0
-    if factor and is_close(mine / factor):
-        sign = abs(factor + 1) < 1e-6
+    with np.errstate(all="ignore"):
+        square = float(np.square(own[used]).sum())
+        factor = float((own[used] * mine[used]).sum()) / square if square else 0.0
+    sign = abs(factor + 1) < 1e-6
+    # One number is always a multiple of another, and rounding is no factor.
+    if (sign or used.sum() > 1) and abs(factor - 1) > 1e-6 and factor and is_close(mine / factor):
         yield SAID["sign"] if sign else _words("factor", factor=factor)
         return
     if own.ndim and own.shape[-1] % width == 0 and own.shape[-1] > width:

@@ -197,18 +197,15 @@ def read(folder: Path) -> Recording:
         if len(numbers) < total * kind.itemsize:
             raise ValueError(f"{NUMBERS} has {len(numbers):,} of {total * kind.itemsize:,} bytes")
         config = from_dict(ModelConfig, parse_json(read_regular(folder / CONFIG, SMALL)), CONFIG)
+        flat = np.split(np.frombuffer(numbers, kind), np.cumsum([math.prod(shape) for _, shape, _, _ in rows])[:-1])
+        arrays = [Recorded(row[0], part.reshape(row[1]), *row[2:]) for row, part in zip(rows, flat, strict=True)]
     except OSError as error:
         hint = "Write a trace with `byhand trace`."
         raise DataError(f"cannot read {error.filename}: {reason(error)}. {hint}") from None
-    except (ValueError, TypeError, AttributeError, ByhandError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, ByhandError) as error:
         raise DataError(
             f"{folder} is not a whole trace: {brief(error)}. Write it again with `byhand trace`."
         ) from None
-    arrays, begin, flat = list[Recorded](), 0, np.frombuffer(numbers, kind)
-    for name, shape, equation, inputs in rows:
-        end = begin + math.prod(shape)
-        arrays.append(Recorded(name, flat[begin:end].reshape(shape), equation, inputs))
-        begin = end
     return Recording(of, config, arrays)
 
 

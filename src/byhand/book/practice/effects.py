@@ -27,7 +27,7 @@ KINDS = {
     "same": Words("the same run: the loss cannot show it", "训练完全相同：损失不可能看出来"),
     "none": Words(
         "not in this training: it changes only the generator's weights and tokens",
-        "不在此训练中：它只改变生成器给出的权重与词元",
+        "这次训练不涉及：它只改变生成器给出的权重与词元",
     ),
 }
 """What one sees, the worst first."""

@@ -85,7 +85,11 @@ class Given(Generic[Options]):
         """Raise ConfigError if one of these settings is given, though it changes nothing."""
         for name in self.values:
             if name in names:
-                raise ConfigError(f"{flag(name)} changes nothing {because}. Leave it out.")
+                raise ConfigError(f"{self.written(name)} changes nothing {because}. Leave it out.")
+
+    def written(self, name: str) -> str:
+        """Return a given setting as its flag was written: a switch that was turned off as `--no-...`."""
+        return flag(f"no_{name}" if self.values[name] is False else name)
 
     def _as_flag(self, setting: re.Match[str]) -> str:
         """Return a setting's name as its flag if the flag was given or the message advises using it."""

@@ -22,7 +22,7 @@ LISTED = 3  # names
 SAID = {
     "compared": Words(
         "Compared {n} of {all} arrays in the order of the computation (names of {table}).",
-        "按计算顺序比较了 {all} 个数组中的 {n} 个（{table} 的名称）。",
+        "按计算顺序比较了 {all} 个数组中的 {n} 个（名称按 {table}）。",
     ),
     "equal": Words(
         "Equal: {exact} exactly, {close} within rounding. Not compared: {rest}.",
@@ -33,7 +33,7 @@ SAID = {
         "Behind it, {wrong} of {n} differ; all {before} before it are equal.",
         "其后 {n} 个中有 {wrong} 个不同；之前的 {before} 个都相同。",
     ),
-    "unchecked": Words("Not compared, though it is made from them: {names}", "它由以下数组得出，但未比较：{names}"),
+    "unchecked": Words("Not compared, though it is made from them: {names}", "它由未比较的数组得出：{names}"),
     "other": Words(
         "Theirs is a trace of another model, with {settings}.", "对方是另一个模型的 trace，它的设置：{settings}。"
     ),

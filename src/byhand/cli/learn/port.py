@@ -39,10 +39,10 @@ SAID = {
     "digits": Words("Too few digits: print at least 8 (in C, %.9g).", "位数太少：至少打印 8 位（C 里用 %.9g）。"),
     "next": Words("Next, print the {name}.", "接着打印：{name}。"),
     "up to": Words(" up to the {name}", "到{name}为止，"),
-    "one": Words("Matches{up_to}: {mistake}", "{up_to}符合：{mistake}"),
-    "two": Words("Matches two mistakes together{up_to}:", "{up_to}同时符合两个错误："),
-    "several": Words("Matches {n} of the known mistakes{up_to}:", "{up_to}符合已知错误中的 {n} 个："),
-    "several pairs": Words("Matches {n} pairs of mistakes{up_to}:", "{up_to}符合 {n} 对错误："),
+    "one": Words("Matches{up_to}: {mistake}", "{up_to}与此错误吻合：{mistake}"),
+    "two": Words("Matches two mistakes together{up_to}:", "{up_to}与两个错误叠加吻合："),
+    "several": Words("Matches {n} of the known mistakes{up_to}:", "{up_to}与 {n} 个已知错误吻合："),
+    "several pairs": Words("Matches {n} pairs of mistakes{up_to}:", "{up_to}与 {n} 对错误吻合："),
     "more": Words("and {n} more", "还有 {n} 个"),
     "chance": Words("One number may match by chance.", "只凭一个数，可能是巧合。"),
     "none": Words("No known mistake leads to these numbers.", "已知的错误都得不出这些数。"),
@@ -60,17 +60,17 @@ UNUSUAL = (
     Words("The {name} does not follow from it. ", "{name}不能由它得出。"),
 )
 LOOK = (
-    Words("Look at the weights, the tokens and the forward pass.", "请检查权重、词元与前向计算。"),
-    Words("Look at the backward pass.", "请检查反向计算。"),
+    Words("Look at the weights, the tokens and the forward pass.", "请检查权重、词元与前向传播。"),
+    Words("Look at the backward pass.", "请检查反向传播。"),
     Words(
         "Look at the update, then for a gradient in the wrong place.", "请检查参数更新，再看有没有放错位置的梯度。"
     ),
     Words(
         "Look at what lasts from step to step: moments, t, gradients to clear.",
-        "请检查跨步保留的东西：矩、t、要清空的梯度。",
+        "请检查跨步保留的东西：矩、t、该清空的梯度。",
     ),
-    Words("Look at the maximum in cross-entropy.", "请检查交叉熵里的最大值。"),
-    Words("Look at the maximum in attention's softmax.", "请检查注意力 softmax 里的最大值。"),
+    Words("Look at the maximum in cross-entropy.", "请检查交叉熵有没有减去最大值。"),
+    Words("Look at the maximum in attention's softmax.", "请检查注意力的 softmax 有没有减去最大值。"),
 )
 
 

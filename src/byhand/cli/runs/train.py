@@ -203,7 +203,7 @@ def _base(values: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
 def _require_compatible(options: Options, given: Given[Options], decided: Collection[str]) -> None:
     """Raise ConfigError for flags that exclude each other, name nothing, or change nothing."""
     if not options.resume and not options.init_from:
-        _require_effect(options.train, given.values)
+        _require_effect(options.train, given)
     if options.minutes is not None:
         require_sense(options.minutes, decided)
     if "hosts" in given.values and not options.hosts:  # an unset variable would train alone
@@ -231,13 +231,13 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
         raise ConfigError(f"--preset {options.preset} names a model, and --init-from another. Leave one of them out.")
 
 
-def _require_effect(config: TrainConfig, given: Collection[str]) -> None:
+def _require_effect(config: TrainConfig, given: Given[Options]) -> None:
     """Raise ConfigError for flags that the other settings leave without effect."""
     told = []
-    unused = ((name, "optimizer", update) for name, update in unread(config.optim).items() if name in given)
-    for name, other, value in (*without_effect(given, config.model, config.optim), *unused):
+    unused = ((name, "optimizer", update) for name, update in unread(config.optim).items() if name in given.values)
+    for name, other, value in (*without_effect(given.values, config.model, config.optim), *unused):
         needed = f"{flag(other)} {value}" if not isinstance(value, bool) else flag(other if value else f"no_{other}")
-        told.append(f"{flag(name)} changes nothing without {needed}. Leave it out, or add {needed}.")
+        told.append(f"{given.written(name)} changes nothing without {needed}. Leave it out, or add {needed}.")
     if told:
         raise ConfigError(" ".join(told))
 
@@ -246,7 +246,8 @@ def _require_resumable(given: Given[Options]) -> None:
     """Raise ConfigError if a flag would change a run that goes on."""
     for name in given.values:
         if name not in ("resume", "data", "hosts", "patience", "minutes", *RESUMABLE):
-            raise ConfigError(f"{flag(name)} cannot change a run that is resumed. Leave it out, or start a new run.")
+            said = f"{given.written(name)} cannot change a run that is resumed"
+            raise ConfigError(f"{said}. Leave it out, or start a new run.")
 
 
 def _new_run(
@@ -256,7 +257,7 @@ def _new_run(
     config = options.train
     if options.init_from:
         start = tuned(config, chosen, options.init_from, preset(options.preset).optim.lr)
-        _require_effect(start.config, given.values)
+        _require_effect(start.config, given)
         return start.config, start.tokenizer, start
     named = config.data.tokenizer
     if not named:

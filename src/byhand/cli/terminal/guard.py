@@ -91,7 +91,7 @@ def _refused(error: OSError) -> str:
     why = one_line(reason(error))
     if error.filename is not None:
         name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
-        return f"cannot use {shown(name, 200)}: {why}."
+        return f"cannot use {shown(name, 200)}: {why}. Check the path and its permissions."
     if error.errno in WRITING:
         return f"cannot write the output: {why}."
     return f"the system refused: {why}."
