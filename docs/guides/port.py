@@ -81,6 +81,13 @@ def passed(name: str) -> list[tuple[str, str, str, str]]:
     return rows
 
 
+def each_once(name: str, stems: Iterable[str]) -> list[tuple[str, str, str, str]]:
+    """Return the rows of `passed` of these equations, one for each equation."""
+    rows = [[row for row in passed(name) if row[2] == stem] for stem in stems]
+    columns = ([" <br> ".join(dict.fromkeys(column)) for column in zip(*same, strict=True)] for same in rows)
+    return [(results, shapes, stem, read) for results, shapes, stem, read in columns]
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name.removeprefix('blocks.0.').removeprefix('blocks.1.')}`" for name in names)
 

@@ -252,7 +252,8 @@ def test_of_three_mistakes_that_the_numbers_do_not_name_the_first_array_shows_th
     steps = ("forgot the bias correction", "moved up the gradient", "forgot the weight decay")
     mistakes = [one, *(m for m in known if m.en in steps and m.where == "adamw.forward" and m is not one)][:3]
     given = [Printed.of(f"{x:.9g}") for x in building.numbers_with(*mistakes)]
-    assert all(len(found) != 1 for found in named(given, table()).matches)
+    answer = named(given, table())
+    assert answer.fits < len(given) or all(len(found) != 1 for found in answer.matches)
     wrong = building.numbers_with(*mistakes, of=lambda: of_page.__wrapped__("gpt"))
     found = difference(GPT, of_memory({each.name: each.array for each in wrong.arrays}))
     assert found.wrong[0].name == first

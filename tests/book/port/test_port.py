@@ -121,7 +121,7 @@ def computed(every):
 @pytest.mark.parametrize("mistake", computed(16))
 def test_a_planted_mistake_leads_to_the_numbers_of_the_table(mistake):
     rows = json.loads(Path(naming.TABLE).read_text("utf-8"))["mistakes"]
-    of = next(row[3] for row in rows if row[0] == mistake.en and row[2] == building._place(mistake.where))
+    of = next(row[4] for row in rows if row[0] == mistake.en and row[2] == building._place(mistake.where))
     for name in model.CONFIGS:
         found = building._moved(mistake, name)
         assert [x is None for x in found] == [x is None for x in of.get(name, [])]
