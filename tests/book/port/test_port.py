@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -86,12 +87,17 @@ def test_a_mistake_that_cannot_be_made_changes_nothing():
     assert model.all_numbers() == pytest.approx(GPT.right, rel=1e-8)
 
 
+def told_apart(name):
+    """Return the mistakes that a model tells apart: with one text, to divide by B alone is to take the sum."""
+    return [m for m in MODELS[name].mistakes if name != "microgpt" or not re.search(r"by B\b", m.en)]
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_each_mistake_moves_a_number_and_no_two_look_alike(name):
     known = MODELS[name]
     assert {m.en for m in known.mistakes if off(m.numbers, known.right) < 1e-3} <= ERF
     assert min(off(m.numbers, known.right) for m in known.mistakes) > 2 * naming.RIGHT[0]
-    gaps = {(a.en, b.en): off(a.numbers, b.numbers) for a, b in combinations(known.mistakes, 2)}
+    gaps = {(a.en, b.en): off(a.numbers, b.numbers) for a, b in combinations(told_apart(name), 2)}
     assert all({*both} in ALIKE for both, by in gaps.items() if by < 20 * naming.RIGHT[0])
     assert min(gaps.values()) > 1.5 * naming.RIGHT[0]
 
@@ -145,11 +151,11 @@ def test_float32_stays_within_what_the_page_promises(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_numbers_name_each_mistake(name):
-    known = MODELS[name]
-    for mistake in known.mistakes:
+    known, apart = MODELS[name], told_apart(name)
+    for mistake in apart:
         rounded = [x * (1 + naming.RIGHT[i] / 2 * (-1) ** i) for i, x in enumerate(mistake.numbers)]
         answer = named(given(rounded), known)
-        assert sentences(answer) == [(mistake.en,)]
+        assert [m.en for found in answer.matches for m in found if m in apart] == [mistake.en]
         assert (answer.matches[0][0].where, answer.next) == (mistake.where, None)
 
 
