@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.port.microgpt import Run
+from byhand.book.port.microgpt import MicroRun
 from byhand.exploring import paper, static
 from byhand.exploring.view import Subject, View
 
@@ -36,7 +36,7 @@ def write(site: Path) -> None:
 @cache
 def trained() -> View:
     """Return a pass of microgpt, trained on its names: 4,000 weights, which take a few seconds."""
-    run = Run()
+    run = MicroRun()
     steps = sum(1 for _ in run.losses())
     letters = run.letters + END
 

@@ -31,7 +31,11 @@ def _shown(stem: str, half: str) -> Iterator[Shown]:
     steps = [step for step in worked_steps(stem) if step.is_derivative == (half == "vjp")]
     numbers = [lettered(stem, n) for step in steps for n in step.numbers]
     code = {mistake.en: mistake for mistake in catalogue() if mistake.where == f"{stem}.{half}"}
-    for en, zh, *_ in rows().get(f"{stem}.{half}", {}).values():
+    entry = ENTRIES[stem]
+    slips = entry.mistakes if half == "forward" else entry.gradient_mistakes
+    # An entry that stands elsewhere, as the tests' own, has its words with it.
+    words = {en: zh for en, zh, *_ in (*rows().get(f"{stem}.{half}", {}).values(), *slips)}
+    for en, zh in words.items():
         of_terms = ((n.label, m.value, n.value) for n in numbers for m in n.mistakes if m.en == en)
         of_code = _planted(stem, half, code[en]) if en in code else iter(())
         for name, wrong, right in (*of_terms, *of_code):
