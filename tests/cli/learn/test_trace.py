@@ -117,6 +117,7 @@ def test_what_cannot_be_traced_is_refused_in_one_line(tmp_path, capsys, monkeypa
     assert (code, said) == (2, "")
     assert words in error
     assert error.count("\n") == 1
+    assert not (tmp_path / "trace").exists()
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path, capsys):

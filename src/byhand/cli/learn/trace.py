@@ -63,9 +63,10 @@ def main(arguments: list[str]) -> int:
         given.refuse(("seed", "architecture"), "without --shape")
     if options.run is None or options.tokens:
         given.refuse(("prompt",), "with --tokens or without a run")
+    asked = _questions(options)
     recording.require_empty(options.out)
     with np.errstate(all="ignore"):
-        found = recording.recorded(_questions(options), options.page or "")
+        found = recording.recorded(asked, options.page or "")
     count = recording.write(found, options.out, options.dtype)
     show(f"wrote {shown(options.out)}: {len(found.arrays)} arrays with {count:,} numbers, in {options.dtype}")
     show(f"Compare with: {shown(command('byhand', 'diff', options.out, 'THEIRS'))}")
