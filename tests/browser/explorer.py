@@ -63,8 +63,8 @@ class Page:
         self.there(target)
 
     def ready(self) -> None:
-        """Wait until a number is opened."""
-        self.wait("document.querySelector('.cell')?.getAttribute('aria-busy') === 'false'")
+        """Wait until a number is opened, of the pass that was asked for."""
+        self.wait("['.app', '.cell'].every((at) => document.querySelector(at)?.ariaBusy === 'false')")
         self.settle()
 
     def there(self, target: str) -> None:

@@ -43,23 +43,35 @@ async function prepare({ pass, data }) {
 
 /** Leave the run that trains here for the model that the address names. */
 export function leaveTraining() {
-  if (!now.pass.isTrained) return;
+  if (!now.pass.isTrained && !session.isLoading) return;
   shownQuestion = "";
   const { at, i, back } = S;
   load(() => keepPlace(at, i, back));
 }
 
-/** Show a pass of the run that trains here, which no address names. @param {import("./server.js").PassData} summary @param {string} at @param {number[]} index */
-export async function present(summary, at, index) {
-  const pass = new Pass(summary), data = new Data(session.server, pass, session.fetched);
+/**
+ * Show a pass of the run that trains here, which no address names: the last one that was asked for, where one is by then.
+ * @param {import("./server.js").PassData} summary @param {{name: string, index: number[]}} [to]  a place instead
+ */
+export async function present(summary, to) {
+  const mine = ++turn, pass = new Pass(summary), data = new Data(session.server, pass, session.fetched);
   pass.isTrained = true;
-  await prepare({ pass, data });
-  const { back } = S, isNew = pass.model.name !== now.pass.model.name;
-  Object.assign(now, { pass, data, other: null, otherData: null, baseData: null });
-  S.t = isNew ? pass.start : Math.min(S.t, pass.last);
-  S.tok = usual(S.t);
-  keepPlace(at, isNew && !pass.isParameter(at) ? [] : index, back && !pass.updated(at));
-  page.draw(true);
+  session.isLoading = true;
+  page.draw();
+  try {
+    await prepare({ pass, data });
+    if (mine !== turn) return;
+    const { back } = S, { name, index } = to ?? { name: S.at, index: S.i }, isNew = pass.model.name !== now.pass.model.name;
+    Object.assign(now, { pass, data, other: null, otherData: null, baseData: null });
+    S.t = isNew ? pass.start : Math.min(S.t, pass.last);
+    S.tok = usual(S.t);
+    keepPlace(name, isNew && !pass.isParameter(name) ? [] : index, back && !pass.updated(name));
+  } catch (why) {
+    if (mine === turn) session.failure = failureOf(why);
+  } finally {
+    if (mine === turn) session.isLoading = false;
+    page.draw(true);
+  }
 }
 
 /** Compute what the address asks for; until it has come, what was shown stays. @param {() => void} [then]  when it is there */

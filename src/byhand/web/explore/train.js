@@ -45,12 +45,12 @@ const form = () => html`<form class="begins" @submit=${submit}>
 /** Look at the model as it is now, over the text that is shown. */
 async function look() {
   const prompt = now.pass.data.prompt || PROMPT, next = now.pass.data.next ?? "", found = await tell("/pass", { prompt, next });
-  if (found?.id) present({ ...found, prompt, next }, S.at, S.i);
+  if (found?.id) present({ ...found, prompt, next });
 }
 /** Open the last update of the weight that is watched. */
 async function why() {
   const watched = run.state?.watched ?? null, found = watched && (await tell("/why", {}));
-  if (watched && found?.id) present({ ...found, prompt: "", next: "" }, `${watched.name}.update`, watched.index);
+  if (watched && found?.id) present({ ...found, prompt: "", next: "" }, { name: `${watched.name}.update`, index: watched.index });
 }
 async function sample() {
   const found = await tell("/sample", { prompt: now.pass.data.prompt || PROMPT });
