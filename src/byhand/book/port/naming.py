@@ -65,10 +65,10 @@ class Fingerprints:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number that a port printed, and what it may differ by, relatively."""
+    """A number that a port printed."""
 
     value: float
-    unit: float  # half of that of its last digit, relatively
+    unit: float  # half of that of its last digit
 
     @classmethod
     def of(cls, word: str) -> Printed:
@@ -76,7 +76,7 @@ class Printed:
         value = float(word)
         digits, _, power = word.lower().partition("e")
         unit = 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2])) if math.isfinite(value) else 0.0
-        return cls(value, unit / abs(value) if value else math.inf)
+        return cls(value, unit)
 
     def off(self, other: float | None) -> float:
         """Return the relative difference to a number of the table; None is any finite one."""
@@ -86,14 +86,22 @@ class Printed:
 
     def agrees(self, other: float | None, within: float) -> bool:
         """Return whether the number is another, as far as it is printed."""
-        return self.off(other) <= max(within, self.unit)
+        return self.off(other) <= self.slack(other, within)
+
+    def slack(self, other: float | None, within: float) -> float:
+        """Return what it may differ by from another number, relatively: `within`, or what its digits leave open."""
+        return max(within, self.unit / _scale(other)) if other is not None and math.isfinite(other) else within
+
+
+def _scale(number: float) -> float:
+    return max(abs(number), SMALL)
 
 
 def apart(one: float, other: float) -> float:
     """Return the relative difference to another number, or to `SMALL`; infinite if only one of them is finite."""
     if math.isfinite(one) != math.isfinite(other):
         return math.inf
-    return abs(one - other) / max(abs(other), SMALL) if math.isfinite(other) else 0.0
+    return abs(one - other) / _scale(other) if math.isfinite(other) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,7 @@ class Diagnosis:
     @property
     def few_digits(self) -> bool:
         """Whether a number is printed with fewer than six significant digits."""
-        return any(one.unit > DIGITS for one in self.given)
+        return any(one.unit > DIGITS * abs(one.value) for one in self.given)
 
     @property
     def by_chance(self) -> bool:
@@ -189,7 +197,7 @@ def _far(both: tuple[Known, Known], loss: float) -> Iterator[float | None]:
 def _fitting(given: Sequence[Printed], numbers: Sequence[float | None], right: Sequence[float]) -> int:
     """Return how many of the numbers, from the first on, are those; what is right does not explain what is wrong."""
     for i, (one, number) in enumerate(zip(given, numbers, strict=False)):
-        harmless = number is not None and apart(number, right[i]) <= max(RIGHT[i], one.unit)
+        harmless = number is not None and apart(number, right[i]) <= one.slack(right[i], RIGHT[i])
         if not one.agrees(number, RIGHT[i]) or (harmless and not one.agrees(right[i], RIGHT[i])):
             return i
     return len(given)
