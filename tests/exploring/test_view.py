@@ -192,10 +192,15 @@ def test_numbers_that_are_not_finite_are_shown_as_text(value):
         json.dumps(each, allow_nan=False)
 
 
-def test_gradients_are_the_same_without_what_each_use_passed_back():
+def test_gradients_are_the_same_and_those_of_parameters_are_not_kept():
     lean, whole = view_of(0), view_of(0)
     lean.walk_back()
     assert lean.has_gradients
-    for name in lean.questions.gradients.by_name:
+    found, parameters = lean.questions.gradients.by_name, lean.model.parameters()
+    assert set(found) == set(whole.questions.gradients.by_name)
+    for name in found:
         index = (0,) * lean.questions.array(name).ndim
         assert lean.answer(name, index, True, 8) == whole.answer(name, index, True, 8)
+    for name in parameters.keys() & set(found) - {"wte"}:
+        before, _ = found[name], found["wte"]
+        assert found[name] is not before
