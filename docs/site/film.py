@@ -7,6 +7,7 @@ import base64
 import importlib.util
 import io
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,22 +55,35 @@ def pictures(browser: Browser, page: str, addresses: list[str]) -> Iterator[byte
         yield base64.b64decode(browser.devtools("Page.captureScreenshot", format="png")["data"])
 
 
-def write(site: Path, explorer: str) -> None:
-    """Write film/LANGUAGE.webp into a site with an explorer, or say what it lacks for that."""
+def with_font() -> dict[str, str]:
+    """Return the languages that this machine has a font for."""
+    if not (fonts := shutil.which("fc-list")):
+        return {}
+    asked = {name: [fonts, f":lang={lang}"] for name, lang in LANGUAGES.items()}
+    found = {n for n, words in asked.items() if subprocess.run(words, capture_output=True, check=False).stdout}
+    return {name: lang for name, lang in LANGUAGES.items() if name in found}
+
+
+def write(
+    site: Path, explorer: str, addresses: list[str] | None = None, languages: dict[str, str] | None = None
+) -> None:
+    """Write film/LANGUAGE.webp into a site with an explorer, or say what it lacks for that.
+
+    addresses  that it shows: the tours' stops
+    languages  as in LANGUAGES: those with a font
+    """
     if lack := missing() or ("" if importlib.util.find_spec("PIL") else "no Pillow: pip install pillow"):
         return print(f"no film of the explorer: {lack}")
     from PIL import Image
 
-    addresses, folder = list(stops()), site / "film"
+    addresses, folder = addresses or list(stops()), site / "film"
     folder.mkdir()
     served: Any = partial(type("Quiet", (Files,), {"log_message": lambda *_: None}), directory=str(site))
     with tempfile.TemporaryDirectory() as profile, ThreadingHTTPServer(("127.0.0.1", 0), served) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = Browser(Path(profile))
         try:
-            for name, lang in LANGUAGES.items():
-                if not subprocess.run(["fc-list", f":lang={lang}"], capture_output=True, check=False).stdout:
-                    continue
+            for name, lang in (languages or with_font()).items():
                 page = f"http://127.0.0.1:{server.server_port}/{explorer}/index.html?lang={lang}"
                 frames = [Image.open(io.BytesIO(png)) for png in pictures(browser, page, addresses)]
                 each, path = SECONDS * 1000 // len(frames), folder / f"{name}.webp"

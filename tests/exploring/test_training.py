@@ -133,6 +133,7 @@ def test_an_update_that_cannot_be_written_is_not_made_and_fails_again():
     for _ in range(2):
         with pytest.raises(CheckpointError, match="no longer the folder"):
             training.forward()
+        assert not training.run.folder.exists()
         assert training.state()["step"] == 1
         assert np.array_equal(training.trainer.model.parameters()["wte"].data, before)
     with pytest.raises(CheckpointError, match="no longer the folder"):

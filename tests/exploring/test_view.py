@@ -63,22 +63,47 @@ def test_a_rule_covers_what_each_element_reads_and_no_more(seed):
     for name, gradient in [names[k] for k in rng.permutation(len(names))[:12]]:
         if gradient and (name not in view.questions.gradients.by_name or name == "loss"):
             continue
-        rules = {(r["name"], r["gradient"]): r["axes"] for r in regions(view.questions, name, gradient)}
+        rules = {(r["name"], r["gradient"]): r for r in regions(view.questions, name, gradient)}
         shape = view.questions.trace.tensor(name).shape
         for index in map(tuple, rng.integers(0, shape, (4, len(shape))).tolist()):
             read = {}
             for element in view.questions.answer(name, index, gradient).elements:
                 read.setdefault((element.name, element.gradient), []).append(element.index)
-            for array, places in read.items():
-                if (axes := rules[array]) is not None:
-                    low, high = np.min(places, axis=0).tolist(), np.max(places, axis=0).tolist()
-                    ends = [
-                        [c[0] + sum(a * i for a, i in zip(c[1:], index, strict=True)) for c in axis] for axis in axes
-                    ]
-                    within = [first <= a and b <= last for (first, last), a, b in zip(ends, low, high, strict=True)]
-                    assert all(within), (name, gradient, index, array)
-                    if not gradient:  # cotangents of 0 are read, and not written
-                        assert ends == [[a, b] for a, b in zip(low, high, strict=True)]
+            for array in rules if read and not gradient else read:  # cotangents of 0 are read, and not written
+                ends = ends_of(rules[array], index)
+                last = np.array(view.questions.trace.tensor(array[0]).shape) - 1
+                if ends is None:
+                    continue
+                if array not in read:
+                    assert any(b < 0 or a > n for (a, b), n in zip(ends, last, strict=True)), (name, index, array)
+                    continue
+                low, high = np.min(read[array], axis=0), np.max(read[array], axis=0)
+                within = [
+                    max(a, 0) <= x and y <= min(b, n) for (a, b), x, y, n in zip(ends, low, high, last, strict=True)
+                ]
+                assert all(within), (name, gradient, index, array)
+                if not gradient:
+                    cut = [[max(a, 0), min(b, n)] for (a, b), n in zip(ends, last, strict=True)]
+                    assert cut == np.transpose([low, high]).tolist(), (name, index, array)
+
+
+def ends_of(rule, index):
+    """Return the first and the last place on each axis that a rule leads to; None if there is no rule."""
+    counted = [*index, *(index[axis] // d for axis, d in rule["divided"])]
+    if rule["axes"] is None:
+        return None
+    return [[c[0] + sum(a * i for a, i in zip(c[1:], counted, strict=True)) for c in axis] for axis in rule["axes"]]
+
+
+@pytest.mark.parametrize(("name", "gradient", "read"), [
+    ("blocks.0.attn.merged", False, "blocks.0.attn.mixed"),
+    ("blocks.0.attn.qkv", True, "blocks.0.attn.q"),
+    ("blocks.0.attn.qkv", True, "blocks.0.attn.v"),
+])  # fmt: skip
+def test_heads_have_a_rule(name, gradient, read):
+    view = view_of(1, n_heads=4, n_kv_heads=2)
+    (rule,) = [each for each in regions(view.questions, name, gradient) if each["name"] == read]
+    assert rule["axes"] is not None
 
 
 @pytest.mark.parametrize("terms", [1, 3, 100])
@@ -192,10 +217,15 @@ def test_numbers_that_are_not_finite_are_shown_as_text(value):
         json.dumps(each, allow_nan=False)
 
 
-def test_gradients_are_the_same_without_what_each_use_passed_back():
+def test_gradients_are_the_same_and_those_of_parameters_are_not_kept():
     lean, whole = view_of(0), view_of(0)
     lean.walk_back()
     assert lean.has_gradients
-    for name in lean.questions.gradients.by_name:
+    found, parameters = lean.questions.gradients.by_name, lean.model.parameters()
+    assert set(found) == set(whole.questions.gradients.by_name)
+    for name in found:
         index = (0,) * lean.questions.array(name).ndim
         assert lean.answer(name, index, True, 8) == whole.answer(name, index, True, 8)
+    for name in parameters.keys() & set(found) - {"wte"}:
+        before, _ = found[name], found["wte"]
+        assert found[name] is not before

@@ -64,6 +64,7 @@ def test_every_number_of_a_pass_is_had_by_its_address():
         assert reads[0] == {
             "name": "ln_f",
             "gradient": False,
+            "divided": [],
             "axes": [[[0, 0, 0, 0]] * 2, [[0, 0, 1, 0]] * 2, [[0] * 4, [3, 0, 0, 0]]],
         }
         assert (await client.post(f"{root}/texts", json={"ids": [2, 2]})).json() == {"2": "gain"}

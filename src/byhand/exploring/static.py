@@ -18,7 +18,7 @@ from byhand.exploring.regions import regions
 from byhand.exploring.view import View
 from byhand.files import writing
 
-MOST = 20_000  # numbers, of which each has an answer
+MOST = 50_000  # numbers, of which each has an answer
 DETAILED = 5_000  # up to so many, each gradient has a central difference and each sum many terms
 TERMS, FEWER = 64, 8  # of a sum
 KEPT = ("value", "terms", "note", "central_difference")  # of an answer; the page has the rest in other files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from byhand.engine.terms import Index
 from byhand.errors import DataError, ExplainError
 from byhand.exploring.changes import Change, changed
 from byhand.exploring.formulas import formulas
+from byhand.exploring.gradients import gradients_of
 from byhand.exploring.shares import shares
 from byhand.exploring.stages import stages
 from byhand.model import TinyGPT
@@ -251,14 +252,12 @@ class View:
         return finite({"first": places[0]["name"] if places else None, "places": places})
 
     def walk_back(self) -> None:
-        """Compute the gradients; of what each use passed back only the sums are kept, which is all that is asked."""
+        """Compute the gradients."""
         if not self.has_gradients:
-            found = self.questions.gradients
-            steps = tuple(replace(step, d_inputs=(None,) * len(step.d_inputs)) for step in found.steps)
-            self.questions.__dict__["gradients"] = replace(found, steps=steps)
+            self.questions.__dict__["gradients"] = gradients_of(self.questions.trace)
 
     def forget_gradients(self) -> None:
-        """Free the gradients, which are as large as the model."""
+        """Free the gradients."""
         self.questions.__dict__.pop("gradients", None)
 
     def _require(self, name: str, gradient: bool) -> None:

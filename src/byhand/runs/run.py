@@ -158,6 +158,8 @@ def training(
     config, aside = trainer.config, pace.aside if pace else nullcontext
     storable(trainer.tokenizer)  # refuses a tokenizer that could not be saved
     trainer.prepare()
+    if place:  # which would be made anew where someone removed it
+        place.require_in_place()
     folder.mkdir(parents=True, exist_ok=True)
     while trainer.step < trainer.config.steps:
         progress = trainer.update()

@@ -123,7 +123,7 @@ class Explorer:
         return await (self.later if later else self.quick).run(question, view)
 
     def _walk_back(self, view: View) -> None:
-        """Compute the gradients of a pass. They are as large as the model, so those of another one go."""
+        """Compute the gradients of a pass. One may be as large as the embedding, so those of another one go."""
         for other in list(self.views.values()):
             if other is not view:
                 other.forget_gradients()

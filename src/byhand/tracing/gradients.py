@@ -5,7 +5,7 @@ Each use of a tensor adds the equation's `gradient_terms`, or without them cotan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ class Gradients:
 
     trace: Pass
     steps: tuple[BackwardStep, ...]
-    by_name: dict[str, Any]
+    by_name: Mapping[str, Any]
 
     @classmethod
     def of(

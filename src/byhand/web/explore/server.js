@@ -19,7 +19,7 @@ import { Failure, request } from "../api.js";
  *   title: {en: string, zh: string}, forward: string, derivative: string, file: string, forward_lines: Lines | null,
  *   derivative_lines: Lines | null, test: string | null, page: string | null, inputs: Symbol_[], results: Symbol_[],
  * }} Equation
- * @typedef {{name: string, gradient: boolean, axes: [number[], number[]][] | null}} Read
+ * @typedef {{name: string, gradient: boolean, divided: [number, number][], axes: [number[], number[]][] | null}} Read
  * @typedef {{parts: {name: string, value: number}[], total: number, bias: number}} Shares
  * @typedef {{value: number, slope: number, losses: [number, number][]}} Along
  * @typedef {{first: string | null, places: {name: string, difference: number | null, index: number[] | null, gradient?: boolean}[]}} Comparison

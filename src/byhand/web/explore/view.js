@@ -58,7 +58,10 @@ export function view() {
 export function madeFrom(m, index) {
   const rule = now.data.reads(S.at, S.back)?.find(({ name, gradient }) => name === m.name && gradient === m.back);
   if (!rule?.axes) return null;
-  const shape = now.pass.shape(m.name), ends = rule.axes.map((pair, axis) => pair.map(([base, ...by]) => Math.max(0, Math.min(shape[axis] - 1, by.reduce((sum, c, k) => sum + c * (index[k] ?? 0), base)))));
+  const shape = now.pass.shape(m.name), counted = [...index, ...rule.divided.map(([axis, by]) => Math.floor(index[axis] / by))];
+  const far = rule.axes.map((pair) => pair.map(([base, ...by]) => by.reduce((sum, c, k) => sum + c * (counted[k] ?? 0), base)));
+  if (far.some(([first, last], axis) => last < 0 || first >= shape[axis])) return null;
+  const ends = far.map((pair, axis) => pair.map((place) => Math.max(0, Math.min(shape[axis] - 1, place))));
   const leading = ends.slice(0, -2).map(([first, last], axis) => ({ first, last, axis })), at = headIndex(m);
   if (leading.some(({ first, last, axis }) => at[axis] < first || at[axis] > last)) return null;
   const [r0, r1] = ends.at(-2) ?? [0, 0], [c0, c1] = ends.at(-1) ?? [0, 0];
