@@ -289,6 +289,10 @@ def test_the_parts_of_an_array_stand_in_a_row_if_they_fit():
     assert displayed(given).splitlines()[3:5] == ["& b_Q = 0 \\quad b_K = 0 \\quad b_V = 0", "\\end{aligned}"]
 
 
+def test_a_letter_with_an_exponent_gets_no_second_one():
+    assert r"\left(K^{\top}\right)^{(1)} = " in displayed([Array(r"K^{\top}", "", np.ones((2, 1, 1)))])
+
+
 def test_what_rounding_leaves_of_a_zero_is_not_printed():
     assert quiet("(−1.11022e−16) × 0.2 + 3e−5") == "0 × 0.2 + 3e−5"
     assert number_in_latex(-8.73367e-8) == r"-8.73 \cdot 10^{-8}"
