@@ -9,12 +9,12 @@ from byhand.cli.main import main
 from byhand.exploring import paper
 from byhand.exploring.view import View
 
-GPTS = [name for name in TITLES if paper.of_lesson(name)]
+GPTS = {name: found for name in TITLES if (found := paper.of_lesson(name))}
 
 
 @pytest.mark.parametrize("name", GPTS)
 def test_a_lesson_is_explored_with_its_own_numbers(name):
-    subject, prompt, after = paper.of_lesson(name) or ()
+    subject, prompt, after = GPTS[name]
     tokens = subject.encode(f"{prompt} {after}".encode())
     values = View(subject, tokens[:-1], tokens[1:]).questions.trace.values
     own = {short(each): squeezed(array) for each, array in values.items()}
