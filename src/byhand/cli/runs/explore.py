@@ -6,7 +6,7 @@ import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from os.path import isdir
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +130,7 @@ def _of_lesson(run: Path) -> tuple[Subject, str, str, None] | None:
     from byhand.book.lessons.examples import TITLES
     from byhand.exploring import paper
 
-    if run != PAPER and isdir(run):
+    if run != PAPER and exists(run):
         return None
     if model := paper.of_lesson(str(run)):
         return *model, None
