@@ -62,7 +62,7 @@ def test_every_place_that_contributing_names_exists():
     places = re.findall(r"(?:`|^    |and )((?:src|docs|tests|\.ci)/[\w./-]+)", text, re.MULTILINE)
     assert len(places) > 30
     for place in places:
-        stems = [place.replace("NAME", stem) for stem in ("adamw", "kv-cache")]
+        stems = [place.replace("NAME", stem) for stem in ("adamw", "attention-index")]
         assert any((ROOT / stem).exists() for stem in stems), place
     heads = [section.partition("\n")[0] for section in text.split("\n## ")[1:]]
     assert {"A new equation", "A new optimizer", "A page of the book", "A new command"} <= set(heads)

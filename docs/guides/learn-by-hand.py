@@ -22,7 +22,7 @@ from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
 
-paper_rate = RATE
+paper_config, paper_rate = CONFIG, RATE
 
 
 def paper_without(*names: str) -> tuple[np.ndarray, float]:

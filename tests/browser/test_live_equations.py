@@ -6,11 +6,9 @@ import pytest
 
 from browser.conftest import EQUATIONS
 from browser.test_live_pages import other, read
-from live.entries import STILL
 from live.working import graph
 
 pytestmark = pytest.mark.browser
-LIVE = [page for page in EQUATIONS if page.name not in STILL]
 OWN = """
     const graph = live.graphs.find((g) => g.name === arguments[0]);
     const own = live.views.filter((v) => v.graph === graph);
@@ -24,7 +22,7 @@ CHANGED = """
 """
 
 
-@pytest.mark.parametrize("page", LIVE, ids=str)
+@pytest.mark.parametrize("page", EQUATIONS, ids=str)
 def test_it_shows_what_python_computes(browser, site, page):
     read(browser, site, page)
     name = f"worked-{page.name}"

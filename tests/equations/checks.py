@@ -96,6 +96,11 @@ def check_terms(equation: Equation, case: Case, sources: bool = True) -> None:
             tree = equation.terms(index, inputs, result, **case.static, **asked)
             error = 0.0 if tree.value == result[index] else abs(tree.value - float(result[index]))
             assert error <= precision * size(tree), f"{equation.name}{index}: {tree.value} for {result[index]}"
+            if equation.rule_terms and not part and dtype is np.float64:
+                whole = equation.rule_terms(index, inputs, **case.static).value
+                assert whole == tree.value or abs(whole - tree.value) <= 1e-9 * size(tree), (
+                    f"{equation.name}{index}: {whole}"
+                )
             for term in leaves(tree):
                 if term.source is not None:
                     which, place = term.source

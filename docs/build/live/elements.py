@@ -25,9 +25,11 @@ def kept_label(latex: str) -> str:
 
 
 def term_of(application: Application, index: Index, which: int) -> Term:
-    """Return the arithmetic of an element, with the choice in it where numbers decide what it is made of."""
+    """Return the arithmetic of an element, with the choice in it where numbers decide what it is made of, and all rounds of one."""
     rule = application.equation.rule_terms
-    return rule(index, application.arrays, **application.static) if rule else application.term(index, which)
+    return (
+        application.term(index, which) if which or not rule else rule(index, application.arrays, **application.static)
+    )
 
 
 def row_label(label: str, data: np.ndarray) -> str:

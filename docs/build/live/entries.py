@@ -15,11 +15,10 @@ from byhand.book.lessons.letters import label
 from byhand.book.numbers import closed_form
 from byhand.engine import registry
 from live.graph import LessonGraph
-from live.working import WORKED, graph
+from live.working import WORKED, goes_back, graph
 from pages.answers.equations import lettered, worked_example
 from pages.blocks.arrays import number_as_text
 
-STILL = ("muon", "orthogonalise")  # rounds of an iteration, of which the terms are the last one's
 LONGEST = 12  # characters of a closed form in a cell; instead of a longer one its decimals stand there
 Block = tuple[int, str, list[list[Any]]]  # a displayed block: its step, what it is, its lines
 FORMULA: Block = (0, "", [])  # a block without numbers
@@ -60,7 +59,7 @@ def blocks(found: LessonGraph, stem: str) -> Iterator[Block]:
         [_line(found, *one) for one in zip(example.given, [first[name] for name in entry.inputs], strict=True)],
     )
     yield last + 1, "made", [_line(found, *one) for one in zip(example.result, results, strict=True)]
-    if len(results) > 1:  # the graph goes back from one result only
+    if not goes_back(stem):
         return
     yield FORMULA
     upstream = [first[f"∂{found.arrays[result].name}"] for result in results]

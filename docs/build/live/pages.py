@@ -20,7 +20,7 @@ from byhand.book.lessons.letters import label, letter
 from byhand.book.numbers import closed_form
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
-from live.entries import FORMULA, STILL, as_text, blocks, graph_of_entry
+from live.entries import FORMULA, as_text, blocks, graph_of_entry
 from live.export import as_json
 from live.graph import LessonGraph, Numbered
 from live.prose import with_buttons, with_cells
@@ -57,7 +57,7 @@ class Shown:
 
 def hooked(text: str, lang: str) -> str:
     """Return a page with its lessons' steps and matrices marked, and the lessons' graphs at its end."""
-    marks = [mark for mark in BLOCK.finditer(text) if not (mark[2] == "worked" and mark[3] in STILL)]
+    marks = [*BLOCK.finditer(text)]
     written = rounded if is_plain(text) else str
     lessons = {mark[3]: graph_of(mark[3]) for mark in marks if mark[2] == "lesson"}
     entries = {mark[3]: graph_of_entry(mark[3]) for mark in marks if mark[2] == "worked"}

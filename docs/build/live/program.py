@@ -30,7 +30,7 @@ class Form:
         """The registers of labelled parts: not of the whole, nor of the largest number that softmax subtracts."""
         first = self.reads + len(self.constants)
         last = first + len(self.operations) - 1
-        return [at for at, _ in sorted(self.labels) if at < last and self.operations[at - first][0] != "max"]
+        return [at for at, _ in self.labels if at < last and self.operations[at - first][0] != "max"]
 
     def as_json(self) -> list[Any]:
         """Return plain values, ready for JSON."""

@@ -24,12 +24,18 @@ from live.settings import SWITCHES
 
 NEAR = 1e-3  # how far numbers in general position are from the lesson's, so that a ReLU lets the same ones through
 WORKED = "worked-"  # before an equation's name: its entry's numbers
+FORWARD = ("orthogonalise",)  # whose derivative has no terms, only slopes, which other numbers would not change
 _WALKED: dict[tuple[str, str], Collector] = {}
 
 
 def entry_of(name: str) -> str:
     """Return the equation whose entry's numbers a graph of this name has; "" for that of a lesson."""
     return name.removeprefix(WORKED) if name.startswith(WORKED) else ""
+
+
+def goes_back(stem: str) -> bool:
+    """Return whether the graph of an equation's entry has the page's way back, from its one result, in terms."""
+    return len(registry[stem].results) == 1 and stem not in FORWARD
 
 
 def graph(name: str, array: Maker = closed_form.array, changes: Given | None = None) -> LessonGraph:
@@ -103,7 +109,7 @@ def worked(name: str, array: Maker, changes: Mapping[str, Any]) -> Lesson:
     with np.errstate(all="ignore"):
         intro, steps, given = lesson(array, start) if start else lesson(array)
         stem = entry_of(name)
-        if stem and len(registry[stem].results) > 1:  # the way back from one of several results is not the page's
+        if stem and not goes_back(stem):
             steps = [step for step in steps if not step.is_derivative]
         return Lesson(name, of_equations()[stem].title if stem else TITLES[name], intro, tuple(steps), given)
 

@@ -118,7 +118,18 @@ def _lessons() -> Iterator[Finding]:
             kind="lesson",
             code=(f"book/lessons/examples/{name.replace('-', '_')}.py", "lesson"),
             command=f"byhand work {name}",
+            see=_pages_of(name),
         )
+
+
+def _pages_of(lesson: str) -> tuple[str, ...]:
+    """Return the guides that show steps of a lesson."""
+    pages = sorted(((source.repository() or Path()) / GUIDES).glob(f"*{PAGE.zh}"))
+    return tuple(
+        f"guides/{page.name.removesuffix(PAGE.zh)}"
+        for page in pages
+        if f"<!-- generated: lesson {lesson} " in page.read_text(encoding="utf-8")
+    )
 
 
 @cache

@@ -100,8 +100,8 @@ class Equation(Statement):
                     vjp and has no tree
     saved_terms     (which, index, inputs, **static) -> Term: one element of saved array number `which`; called only
                     if that is neither an input nor a result
-    rule_terms      (index, inputs, **static) -> Term: one element including the choice that the inputs decide;
-                    `terms` has only the chosen branch
+    rule_terms      (index, inputs, **static) -> Term: one element of the first result including the choice that the
+                    inputs decide, and all steps of an iteration; `terms` has only the chosen branch, the last step
     beside          (index, inputs, **static) -> Terms: intermediate values that are leaves of `terms`, in order of
                     computation
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and backward

@@ -12,12 +12,13 @@ Raises      ShapeError if the shapes differ or are not those of matrices
 Source      Jordan et al. 2024, Muon: An optimizer for hidden layers in neural networks
 """
 
+from dataclasses import replace
 from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, element_name, number, product, total
-from byhand.equations.orthogonalise import frobenius, orthogonalise
+from byhand.equations.orthogonalise import frobenius, iterated, orthogonalise
 
 STEPS, EPS = 5, 1e-7
 
@@ -71,16 +72,36 @@ def vjp(saved, d_results, *, momentum, weight_decay, packed=1, steps=STEPS, eps=
 
 def terms(index, inputs, result, *, momentum, weight_decay, packed=1, steps=STEPS, eps=EPS, which=0):
     """Old value, minus lr times (stretched direction, plus decay); or m' (which = 1)."""
-    theta, g, m = (element(inputs, k, index, name) for k, name in enumerate(("theta", "g", "m")))
     if which:
+        g, m = element(inputs, 1, index, "g"), element(inputs, 2, index, "m")
         return total((product((number(momentum, "beta"), m)), product((number(1 - momentum), g))), "m'")
     ahead = momentum * (momentum * inputs[2] + (1 - momentum) * inputs[1]) + (1 - momentum) * inputs[1]
     direction = together(orthogonalise.forward(apart(ahead, packed), steps=steps, eps=eps)[0], packed)[index]
-    moved = product(
-        (number(stretch(inputs[0].shape, packed), "s"), number(direction, f"O[{','.join(map(str, index))}]"))
-    )
+    return _moved(index, inputs, number(direction, element_name("O", index)), weight_decay, packed)
+
+
+def _moved(index, inputs, direction, weight_decay, packed):
+    theta = element(inputs, 0, index, "theta")
+    moved = product((number(stretch(inputs[0].shape, packed), "s"), direction))
     decay = product((number(weight_decay, "wd"), theta))
     return total((theta, product((number(-1), number(inputs[3], "lr"), total((moved, decay))))))
+
+
+def rule_terms(index, inputs, *, momentum, weight_decay, packed=1, steps=STEPS, eps=EPS):
+    """The new weight with all steps of the orthogonalisation, of which `terms` has only the result."""
+    *batch, i, j = index
+    width = inputs[0].shape[-1] // packed
+    first = j - j % width  # column of its matrix
+
+    def ahead(*place):
+        g, m = (element(inputs, which, (*batch, *place), "") for which in (1, 2))
+        kept = total((product((number(momentum), m)), product((number(1 - momentum), g))))
+        name = element_name("n", place)
+        return total((product((number(momentum), kept)), product((number(1 - momentum), g))), name)
+
+    n = [[ahead(row, first + k) for k in range(width)] for row in range(inputs[0].shape[-2])]
+    made = iterated(n, (i, j - first), "|n|", steps, eps)
+    return _moved(index, inputs, replace(made, label=element_name("O", index)), weight_decay, packed)
 
 
 def beside(index, inputs, *, momentum, packed=1, steps=STEPS, eps=EPS, **_):

@@ -13,11 +13,12 @@ Raises      ShapeError if g is not a matrix
 Source      Jordan et al. 2024, Muon: An optimizer for hidden layers in neural networks
 """
 
+from dataclasses import replace
 from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, function, number, product, ratio, total
+from byhand.engine.terms import element, element_name, function, number, product, ratio, total
 
 A, B, C = 3.4445, -4.775, 2.0315
 
@@ -99,6 +100,51 @@ def terms(index, inputs, result, *, steps=5, eps=1e-7):
         once, twice = product((number(B, "b"), number(gram[i, k]))), product((number(C, "c"), number(squared[k])))
         parts.append(product((total((once, twice), f"B[{i},{k}]"), at(k, j))))
     return total(parts)
+
+
+def rule_terms(index, inputs, *, steps=5, eps=1e-7):
+    """All steps down to g, of which `terms` has only the last one."""
+    *batch, i, j = index
+    rows, columns = map(range, inputs[0].shape[-2:])
+    g = [[element(inputs, 0, (*batch, row, column), "G") for column in columns] for row in rows]
+    return iterated(g, (i, j), "|G|", steps, eps)
+
+
+def iterated(g, place, norm, steps, eps):
+    """Return an element of the result for a matrix of terms, whose norm is called `norm`."""
+    (i, j), is_tall = place, len(g) > len(g[0])
+    if is_tall:
+        g, i, j = [*zip(*g, strict=True)], j, i
+    squares = total(function("square", each) for row in g for each in row)
+    size = total((function("sqrt", squares), number(eps, "eps")), norm)
+    x = [[ratio(each, size) for each in row] for row in g]
+    for _ in range(steps - 1):
+        columns = [*zip(*x, strict=True)]
+        x = [[_added(*one, mixed) for one in zip(row, columns, strict=True)] for row, mixed in _with_mixed(x)]
+    column = [replace(row[j], label=element_name("X", (j, k) if is_tall else (k, j))) for k, row in enumerate(x)]
+    mixed = [replace(each, label=element_name("B", (i, k))) for k, each in enumerate(_with_mixed(x)[i][1])]
+    return _added(column[i], column, mixed)
+
+
+def _added(own, column, mixed):
+    return total((product((number(A, "a"), own)), *map(product, zip(mixed, column, strict=True))))
+
+
+def _with_mixed(x):
+    """Return each row of terms with that of b A + c A^2."""
+    gram = _products(x, x)
+    squared = _products(gram, gram)  # of a symmetric matrix
+    return [
+        (
+            row,
+            [total((product((number(B, "b"), p)), product((number(C, "c"), q)))) for p, q in zip(*both, strict=True)],
+        )
+        for row, *both in zip(x, gram, squared, strict=True)
+    ]
+
+
+def _products(a, b):
+    return [[total(map(product, zip(row, other, strict=True))) for other in b] for row in a]
 
 
 def _places(shape):

@@ -10,12 +10,12 @@ from book.live.working import registers, worked
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.examples import TITLES
 from byhand.book.numbers import closed_form
-from live.entries import STILL, graph_of_entry
+from live.entries import graph_of_entry
 from live.export import as_json
 from live.pages import graph_of
 from live.working import graph
 
-WORKED = [f"worked-{stem}" for stem in ENTRIES if stem not in STILL]
+WORKED = [f"worked-{stem}" for stem in ENTRIES]
 EDITED = ("matrix-core", "matrix-core-rows", "matrix-core-exercise", "paper-gpt", "classifier", "rotary")
 
 

@@ -2,11 +2,13 @@
 
 import contextlib
 import dis
+import math
 import os
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import CodeType
@@ -21,20 +23,20 @@ from byhand.book.lessons.examples.attention_index import queries_and_keys
 from byhand.book.lessons.lesson import Array, grid
 from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
-from byhand.book.pictures.passes import TOKENS, paper_model
+from byhand.book.pictures.passes import TOKENS, cached_passes, paper_model
 from byhand.budget import recipe
 from byhand.cli.main import COMMANDS, main
 from byhand.equations import attention_scores, split_qkv
 from byhand.layers.parameter import STD
 from byhand.model import TinyGPT
 from byhand.tracing.targets import parse_target
+from byhand.tracing.trace import Trace
 from pages import filling as pages
 from pages.blocks.arrays import displayed, number_in_latex, quiet
 from pages.blocks.lessons import chosen
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 SUFFIXES = ("md", "zh-CN.md")
-CACHE = answers_of("guides/kv-cache")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -118,16 +120,31 @@ def lines_of_functions(code: CodeType, inside: bool = False):
             yield from lines_of_functions(constant, inside or bool(constant.co_flags & 0x1))
 
 
+@cache
+def passes_of_the_cache():
+    """Return for each length of the example the pass over all tokens, and that of the last token with a cache."""
+    model = paper_model()
+    whole = [Trace.of(lambda n=n: model.forward_logits([TOKENS[:n]])) for n in range(1, len(TOKENS) + 1)]
+    return list(zip(whole, cached_passes(), strict=True))
+
+
 def test_decoding_with_a_cache_gives_the_same_logits():
-    for whole, cached in CACHE.cache_passes():
+    for whole, cached in passes_of_the_cache():
         logits = (trace.result.data[0, -1] for trace in (cached, whole))
         np.testing.assert_allclose(*logits, rtol=1e-12, atol=1e-14)
 
 
-def test_counted_work_of_the_cache_is_what_the_guide_says():
-    heads = paper_model().config.n_heads
-    counted = [(CACHE.work(whole), CACHE.work(cached)) for whole, cached in CACHE.cache_passes()]
-    assert counted == [((n, heads * n * n), (1, heads * n)) for n in (1, 2, 3)]
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_counted_work_of_the_cache_is_what_the_guide_says(suffix):
+    def work(trace):
+        (scores,) = (a.results[0].shape for a in trace.applications if a.equation is attention_scores)
+        return scores[2], math.prod(scores)
+
+    page = (GUIDES / f"kv-cache.{suffix}").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?:\d \| \[[\d, ]+\]|\S+ \| ) \|((?: \d+ \|){4})$", page, re.MULTILINE)
+    *steps, total = (tuple(map(int, re.findall(r"\d+", row))) for row in rows)
+    assert steps == [(*work(whole), *work(cached)) for whole, cached in passes_of_the_cache()]
+    assert total == tuple(map(sum, zip(*steps, strict=True)))
 
 
 def test_the_cache_guide_computes_with_the_model_of_its_lesson():
@@ -146,11 +163,12 @@ def test_the_offsets_in_the_tables_are_those_of_memory():
 
 def test_the_score_of_the_attention_guide_reads_the_same_numbers_before_the_split():
     q, k = (x.data for x in queries_and_keys(closed_form.array))
+    packed = split_qkv.vjp((), (q, k, np.zeros_like(q)), n_heads=q.shape[1])[0]
     rows = answers_of("guides/attention-index").packed_offsets()
     assert len(rows) == 4
-    for element, offset, *_, value in rows:
+    for element, offset, place, beside, value in rows:
         array, index = {"q": q, "k": k}[element[0]], tuple(map(int, element[2:-1].split(",")))
-        assert array[index] == array.ravel()[offset] == value
+        assert array[index] == array.ravel()[offset] == packed[*place] == packed.ravel()[beside] == value
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -269,6 +287,10 @@ def test_the_parts_of_an_array_stand_in_a_row_if_they_fit():
     """Beside a short matrix there is room for two of the three."""
     given = [Array("W", "W", np.eye(4)), Array("b_{qkv}", "b_qkv", np.zeros(12))]
     assert displayed(given).splitlines()[3:5] == ["& b_Q = 0 \\quad b_K = 0 \\quad b_V = 0", "\\end{aligned}"]
+
+
+def test_a_letter_with_an_exponent_gets_no_second_one():
+    assert r"\left(K^{\top}\right)^{(1)} = " in displayed([Array(r"K^{\top}", "", np.ones((2, 1, 1)))])
 
 
 def test_what_rounding_leaves_of_a_zero_is_not_printed():

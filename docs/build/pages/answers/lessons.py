@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.examples import make
-from byhand.book.lessons.examples.paper_gpt import CONFIG as paper_config
 from byhand.book.lessons.examples.paper_gpt import VOCABULARY as vocabulary
 from byhand.book.lessons.letters import letter
 from byhand.book.pictures.curves import loss as loss_of
 from byhand.book.pictures.passes import TOKENS as tokens
-from byhand.book.words.language import say
 from byhand.errors import ByhandError
 from pages.blocks.arrays import matrix_of
 
@@ -22,14 +20,6 @@ def lesson_arrays(name: str, *changes: str) -> dict[str, np.ndarray]:
     """Return the arrays of a worked example by name, with changes as `byhand work --set` takes them."""
     steps = make(name, changes=changes).steps
     return {array.name: array.data for step in steps for array in (*step.inputs, *step.arrays)}
-
-
-def worked_line(name: str, label: str, short: str) -> str:
-    """Return a number of a worked example in one line, `label = arithmetic = value`, called `short`."""
-    found = (n for step in make(name).steps for n in step.numbers if say(n.label, "en") == label)
-    if (number := next(found, None)) is None:
-        raise ByhandError(f"the example {name} has no number {label}.")
-    return f"{short} = {say(number.expression, 'en')} = {number.shown}"
 
 
 def changed_arrays(words: tuple[str, ...]) -> Iterator[tuple[str, str, str, bool]]:

@@ -89,8 +89,9 @@ def matrices(array: Array) -> Iterator[tuple[str, np.ndarray]]:
     if data.ndim < 3 or not np.any(data):
         yield from _parts(array.letter, data)
         return
+    letter = rf"\left({array.letter}\right)" if "^" in array.letter else array.letter  # LaTeX takes one exponent
     for place in np.ndindex(*data.shape[:-2]):
-        yield f"{array.letter}^{{({', '.join(map(str, place))})}}", data[place]
+        yield f"{letter}^{{({', '.join(map(str, place))})}}", data[place]
 
 
 def matrix_of(data: np.ndarray) -> str:

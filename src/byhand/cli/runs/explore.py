@@ -6,6 +6,7 @@ import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +43,12 @@ class Screen(serve.Listening):
 class Options:
     """Look at every number of a model in the browser: the arithmetic behind it, its derivative, its code.
 
-    Ctrl-C stops it. Without a model, it shows the GPT that the lessons work on paper.
+    Ctrl-C stops it. Without a model, it shows the GPT of the lessons paper-gpt and kv-cache.
     """
 
     run: Positional[Path] = PAPER
-    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2; paper is the model of
-    the lessons."""
+    """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2; or a lesson that works
+    a GPT: paper-gpt (also paper), kv-cache, post-norm."""
     prompt: str = ""
     """The text that the model reads first; the page can change it."""
     next: str = ""
@@ -110,7 +111,7 @@ def _written(folder: Path, explorer: Explorer) -> int:
 
 def _texts(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
     """Return the model to look at, the text that comes first and what follows it, and the chat page's service."""
-    subject, prompt, after, service = _on_paper() if options.run == PAPER else _read(options, limits)
+    subject, prompt, after, service = _of_lesson(options.run) or _read(options, limits)
     return subject, options.prompt or prompt, options.next or ("" if options.prompt else after), service
 
 
@@ -123,10 +124,22 @@ def _training(settings: Mapping[str, Any], text: str) -> Iterator[tuple[Run, Pac
         yield run, promise and promise.pace
 
 
-def _on_paper() -> tuple[Subject, str, str, None]:
+def _of_lesson(run: Path) -> tuple[Subject, str, str, None] | None:
+    """Return the GPT of the lesson of this name, its text and what follows; None for a model of another kind."""
+    from byhand.book.finding.search import index
+    from byhand.book.lessons.examples import TITLES
     from byhand.exploring import paper
 
-    return paper.subject(), paper.PROMPT, paper.NEXT, None
+    if run != PAPER and exists(run):
+        return None
+    if model := paper.of_lesson(str(run)):
+        return *model, None
+    if str(run) in TITLES:
+        (lesson,) = (found for found in index().findings() if found.name == f"work {run}")
+        pages = " and ".join(f"docs/{page}.md" for page in lesson.see)
+        live = f"; on the site, {pages} works it, with your numbers too" if pages else ""
+        raise ConfigError(f"the lesson {run} has no GPT to explore. Work it with `{lesson.command}`{live}.")
+    return None
 
 
 def _read(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
