@@ -1,6 +1,4 @@
-"""What the page asks: singular values, and the norm."""
-
-from numpy.linalg import norm, svd
+"""What the page asks: singular values after each step."""
 
 from byhand.equations.muon import STEPS
 from byhand.equations.orthogonalise import A, B, C

@@ -68,7 +68,7 @@ def test_mistakes():
     case = Case(np.array([[3.0, 0], [0, 4.0]]), steps=1, eps=0.0)
     found = wrong_numbers(orthogonalise, case, (0, 0))
     assert found["forgot the products: only a X"] == pytest.approx(A * 0.6)
-    assert found["forgot a X"] == pytest.approx(B * 0.6**3 + C * 0.6**5)
+    assert found["forgot the term a X"] == pytest.approx(B * 0.6**3 + C * 0.6**5)
 
 
 def newton_schulz(x):

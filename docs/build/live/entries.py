@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -22,6 +22,7 @@ from pages.blocks.arrays import number_as_text
 LONGEST = 12  # characters of a closed form in a cell; instead of a longer one its decimals stand there
 Block = tuple[int, str, list[list[Any]]]  # a displayed block: its step, what it is, its lines
 FORMULA: Block = (0, "", [])  # a block without numbers
+Pairs = list[tuple[str, closed_form.Numbers]]
 
 
 @cache
@@ -48,31 +49,29 @@ def _last(found: LessonGraph) -> int:
 
 
 def blocks(found: LessonGraph, stem: str) -> Iterator[Block]:
-    """Yield the page's blocks in their order: what is given, the results, and, behind a formula, the same on the way back."""
+    """Yield the page's blocks in their order: the formula, what is given, the results, and the same on the way back."""
     entry, example = ENTRIES[stem], worked_example(stem)
     places = {array.name: place for place, array in enumerate(found.arrays)}
     first = {array.name: place for place, array in reversed(list(enumerate(found.arrays)))}
     last, results = _last(found), _results(found)
-    yield (
-        0,
-        "given",
-        [_line(found, *one) for one in zip(example.given, [first[name] for name in entry.inputs], strict=True)],
-    )
-    yield last + 1, "made", [_line(found, *one) for one in zip(example.result, results, strict=True)]
+    yield FORMULA
+    yield 0, "given", _lines(found, example.given, [first[name] for name in entry.inputs])
+    yield last + 1, "made", _lines(found, example.result, results)
     if not goes_back(stem):
         return
     yield FORMULA
-    upstream = [first[f"∂{found.arrays[result].name}"] for result in results]
-    yield 0, "given", [_line(found, *one) for one in zip(example.back, upstream, strict=True)]
-    back = [places[f"∂{name}"] for name in entry.gradients]
-    if back:
-        steps = len(found.lesson.steps)
-        yield steps, "made", [_line(found, *one) for one in zip(example.gradients, back, strict=True)]
+    yield 0, "given", _lines(found, example.back, [first[f"∂{found.arrays[result].name}"] for result in results])
+    if back := [places[f"∂{name}"] for name in entry.gradients]:
+        yield len(found.lesson.steps), "made", _lines(found, example.gradients, back)
 
 
-def _line(found: LessonGraph, written: tuple[str, closed_form.Numbers], place: int) -> list[Any]:
+def _lines(found: LessonGraph, pairs: Pairs, places: Iterable[int]) -> list[list[Any]]:
+    """Return arrays side by side: the page breaks the line where it has no room."""
+    return [[piece for pair, place in zip(pairs, places, strict=True) for piece in _line(found, *pair, place)]]
+
+
+def _line(found: LessonGraph, letter: str, numbers: closed_form.Numbers, place: int) -> list[Any]:
     """Return the letter of an array, and what the page needs of each of its matrices."""
-    letter, numbers = written
     cells, forms = found.arrays[place], np.array(numbers, dtype=object)
     texts = [_text(form) for form in forms.ravel().tolist()]
     whole = np.reshape(texts, (-1, *np.atleast_2d(forms).shape[-2:]))

@@ -1,7 +1,7 @@
 """Fills the generated blocks of the pages in docs/ from the code that they describe.
 
-    <!-- generated: reference layer_norm -->
-    ... replaced by the block (`blocks/`) or part (`parts/`) `reference` for `layer_norm`, in the page's language ...
+    <!-- generated: worked layer_norm -->
+    ... replaced by the block (`blocks/`) or part (`parts/`) `worked` for `layer_norm`, in the page's language ...
     <!-- end -->
 
 What one page alone has is a template: its words in the page's own language, its numbers expressions (`templates.py`).

@@ -14,6 +14,7 @@ from byhand.book.words.language import COMMA, Words, say
 from byhand.book.words.plain_math import translated
 from pages.blocks import arrays, markdown, step_rows
 
+ACROSS = 90  # letters of matrices on one line, with the names of their brackets
 LONG = 250  # LaTeX longer than this is harder to read than the numbers it stands for
 
 
@@ -113,9 +114,10 @@ def display(lang: str, lines: str) -> str:
     return markdown.display_lines([line.strip() for line in lines.strip().splitlines()])
 
 
-def formula(lang: str, latex: str) -> str:
-    """LaTeX as a displayed formula, with its words in the page's language."""
-    return markdown.display(translated(latex, lang))
+def formula(lang: str, latex: str, packed: bool = False) -> str:
+    """LaTeX as a displayed formula, with its words in the page's language; `packed`, short ones side by side."""
+    said = translated(latex, lang)
+    return _packed(said.split(markdown.QUAD), arrays.ACROSS) if packed else markdown.display(said)
 
 
 def formula_in_cell(lang: str, latex: str) -> str:
@@ -130,8 +132,13 @@ def arithmetic_rows(lang: str, numbers: Iterable[Any]) -> str:
 
 
 def equalities(lang: str, pairs: Iterable[tuple[str, closed_form.Numbers]]) -> str:
-    """Letters and what they stand for, one below the other: closed forms, and decimals of those with roots."""
-    return markdown.display_lines([f"{name} {_closed(numbers)}" for name, numbers in pairs])
+    """Letters and what they stand for, packed: closed forms, and decimals of those with roots."""
+    return _packed((f"{name} {_closed(numbers)}" for name, numbers in pairs), ACROSS)
+
+
+def _packed(formulas: Iterable[str], across: int) -> str:
+    rows = arrays.side_by_side(([one] for one in formulas), across)
+    return markdown.display_lines([markdown.QUAD.join(row) for row in rows])
 
 
 def _closed(numbers: closed_form.Numbers) -> str:

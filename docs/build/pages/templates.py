@@ -122,6 +122,7 @@ def _of_page(page: Path, lang: str) -> dict[str, Any]:
         "equation": lambda stem: link_equation(page, stem, lang),
         "definition": partial(link_definition, page),
         "place": partial(link, page),
+        "named": partial(link, page, is_short=True),
         "titled": lambda stem: link_titled(page, in_language(stem, lang)),
         "to": lambda stem: relative(page, in_language(stem, lang)),
         "file": partial(relative, page),

@@ -10,8 +10,7 @@ Source      Shazeer 2020, arXiv:2002.05202
 from byhand.engine.arrays import require
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
 from byhand.engine.terms import element, elements, number, product, ratio, total
-from byhand.equations.gelu import gelu, slope_term
-from byhand.equations.gelu import saved_terms as saved_terms_of_gelu
+from byhand.equations.gelu import gated_term, gelu, slope_term, tanh_term
 
 
 def forward(gate, up):
@@ -30,12 +29,12 @@ def vjp(saved, d_y):
 
 def terms(index, inputs, result):
     """GELU of the gate's element, times the gated element."""
-    return product((gelu.terms(index, inputs[:1], None), element(inputs, 1, index, "up")))
+    return product((gated_term(element(inputs, 0, index, "x"), "v"), element(inputs, 1, index, "up")))
 
 
 def saved_terms(which, index, inputs):
     """tanh v."""
-    return saved_terms_of_gelu(which, index, inputs[:1])
+    return tanh_term(element(inputs, 0, index, "x"), "v")
 
 
 flops = per_element(8 + TRANSCENDENTAL, 16)
@@ -43,7 +42,7 @@ flops = per_element(8 + TRANSCENDENTAL, 16)
 
 def gradient_terms(saved, d_results, slot, index):
     """d u times the slope of GELU at g, or d gelu(g)."""
-    d, gate, up, tanh = elements((*d_results, *saved), index, "∂y", "g", "u", "tanh")
+    d, gate, up, tanh = elements((*d_results, *saved), index, "∂y", "g", "u", "tanh v")
     if slot:
         return product((d, ratio(gate, number(2)), total((number(1), tanh))))
     return product((d, up, slope_term(gate, tanh)))

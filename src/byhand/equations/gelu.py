@@ -32,18 +32,23 @@ def vjp(saved, d_y):
 
 def terms(index, inputs, result):
     """Half of x, times one plus a tanh."""
-    x = element(inputs, 0, index, "x")
-    return product((number(0.5), x, total((number(1), _tanh(x)))))
+    return gated_term(element(inputs, 0, index, "x"))
+
+
+def gated_term(x, name="u"):
+    """Return the term of GELU at x; `name` is the tanh's argument. Shared with GeGLU, whose u is another."""
+    return product((number(0.5), x, total((number(1), tanh_term(x, name)))))
 
 
 def saved_terms(which, index, inputs):
     """tanh u."""
-    return _tanh(element(inputs, 0, index, "x"))
+    return tanh_term(element(inputs, 0, index, "x"))
 
 
-def _tanh(x):
+def tanh_term(x, name="u"):
+    """Return the term of the tanh; `name` is its argument."""
     cube = product((number(CUBIC), x, x, x))
-    return function("tanh", product((number(K, "k"), total((x, cube))), "u"))
+    return function("tanh", product((number(K, "k"), total((x, cube))), name))
 
 
 flops = per_element(7 + TRANSCENDENTAL, 11)  # backward reuses the tanh

@@ -26,12 +26,12 @@ def vjp(saved, d_y, *, cap):
 
 def terms(index, inputs, result, *, cap):
     """The cap times a tanh."""
-    return product((number(cap, "cap"), saved_terms(0, index, inputs, cap=cap)))
+    return product((number(cap, "c"), saved_terms(0, index, inputs, cap=cap)))
 
 
 def saved_terms(which, index, inputs, *, cap):
     """tanh(x / cap)."""
-    return function("tanh", ratio(element(inputs, 0, index, "x"), number(cap, "cap")))
+    return function("tanh", ratio(element(inputs, 0, index, "x"), number(cap, "c")))
 
 
 flops = per_element(2 + TRANSCENDENTAL, 3)
@@ -39,7 +39,7 @@ flops = per_element(2 + TRANSCENDENTAL, 3)
 
 def gradient_terms(saved, d_results, slot, index, *, cap):
     """d (1 - tanh^2)."""
-    d, tanh = elements((*d_results, *saved), index, "∂y", "tanh")
+    d, tanh = elements((*d_results, *saved), index, "∂y", "tanh(x/c)")
     return product((d, total((number(1), function("negative", function("square", tanh))))))
 
 

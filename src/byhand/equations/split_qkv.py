@@ -58,8 +58,8 @@ split_qkv = Equation.of(
     derivative=r"\partial X = [\partial Q, \partial K, \partial V]",
     inputs=(Symbol("x", "X", "(B, T, (H + 2K) D)", "packed projection H W_qkv + b_qkv; K = H if not given"),),
     result=(
-        Symbol("q", "Q", "(B, H, T, D)", "queries of each head"),
-        Symbol("k", "K", "(B, K, T, D)", "keys of each head"),
+        Symbol("q", "Q", "(B, H, T, D)", "queries"),
+        Symbol("k", "K", "(B, K, T, D)", "keys"),
         Symbol("v", "V", "(B, K, T, D)", "values of each head"),
     ),
     moves=True,

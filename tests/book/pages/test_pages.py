@@ -14,6 +14,7 @@ import pytest
 
 from byhand.book.finding import source
 from byhand.book.finding.flow import concepts
+from byhand.book.lessons.letters import label
 from byhand.book.lessons.roles import told
 from byhand.book.words.language import PAGE
 from byhand.book.words.tables import table
@@ -22,7 +23,7 @@ from byhand.errors import ByhandError
 from pages import data, templates
 from pages import filling as pages
 from pages.answers import steps
-from pages.answers.equations import half_of
+from pages.answers.equations import half_of, worked_numbers
 from pages.answers.mistakes import mistakes_of
 from pages.blocks.markdown import located
 from where import index, syntax
@@ -85,9 +86,7 @@ def test_a_stem_has_its_five_places(stem):
 def test_a_page_of_an_equation_has_its_blocks(stem):
     for suffix in (".md", ".zh-CN.md"):
         page = ROOT / "docs" / "equations" / f"{stem}{suffix}"
-        lacking = [
-            b for b in ("title", "reference", "worked", "more") if f"<!-- generated: {b} {stem} -->" not in text(page)
-        ]
+        lacking = [b for b in ("title", "worked", "more") if f"<!-- generated: {b} {stem} -->" not in text(page)]
         assert not lacking, f"{name(page)} lacks <!-- generated: BLOCK {stem} --> for {', '.join(lacking)}"
 
 
@@ -101,6 +100,18 @@ def test_a_page_shows_the_code_without_its_checks_and_mistakes_that_change_a_num
         assert "require" not in code
         assert '"""' not in code
     assert all(wrong != right for _, _, wrong, right in mistakes_of(stem))
+
+
+@pytest.mark.parametrize("stem", WITH_PAGES)
+def test_a_page_works_one_element_and_calls_no_part_of_it_as_an_input(stem):
+    """AdamW's moments and its weight are those of one place; GeGLU's u is not the u of its tanh."""
+    inputs = {label(symbol.latex) for symbol in registry[stem].inputs}
+    for back in (False, True):
+        labels = [str(n.label).partition("[") for n in worked_numbers(stem, back)]
+        elements = [place for name, _, place in labels if name.removeprefix("∂") not in inputs]
+        longest = max(map(len, elements), default=0)
+        assert len({place for place in elements if len(place) == longest}) <= 1, labels
+        assert not {name for name, _, _ in labels} & inputs, labels
 
 
 def test_every_term_of_the_glossary_has_a_meaning_and_no_other_has():
@@ -200,7 +211,9 @@ def test_pointers_are_where_python_finds_the_code(stem):
     for half in halves:
         file = Path(inspect.getsourcefile(half) or "").relative_to(ROOT).as_posix()
         for suffix in (".md", ".zh-CN.md"):
-            assert f"[{file}:{half.__name__}]" in text(ROOT / "docs" / "equations" / f"{stem}{suffix}")
+            assert f"[{half.__name__}](../../{file}#{half.__name__})" in text(
+                ROOT / "docs" / "equations" / f"{stem}{suffix}"
+            )
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])

@@ -24,6 +24,7 @@ from byhand.engine.equation import Composite, registry
 from where import index, syntax
 
 entries = ENTRIES
+SLOPES = re.compile(r"^∂\S+$|^[\d.]+ × ∂|× 0(?![.\d])")  # a mere copy, or slopes without a letter: of no use
 Pairs = list[tuple[str, closed_form.Numbers]]  # a letter in LaTeX, and what it stands for
 
 
@@ -36,6 +37,11 @@ def terms_of(stem: str) -> list[str | None]:
     """Return the place of the arithmetic of one element; none for an equation that is composed of others."""
     terms = getattr(registry[stem], "terms", None)
     return [source.definition(source.file_of(terms), terms.__name__)] if terms else []
+
+
+def users_of(stem: str) -> list[str]:
+    """Return where an equation is first used in each file of the model."""
+    return list({use.path: use.where for use in reversed(finding(stem).uses)}.values())[::-1]
 
 
 def half_of(stem: str, half: str) -> str:
@@ -123,8 +129,9 @@ def lettered(stem: str, n: Number) -> Number:
             return Words(in_letters(stem, text.en), in_letters(stem, text.zh))
         return in_letters(stem, text)
 
-    shown = replace(n, label=said(n.label), letters=in_letters(stem, n.letters), expression=said(n.expression))
-    return replace(shown, whole=n.whole or _signs(n.letters) == _signs(say(n.expression, "en")))
+    letters = in_letters(stem, n.letters).replace("+ -", "− ")
+    shown = replace(n, label=said(n.label), letters=letters, expression=said(n.expression))
+    return replace(shown, whole=n.whole or _signs(letters) == _signs(say(n.expression, "en")))
 
 
 def _signs(text: str) -> str:
@@ -133,10 +140,15 @@ def _signs(text: str) -> str:
 
 
 def worked_numbers(stem: str, back: bool) -> list[Number]:
-    """Return a telling number of each result, or of each gradient, with the parts that it needs."""
-    steps = (step for step in worked_steps(stem) if step.is_derivative == back and step.numbers)
-    told = (n for step in steps for n in telling(step, 1) if list(worked(n)))
-    return [lettered(stem, n) for n in told]
+    """Return a telling number of each result, or gradient, in letters too, with the parts that it needs."""
+    told = []
+    for step in (step for step in worked_steps(stem) if step.is_derivative == back):
+        names = tuple(f"{say(name, 'en')}[" for name, _ in step.results)
+        own = [n for n in step.numbers if lettered(stem, n).whole or not say(n.label, "en").startswith(names)]
+        in_full, any_one = replace(step, numbers=tuple(own)), replace(step, is_derivative=False)
+        told += telling(in_full, 1) or telling(step, 1) or telling(any_one, 1)
+    shown = [replace(n, whole=")[" not in n.letters) for n in (lettered(stem, n) for n in told)]
+    return [n for n in shown if list(worked(n)) and not SLOPES.search(n.letters)]
 
 
 def values_and_slopes_of(stems: list[str], places: list[str]) -> list[tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,20 +62,25 @@ def _nested(text: str) -> Any:
 
 def displayed(arrays: Iterable[Array]) -> str:
     """Return arrays as displayed matrices, side by side if a telephone has room for them."""
+    parts = ([f"{letter} = {matrix_of(data)}" for letter, data in matrices(array)] for array in arrays)
+    return display_lines([r" \quad ".join(row) for row in side_by_side(parts, ACROSS)])
+
+
+def side_by_side(parts: Iterable[Sequence[str]], across: int) -> list[list[str]]:
+    """Return formulas in rows of so many letters; the formulas of a part stay together."""
     rows: list[list[str]] = []
     room = 0
-    for array in arrays:
-        lines = (f"{letter} = {matrix_of(data)}" for letter, data in matrices(array))
-        parts = {line: _width(line) for line in lines}
-        room *= sum(parts.values()) <= room  # b_Q, b_K and b_V stay together
-        for line, width in parts.items():
+    for part in parts:
+        widths = [_width(line) for line in part]
+        room *= sum(widths) <= room  # b_Q, b_K and b_V stay together
+        for line, width in zip(part, widths, strict=True):
             if rows and width <= room:
                 rows[-1].append(line)
                 room -= width
             else:
                 rows.append([line])
-                room = ACROSS - width
-    return display_lines([r" \quad ".join(row) for row in rows])
+                room = across - width
+    return rows
 
 
 def _width(line: str) -> int:

@@ -58,17 +58,17 @@ def inline(latex: str) -> str:
     return f"$`{latex}`$"
 
 
-def link(page: Path, place: str | None, shown: str = "") -> str:
-    """Return the definition at `path:line` as a link from a page, which shows its name or the given text; "" for None.
+def link(page: Path, place: str | None, shown: str = "", is_short: bool = False) -> str:
+    """Return the definition at `path:line` as a link from a page; "" for None.
 
-    The link names the definition instead of the line, so a page changes only with what it points at. The site leads
+    It shows the definition's path and name, or the name alone, or the given text. The link names the definition instead of the line, so a page changes only with what it points at. The site leads
     to the line.
     """
     if place is None:
         return ""
     path, _, line = place.rpartition(":")
     name = syntax.enclosing(ROOT / path, int(line))
-    shown = shown or f"{path}{name and ':'}{name}"
+    shown = shown or (name if is_short else f"{path}{name and ':'}{name}")
     return f"[{shown}]({relative(page, ROOT / path)}{name and '#'}{name})"
 
 

@@ -53,7 +53,7 @@ entry = Entry(
     notations=(r"\mathrm{GEGLU}(x, W, V) = \mathrm{GELU}(x W) \otimes x V", "F.gelu(gate, approximate='tanh') * up"),
     concepts=(Concept("GeGLU", "GeGLU", ("geglu",), ("GEGLU", "gated GELU")),),
     mistakes=slips(
-        "geglu.forward", swapped=_swapped, by_silu=_by_silu, no_cubic=within(nth(1, first), "u"), no_up=first
+        "geglu.forward", swapped=_swapped, by_silu=_by_silu, no_cubic=within(nth(1, first), "v"), no_up=first
     ),
     gradient_mistakes=swiglu.gradient_mistakes[1:],
 )

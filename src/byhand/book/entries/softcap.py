@@ -50,7 +50,6 @@ entry = Entry(
         "final_logit_softcapping, attn_logit_softcapping, logits_soft_cap, tanh cap, cap the logits, soft capping, "
         "Gemma 2 softcap, 软截断, 限制 logits, logits 太大"
     ),
-    labels_zh={"cap": "上限"},
     saved=(r"\tanh \frac{x}{c}",),
     settings={"cap": "c"},
     notations=(
@@ -72,6 +71,6 @@ entry = Entry(
         "softcap.vjp",
         unchanged=cotangent,
         no_square=nth(1, nth(1, nth(0, lambda square, at: square.parts[0]))),
-        divided_again=lambda term, at: over(number(at.static["cap"], "cap"))(product(term.parts), at),
+        divided_again=lambda term, at: over(number(at.static["cap"], "c"))(product(term.parts), at),
     ),
 )

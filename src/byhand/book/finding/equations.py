@@ -72,9 +72,11 @@ def _equation(equation: Equation | Composite, entry: Entry, term: Words | None) 
 
 
 def _symbol(symbols: tuple[Symbol, ...], zh: str) -> SymbolRow:
-    """Return the row of an input, or of all results, each of which has the shape of the first."""
-    first, shape = symbols[0], symbols[0].shape
-    zh_shape = shape.replace(" or ", " 或 ")
-    each = Words(f"{shape} each", f"各为 {zh_shape}") if len(symbols) > 1 else Words(shape, zh_shape)
+    """Return the row of an input, or of all results: what differs between them one behind the other."""
+    shapes, meanings = (dict.fromkeys(getattr(s, part) for s in symbols) for part in ("shape", "meaning"))
+    shape = ", ".join(shapes if len(shapes) == 1 else (s.shape for s in symbols))
+    said = Words(shape, shape.replace(" or ", " 或 "))
+    if len(symbols) > len(shapes) == 1:
+        said = Words(f"{said.en} each", f"各为 {said.zh}")
     names, letters = (", ".join(getattr(s, part) for s in symbols) for part in ("name", "latex"))
-    return SymbolRow(names, letters, each, Words(first.meaning, zh))
+    return SymbolRow(names, letters, said, Words(", ".join(meanings), zh))
