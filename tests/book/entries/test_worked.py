@@ -63,16 +63,6 @@ def test_inputs_are_the_equations_symbols(stem):
     assert not re.search(r"[\u4e00-\u9fff]", worked.note)
 
 
-@pytest.mark.parametrize("stem", STEMS)
-def test_code_worked_numbers_and_test_stand_in_their_places(stem):
-    for path in (
-        f"src/byhand/equations/{stem}.py",
-        f"src/byhand/book/entries/{stem}.py",
-        f"tests/equations/test_{stem}.py",
-    ):
-        assert (ROOT / path).is_file(), f"{path} is missing"
-
-
 def test_no_worked_file_is_left_over():
     files = {p.stem for p in (ROOT / "src/byhand/book/entries").glob("*.py")} - {"__init__", "contract"}
     assert files <= set(STEMS)
