@@ -17,6 +17,9 @@ def every(things: Iterable[Any], name: Callable[[Any], str] = str) -> Callable[[
                     law(*thing) if isinstance(thing, tuple) else law(thing)
                 except AssertionError as error:
                     broken.append(f"{name(thing)}: {error}")
+                except BaseException as error:
+                    error.add_note(name(thing))
+                    raise
             assert not broken, "\n".join(broken)
 
         test.__doc__ = law.__doc__
