@@ -1,4 +1,4 @@
-"""What needs a socket: OpenAI's own client, clients that leave, that send slowly, and a process that stops."""
+"""What needs a socket: clients that leave, that send slowly, and a process that stops."""
 
 from __future__ import annotations
 
@@ -26,38 +26,6 @@ from cli.process import PATIENCE, environment
 from serving.house import listening, service
 
 COMPLETIONS = "/v1/completions"
-HELLO = [{"role": "user", "content": "Hi"}]
-
-
-def test_the_client_of_openai():
-    openai = pytest.importorskip("openai")
-    with listening(service()) as port:
-        client = openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="any", max_retries=0)
-        assert [model.id for model in client.models.list()] == ["small"]
-        assert client.models.retrieve("small").owned_by == "byhand"
-        text = client.completions.create(model="x", prompt="To be", max_tokens=5, seed=1, logprobs=1, echo=True)
-        assert text.choices[0].text.startswith("To be")
-        assert text.choices[0].logprobs.token_logprobs[0] is None
-        pieces = list(client.completions.create(model="x", prompt="To be", max_tokens=5, seed=1, stream=True))
-        assert "To be" + "".join(piece.choices[0].text for piece in pieces) == text.choices[0].text
-        answer = client.chat.completions.create(model="x", messages=HELLO, max_tokens=6, seed=2, logprobs=True, n=2)
-        assert [choice.index for choice in answer.choices] == [0, 1]
-        assert len(answer.choices[0].logprobs.content) == 6
-        options = {"include_usage": True}
-        chunks = list(
-            client.chat.completions.create(
-                model="x", messages=HELLO, max_tokens=6, seed=2, stream=True, stream_options=options
-            )
-        )
-        said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-        assert said == answer.choices[0].message.content
-        assert chunks[-1].usage.completion_tokens == 6
-        with pytest.raises(openai.BadRequestError, match="tools"):
-            client.chat.completions.create(
-                model="x", messages=HELLO, tools=[{"type": "function", "function": {"name": "f"}}]
-            )
-        with pytest.raises(openai.NotFoundError):
-            client.models.retrieve("y")
 
 
 @pytest.mark.parametrize("stream", [True, False])
