@@ -92,7 +92,7 @@ def test_training_by_routes_pauses_steps_back_and_saves():
 
     async def run():
         transport = httpx.ASGITransport(application(None, Access(), explorer))  # pyright: ignore
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=PATIENCE) as client:
 
             async def post(path, body=None):
                 return await client.post(f"/explore/train{path}", json=body)

@@ -40,8 +40,8 @@ def test_a_client_that_leaves_ends_its_work_and_no_other(stream):
 
     found.served.engine.decoder.step = slow
     with listening(found) as port:
-        leaving = HTTPConnection("127.0.0.1", port, timeout=60)
-        staying = HTTPConnection("127.0.0.1", port, timeout=60)
+        leaving = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        staying = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         headers = {"content-type": "application/json"}
         for connection, streams, length in ((leaving, stream, 4000), (staying, False, 40)):
             body = json.dumps({"prompt": "a", "max_tokens": length, "seed": 1, "stream": streams})
@@ -59,7 +59,7 @@ def test_a_client_that_leaves_ends_its_work_and_no_other(stream):
 
 @pytest.mark.parametrize("end", ["its client leaves", "its time is over", "the server stops"])
 def test_an_explanation_ends_when(end):
-    found = service(limits=Limits(seconds=0.2 if end == "its time is over" else 60))
+    found = service(limits=Limits(seconds=0.2 if end == "its time is over" else PATIENCE))
     begun, ended = threading.Event(), threading.Event()
 
     def explain(version, values):
@@ -72,7 +72,7 @@ def test_an_explanation_ends_when(end):
 
     found.explain = explain
     with listening(found) as port:
-        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         connection.request("POST", "/v1/explain", '{"target": "loss"}', {"content-type": "application/json"})
         assert end == "its time is over" or begun.wait(PATIENCE)
         if end == "its client leaves":
@@ -93,10 +93,10 @@ def test_a_stream_cut_at_any_byte_leaves_no_work_and_no_other_text_changed():
     head = f"POST {COMPLETIONS} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
     request = f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
     with listening(found) as port:
-        staying = HTTPConnection("127.0.0.1", port, timeout=60)
+        staying = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
         def begun(count):
-            with socket.create_connection(("127.0.0.1", port), timeout=20) as cut:
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as cut:
                 cut.sendall(request)
                 return cut.makefile("rb").read(count)
 
@@ -137,13 +137,13 @@ def test_what_is_no_request_and_connections_that_are_too_many_are_refused():
             b"GET / HTTP/1.1\r\nhost: a\r\nx: " + b"a" * 20_000,
             b"GET / HTTP/9\r\n\r\n",
         ):
-            with socket.create_connection(where, timeout=20) as other:
+            with socket.create_connection(where, timeout=PATIENCE) as other:
                 other.sendall(wrong)
                 answer = other.makefile("rb").read()
                 assert answer.startswith(b"HTTP/1.1 400")
                 assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["type"] == "invalid_request_error"
-        many = [socket.create_connection(where, timeout=20) for _ in range(3)]
-        with socket.create_connection(where, timeout=20) as more:
+        many = [socket.create_connection(where, timeout=PATIENCE) for _ in range(3)]
+        with socket.create_connection(where, timeout=PATIENCE) as more:
             assert more.makefile("rb").read().startswith(b"HTTP/1.1 503")
         for one in many:
             one.close()
@@ -152,13 +152,13 @@ def test_what_is_no_request_and_connections_that_are_too_many_are_refused():
 def test_a_client_that_does_not_read_ends_the_connection():
     with listening(service(limits=Limits(read_seconds=0.1, connections=1))) as port:
         where, asked = ("127.0.0.1", port), b"GET /web/vendor/lit-html.js HTTP/1.1\r\nhost: localhost\r\n\r\n"
-        with socket.create_connection(where, timeout=20) as stuck:
+        with socket.create_connection(where, timeout=PATIENCE) as stuck:
             stuck.sendall(asked * 800)  # the answers are more than the system keeps for it
             answer, deadline = b"", time.monotonic() + PATIENCE
             while not answer.startswith(b"HTTP/1.1 200"):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-                with socket.create_connection(where, timeout=20) as other:
+                with socket.create_connection(where, timeout=PATIENCE) as other:
                     other.sendall(asked.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"))
                     with suppress(ConnectionError):  # refused before it has asked
                         answer = other.makefile("rb").read()
