@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -94,6 +95,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from byhand.runtimes.loops.run import decoding, training  # noqa: F401  register the kernels of both
 
         addresses_of(name for name, kernel in KERNELS.items() if kernel.compiles_here)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no folder whose tests a mark leaves out: PyTorch alone takes every worker two seconds."""
+    name = collection_path.name
+    left_out = name in ("oracle", "browser") and f"not {name}" in config.option.markexpr
+    return True if left_out and collection_path.parent == Path(__file__).parent else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -5,13 +5,13 @@ import sys
 import tracemalloc
 
 import numpy as np
-import pytest
 
 import byhand as bh
 from byhand.engine.backward import applications
 from byhand.engine.graph.memory import boundary_bytes, cotangent_bytes, kept_bytes
 from byhand.engine.graph.outline import Allocation, Outline
 from byhand.engine.graph.record import live_bytes, record
+from every import every
 from model_cases import FAMILY
 
 CHOICES = list(FAMILY.values())
@@ -42,7 +42,7 @@ def really_kept(model, loss):
     return sum(a.nbytes for a in owners.values())
 
 
-@pytest.mark.parametrize("settings", CHOICES, ids=str)
+@every(CHOICES, str)
 def test_what_recording_keeps_is_what_the_graph_tells(settings):
     model, tokens, targets = made(settings)
     graph = record(model.loss, tokens=tokens, targets=targets)
@@ -64,7 +64,7 @@ def test_a_backward_pass_takes_what_the_graph_tells_and_little_more():
     assert told < most < 1.25 * told + 2 * gradients
 
 
-@pytest.mark.parametrize("settings", [{}, {"vocab_size": 4096}, {"n_layers": 6, "d_ff": 192}], ids=str)
+@every([{}, {"vocab_size": 4096}, {"n_layers": 6, "d_ff": 192}], str)
 def test_a_forward_pass_takes_what_the_graph_tells(settings):
     model, tokens, targets = made({"seq_len": 64, "d_model": 48, "vocab_size": 64} | settings)
     told = live_bytes(model.loss, tokens=tokens, targets=targets)

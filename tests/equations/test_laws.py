@@ -49,15 +49,10 @@ def test_terms(name, data):
     check_terms(registry[name], data.draw(OWN[name].cases()), **law(name, "sources"))
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_has_its_file_and_its_test(name):
-    assert (Path(byhand.equations.__file__).parent / f"{name}.py").is_file()
-    assert name in OWN, f"equation {name} has no test_{name}.py"
-    assert hasattr(OWN[name], "cases"), f"test_{name}.py draws no `cases`, on which the laws are held"
-
-
-def test_each_is_public():
-    assert all(getattr(byhand.equations, name) is equation for name, equation in registry.items())
+def test_each_has_cases_and_is_public():
+    for name, equation in registry.items():
+        assert hasattr(OWN.get(name), "cases"), f"test_{name}.py draws no `cases`, on which the laws are held"
+        assert getattr(byhand.equations, name) is equation
 
 
 def test_each_test_file_has_its_equation():

@@ -2,13 +2,13 @@
 
 import os
 import sys
-import time
 import tracemalloc
 
 import pytest
 
 from byhand.errors import DataError
 from byhand.files.reading import parse_integer, parse_json, read_regular
+from hostile.outcome import soon
 
 
 def test_a_regular_file_within_its_bound_is_read_whole(tmp_path):
@@ -60,10 +60,8 @@ def test_a_key_that_stands_twice_is_refused_as_in_toml(content):
 
 
 def test_a_repeated_key_among_many_takes_linear_time():
-    begun = time.process_time()
-    with pytest.raises(ValueError, match="the key 'k0' twice"):
+    with soon("a repeated key"), pytest.raises(ValueError, match="the key 'k0' twice"):
         parse_json("{" + ",".join(f'"k{i}":0' for i in range(200_000)) + ',"k0":0}')
-    assert time.process_time() - begun < 60  # quadratic, it would take an hour
 
 
 def test_brackets_and_digits_inside_strings_do_not_count():
@@ -72,10 +70,8 @@ def test_brackets_and_digits_inside_strings_do_not_count():
 
 
 def test_escaped_quotes_without_an_end_take_linear_time():
-    begun = time.process_time()
-    with pytest.raises(ValueError, match="Unterminated"):
+    with soon("escaped quotes"), pytest.raises(ValueError, match="Unterminated"):
         parse_json('"' + '\\"' * 500_000)
-    assert time.process_time() - begun < 60  # quadratic, it would take hours
 
 
 def test_integers_are_bounded_before_they_are_converted():

@@ -41,30 +41,35 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *arguments):
-    command = [sys.executable, fuzz.HERE / "fuzz.py", "--folder", folder, *map(str, arguments)]
-    return subprocess.run(
-        command, env=environment(), capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE, check=False
-    )
+@pytest.fixture
+def run(folder, capfd):
+    """Run the script with arguments; return its exit code and what it and its processes said."""
+
+    def ran(*arguments):
+        code = fuzz.main(["--folder", str(folder), *map(str, arguments)])
+        return code, capfd.readouterr().out
+
+    return ran
 
 
 def test_nothing_is_found_where_nothing_is(folder):
-    done = run(folder, "--minutes", 0.01, "--seed", 5, "--jobs", 2, "good")
+    command = [sys.executable, fuzz.HERE / "fuzz.py", "--folder", folder, "--minutes", "0.01", "--seed", "5", "good"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.fullmatch(r"seed 5\ngood: [\d,]+ attacks, [\d.,]+ a second, 0 findings\n", done.stdout)
 
 
 @pytest.mark.parametrize("name", FOUND)
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measures memory as Linux does")
-def test_what_there_is_to_find_is_found_and_repeated(folder, name):
-    done = run(folder, "--minutes", 0.01, "--seed", 5, "--jobs", 1, name)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert f"FOUND by {name}: {FOUND[name]}" in done.stdout
-    again = re.search(rf"repeat: python3 dev.py fuzz (--seed 5 {name} --repeat \d+)\n", done.stdout)
+def test_what_there_is_to_find_is_found_and_repeated(run, name):
+    code, said = run("--minutes", 0.001, "--seed", 5, "--jobs", 1, name)
+    assert code == 1, said
+    assert f"FOUND by {name}: {FOUND[name]}" in said
+    again = re.search(rf"repeat: python3 dev.py fuzz (--seed 5 {name} --repeat \d+)\n", said)
     assert again
-    repeated = run(folder, *again[1].split())
-    assert repeated.returncode != 0
-    assert name == "crashes" or FOUND[name] in repeated.stdout
+    code, said = run(*again[1].split())
+    assert code != 0
+    assert name == "crashes" or FOUND[name] in said
 
 
 def test_what_hangs_is_ended(folder, monkeypatch):
@@ -79,8 +84,8 @@ def test_a_seed_gives_the_same_attacks(folder):
     assert fuzz.modules(folder) == sorted(SAMPLES)
 
 
-def test_another_seed_is_printed_each_time(folder):
-    assert run(folder, "--minutes", 0, "good").stdout != run(folder, "--minutes", 0, "good").stdout
+def test_another_seed_is_printed_each_time(run):
+    assert run("--minutes", 0, "good") != run("--minutes", 0, "good")
 
 
 def test_property_tests_are_run_with_the_seed():

@@ -22,6 +22,7 @@ from byhand.serving.served import Served
 from byhand.serving.service import Service
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
+from cli.process import PATIENCE
 
 Result = TypeVar("Result")
 CONTEXT = 48
@@ -55,7 +56,7 @@ async def client(found: Service, access: Access | None = None) -> AsyncIterator[
     app = application(found, access or Access())
     async with (
         found,
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=60) as made,  # pyright: ignore
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=PATIENCE) as made,  # pyright: ignore
     ):
         yield made
 
@@ -95,9 +96,9 @@ def listening(
         server = Server(application(found, access or Access(), explorer), limits, ready.set)
         thread = threading.Thread(target=server.run, args=([socket],), daemon=True)
         thread.start()
-        assert ready.wait(60)
+        assert ready.wait(PATIENCE)
         try:
             yield socket.getsockname()[1]
         finally:
             server.should_exit = True
-            thread.join(60)
+            thread.join(PATIENCE)

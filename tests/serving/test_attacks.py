@@ -252,7 +252,7 @@ def test_a_full_queue_is_said():
 
 
 def test_a_request_that_takes_too_long_ends():
-    found = service(limits=Limits(seconds=0.1))
+    found = service()
     step = found.served.engine.decoder.step
 
     def slow(most):
@@ -263,6 +263,7 @@ def test_a_request_that_takes_too_long_ends():
 
     async def ask():
         async with client(found) as made:
+            found.limits = Limits(seconds=0.1)  # of the answer; to begin it may take longer
             bodies = [{"prompt": "a", "max_tokens": 40, "stream": stream} for stream in (False, True)]
             return [await made.post(COMPLETIONS, json=body) for body in bodies]
 

@@ -15,6 +15,7 @@ from byhand.serving.app import application
 from byhand.serving.explorer import KEPT, ChangeAsked, Explorer, PassAsked
 from byhand.serving.guard import Access
 from byhand.serving.page import FILES
+from cli.process import PATIENCE
 
 
 def asked(ask, explorer=None, **how):
@@ -183,7 +184,7 @@ def test_what_takes_long_stands_in_no_answers_way():
 
     async def ask():
         begun = await explorer.begin(PassAsked())
-        waiting = [explorer.asked(begun["id"], lambda view: done.wait(60), later=True) for _ in range(2)]
+        waiting = [explorer.asked(begun["id"], lambda view: done.wait(PATIENCE), later=True) for _ in range(2)]
         tasks = [asyncio.create_task(each) for each in waiting]
         target = ("loss", (), True, 8)
         answer = await explorer.asked(begun["id"], lambda view: view.answer(*target), gradient=True)

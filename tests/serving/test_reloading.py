@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import time
 from dataclasses import replace
 
 import pytest
@@ -43,7 +44,7 @@ def test_a_newer_checkpoint_takes_new_requests_and_the_old_one_finishes(monkeypa
     def slow(most):
         begun.set()
         while found.served is not newer and len(calls) < 500:
-            pass
+            time.sleep(0.002)
         step(most)
 
     found.served.engine.decoder.step = slow

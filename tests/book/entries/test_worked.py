@@ -2,7 +2,6 @@
 
 import math
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,8 @@ from byhand.book.entries.contract import ENTRIES
 from byhand.book.numbers.closed_form import array, latex, matrix, several, value
 from byhand.engine import registry
 from byhand.errors import ByhandError
+from every import every
+from hostile.outcome import soon
 
 ROOT = Path(__file__).resolve().parents[3]
 STEMS = sorted(registry)
@@ -30,7 +31,7 @@ def same(computed, written):
     assert np.all(np.abs(computed[finite] - expected[finite]) <= TOLERANCE * scale)
 
 
-@pytest.mark.parametrize("stem", STEMS)
+@every(STEMS)
 def test_numbers(stem):
     worked = ENTRIES[stem]
     computed = compute(worked)
@@ -41,7 +42,7 @@ def test_numbers(stem):
         same(computed.gradients[name], written)
 
 
-@pytest.mark.parametrize("stem", STEMS)
+@every(STEMS)
 def test_a_wrong_number_is_caught(stem):
     """The check above must be able to fail: move one expected number a little."""
     worked = ENTRIES[stem]
@@ -52,7 +53,7 @@ def test_a_wrong_number_is_caught(stem):
         same(wrong, several(worked.result)[0])
 
 
-@pytest.mark.parametrize("stem", STEMS)
+@every(STEMS)
 def test_inputs_are_the_equations_symbols(stem):
     worked = ENTRIES[stem]
     symbols = registry[stem].inputs
@@ -61,16 +62,6 @@ def test_inputs_are_the_equations_symbols(stem):
     assert all(s.meaning.endswith("optional") for s in left_out)
     assert re.search(r"[\u4e00-\u9fff]", worked.note_zh)
     assert not re.search(r"[\u4e00-\u9fff]", worked.note)
-
-
-@pytest.mark.parametrize("stem", STEMS)
-def test_code_worked_numbers_and_test_stand_in_their_places(stem):
-    for path in (
-        f"src/byhand/equations/{stem}.py",
-        f"src/byhand/book/entries/{stem}.py",
-        f"tests/equations/test_{stem}.py",
-    ):
-        assert (ROOT / path).is_file(), f"{path} is missing"
 
 
 def test_no_worked_file_is_left_over():
@@ -139,10 +130,8 @@ def test_what_is_no_number_is_refused(written):
     ids=lambda written: f"{written[:12]!r}",
 )
 def test_a_hostile_number_is_refused_at_once(written):
-    begun = time.process_time()
-    with pytest.raises(ByhandError) as refused:
+    with soon(written), pytest.raises(ByhandError) as refused:
         value(written)
-    assert time.process_time() - begun < 0.5
     assert len(str(refused.value)) < 400
 
 

@@ -1,4 +1,4 @@
-"""What an answer costs in a model as large as GPT-2: few terms are made. JSON leaves no number out unsaid."""
+"""What an answer costs in a wide model: few terms are made. JSON leaves no number out unsaid."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,8 @@ from byhand.equations import softmax
 from model_cases import batch, parameters, setting_name, stored_settings
 
 MOST = 300  # terms made for an answer and its text
-WIDE = bh.ModelConfig(vocab_size=50_257, seq_len=4, d_model=768, n_layers=2, n_heads=12, tied_embeddings=True)
+VOCAB = operations.EXACT + 7
+WIDE = bh.ModelConfig(vocab_size=VOCAB, seq_len=4, d_model=384, n_layers=2, n_heads=12, tied_embeddings=True)
 CELLS = (
     ("loss", ()), ("logits", (0, 3, 17)), ("d logits", (0, 3, 17)), ("d ln_f", (0, 3, 5)), ("d wte", (7, 3)),
     ("blocks.1.attn.weights", (0, 3, 3, 1)), ("blocks.1.ln_2", (0, 3, 7)), ("d blocks.1.x_mid", (0, 3, 7)),
@@ -37,7 +38,7 @@ def made(monkeypatch):
 @pytest.fixture(scope="module")
 def wide():
     model = bh.TinyGPT(WIDE, seed=1)
-    explainer = Explainer(model, [[7, 50_256, 7, 11]], [[50_256, 7, 11, 3]], None, 1.0)
+    explainer = Explainer(model, [[7, VOCAB - 1, 7, 11]], [[VOCAB - 1, 7, 11, 3]], None, 1.0)
     explainer.gradients  # noqa: B018 - the pass itself is not part of an answer
     return explainer
 

@@ -26,6 +26,7 @@ from byhand.engine import registry
 from byhand.engine.equation import with_role
 from byhand.errors import ByhandError
 from cli.process import function_calls
+from every import every
 from model_cases import each_choice, lacking_kernels
 from pages.filling import COMMAND
 from where import others, syntax
@@ -58,7 +59,7 @@ def test_every_equation_is_in_the_flow_once():
     assert {entry.place[0] for entry in ENTRIES.values()} <= {group.key for group in GROUPS}
 
 
-@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.name)
+@every(ANSWERS, lambda answer: answer.name)
 def test_pointers_open_what_they_name(answer):
     assert {*answer.see} <= stored().names.keys()
     assert answer.kind not in ("absent", "term") or answer.see

@@ -1,7 +1,6 @@
 """The first answer to what learners type is right, in both languages; searching is forgiving and bounded."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from byhand.book.finding.words import Language, stem
 from byhand.book.words.plain_math import plain
 from byhand.cli.arguments.parsing import ALIASES
 from byhand.errors import ByhandError
+from hostile.outcome import soon
 
 QUESTIONS = json.loads((Path(__file__).parents[1] / "questions_tuned.json").read_text(encoding="utf-8"))
 ANSWERS = stored().findings()
@@ -121,9 +121,8 @@ def test_nonsense_finds_nothing(query):
     ["x", "x ", "Q K^T ", "_{", "[a,", "sum_a^b ", r"\frac", "注意力", "墒交", "-log p_y + ", "softmx of ", "α"],
 )
 def test_the_longest_query_is_answered_and_a_longer_one_refused(piece):
-    begun = time.process_time()
-    search((piece * LONGEST)[:LONGEST])
-    assert time.process_time() - begun < 2
+    with soon(piece):
+        search((piece * LONGEST)[:LONGEST])
     with pytest.raises(ByhandError, match="120,000 characters"):
         search((piece * 120_000)[:120_000])
 

@@ -30,6 +30,7 @@ from byhand.book.words.language import say
 from byhand.engine import registry
 from byhand.equations.softmax import softmax
 from byhand.errors import ByhandError
+from every import every
 
 
 def found(name, label, nth=-1, exact=False):
@@ -158,7 +159,7 @@ def test_matmul():
     shows(name, "∂b", d_z.sum(0), digits=12)
 
 
-@pytest.mark.parametrize("name", TITLES)
+@every(TITLES)
 def test_a_step_says_what_it_is_for_and_why(name):
     """Every step, in both languages, but those that only list what other lessons work out."""
     for step in make(name).steps:
@@ -197,7 +198,7 @@ def test_titles_in_both_languages_are_names(asked, name):
     assert find(asked) == name
 
 
-@pytest.mark.parametrize("name", TITLES)
+@every(TITLES)
 def test_every_title_leads_to_its_lesson(name):
     assert find(TITLES[name].en) == find(TITLES[name].zh) == name
 
@@ -234,7 +235,7 @@ def test_cross_entropy():
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("module", [paper_gpt, post_norm], ids=lambda m: m.__name__.rpartition(".")[2])
+@every([paper_gpt, post_norm], lambda m: m.__name__.rpartition(".")[2])
 def test_gradients_are_what_pytorch_says(module):
     from oracle import torch_reference  # which skips where there is no PyTorch
 
@@ -306,7 +307,7 @@ def test_offsets_are_those_of_the_memory():
     assert [found("memory-layout", k) for k in "btc"] == [*map(int, np.unravel_index(17, (2, 3, 4)))]
 
 
-@pytest.mark.parametrize("name", ["paper-gpt", "adamw"])
+@every(["paper-gpt", "adamw"])
 def test_what_is_shown_is_what_is_used(name):
     """No product of two numbers that are not 0 is shown as 0, and what v' shows is what vhat is made of."""
     step = [s for s in make(name).steps if s.stem == "adamw"]
@@ -316,7 +317,7 @@ def test_what_is_shown_is_what_is_used(name):
             assert b.expression.startswith(f"{a.shown} / ") or a.value == 0
 
 
-@pytest.mark.parametrize("exact", [False, True])
+@every([False, True])
 def test_rounding_is_settled(exact):
     """The gradient of a key's bias is 0 on paper, so that AdamW leaves it where it is."""
     name, width = "paper-gpt", 4
@@ -326,7 +327,7 @@ def test_rounding_is_settled(exact):
     assert found(name, "∂b_qkv[0]", exact=exact) != 0
 
 
-@pytest.mark.parametrize("name", TITLES)
+@every(TITLES)
 def test_exact_and_decimal_are_the_same_numbers(name):
     decimal, exact = (
         [(say(n.label, "en"), n.value) for s in make(name, e).steps for n in s.numbers] for e in (False, True)
@@ -336,7 +337,7 @@ def test_exact_and_decimal_are_the_same_numbers(name):
         assert a == pytest.approx(b, rel=1e-9, abs=1e-9), label
 
 
-@pytest.mark.parametrize("name", TITLES)
+@every(TITLES)
 def test_exact_forms_have_the_value_that_they_show(name):
     for step in make(name, exact=True).steps:
         for number in step.numbers:
@@ -371,7 +372,7 @@ def test_fractions_come_back_out_of_logarithms():
     assert shown["∂z_2[1,0]"] == "−3/8"
 
 
-@pytest.mark.parametrize("name", TITLES)
+@every(TITLES)
 def test_every_right_answer_is_accepted_and_every_known_mistake_named(name):
     named = 0
     for step in make(name).steps:
@@ -389,8 +390,7 @@ def test_every_right_answer_is_accepted_and_every_known_mistake_named(name):
     assert named or name == "kv-cache"
 
 
-@pytest.mark.parametrize("name", TITLES)
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@every([(name, lang) for name in TITLES for lang in ("en", "zh")])
 def test_both_languages_say_everything(name, lang):
     lesson = make(name)
     assert lesson.title.said(lang)
@@ -412,7 +412,7 @@ def test_answers_as_people_write_them(written, number):
     assert value(tidy(written)) == pytest.approx(number)
 
 
-@pytest.mark.parametrize("answer", ["", "two", "0.3.3", "__import__('os')", "1/0"])
+@every(["", "two", "0.3.3", "__import__('os')", "1/0"])
 def test_what_is_no_answer(answer):
     number = make("gelu").steps[0].numbers[0]
     with pytest.raises(ByhandError):
@@ -446,7 +446,7 @@ def test_the_particular_mistake_is_named_before_the_general_one(label, answer, n
     assert check(number, answer).mistake.en == named
 
 
-@pytest.mark.parametrize("name", [n for n in TITLES if n != "memory-layout"])
+@every([n for n in TITLES if n != "memory-layout"])
 def test_what_is_given_is_said(name):
     assert make(name).given
     assert len({n for n, _ in make(name).given}) == len(make(name).given)
@@ -474,7 +474,7 @@ def test_steps_are_in_their_own_letters_and_say_what_these_are_in_code(lang, her
         assert formula in said
 
 
-@pytest.mark.parametrize("name", TITLES)
+@every(TITLES)
 def test_a_chinese_lesson_names_parts_in_chinese(name):
     shown = text(make(name), "zh")
     assert not re.search(

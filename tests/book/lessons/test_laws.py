@@ -4,8 +4,6 @@ import re
 from itertools import chain
 from pathlib import Path
 
-import pytest
-
 import byhand.book.entries  # noqa: F401 - fills the entries
 from book.lessons.rows import agrees
 from byhand.book.entries.contract import ENTRIES
@@ -17,6 +15,7 @@ from byhand.book.practice.sheets import TOPICS
 from byhand.book.practice.sheets import make as sheet
 from byhand.book.words.language import say
 from byhand.engine import registry
+from every import every
 
 LESSONS = [*TITLES, *(stem for stem in ENTRIES if find(stem) not in TITLES)]
 NO_EXACT = ("gelu_exact", "muon")
@@ -33,7 +32,7 @@ def failures(numbers):
     return [row for row in rows if LEFT_OUT not in row[1] and agrees(*row[1:]) is False]
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@every(LESSONS)
 def test_what_is_printed_gives_what_is_printed(name):
     for exact in (False, *([] if name in NO_EXACT else [True])):
         numbers = [n for step in make(name, exact).steps for n in step.numbers]
@@ -43,13 +42,13 @@ def test_what_is_printed_gives_what_is_printed(name):
         assert len(arithmetic) >= len(numbers) / 2 or name in ("bpe", "memory-layout")
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@every(TOPICS)
 def test_what_a_key_prints_gives_what_it_prints(topic):
     for seed in range(8):
         assert not failures(n for step in sheet(topic, seed).steps for n in step.numbers)
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "guides").glob("*[!N].md")), ids=lambda page: page.stem)
+@every(sorted((ROOT / "docs" / "guides").glob("*[!N].md")), lambda page: page.stem)
 def test_what_a_page_prints_gives_what_it_prints(page):
     text = page.read_text(encoding="utf-8")
     for _, arithmetic, value in re.findall(r"(?m)^\| `([^`]*)` \| `([^`]*)` \| `([^`]*)` \|$", text):
@@ -67,7 +66,7 @@ def test_the_calculator_tells_a_digit():
     assert agrees("two", "2") is None
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@every(LESSONS)
 def test_a_letter_has_one_meaning(name):
     """A letter stands for one array, and an array has one letter, wherever a step reads or makes it."""
     meaning, letters = {}, {}
@@ -80,7 +79,7 @@ def test_a_letter_has_one_meaning(name):
             assert "\\_" not in array.letter
 
 
-@pytest.mark.parametrize("name", [name for name in LESSONS if name not in ITERATED])
+@every([name for name in LESSONS if name not in ITERATED])
 def test_every_letter_of_a_formula_is_listed(name):
     """It is a result, an input, a setting or kept; or a formula of this equation defines it, or counts with it."""
     steps = make(name).steps
@@ -105,7 +104,7 @@ def test_every_letter_of_a_formula_is_listed(name):
             assert known or any(letter in x for x in (*listed, *lengths)), (step.title.en, letter, step.latex)
 
 
-@pytest.mark.parametrize("name", TITLES)
+@every(TITLES)
 def test_every_result_of_an_equation_has_one_number_with_all_of_its_arithmetic(name):
     for step in make(name).steps:
         if step.stem and step.numbers:

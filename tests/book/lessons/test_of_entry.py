@@ -10,13 +10,14 @@ from byhand.book.lessons.text import text
 from byhand.book.numbers.closed_form import array, several
 from byhand.cli.main import main
 from byhand.errors import ByhandError
+from every import every
 
 OTHERS = [stem for stem in ENTRIES if find(stem) not in TITLES]
 
 NO_EXACT = ("gelu_exact", "muon")  # erf by a polynomial, iterations of a matrix
 
 
-@pytest.mark.parametrize("stem", OTHERS)
+@every(OTHERS)
 def test_it_works_the_entrys_numbers(stem):
     for exact in (False, stem not in NO_EXACT):
         lesson = make(stem, exact)
@@ -27,7 +28,7 @@ def test_it_works_the_entrys_numbers(stem):
     assert result.ravel() == pytest.approx(written.ravel(), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("stem", NO_EXACT)
+@every(NO_EXACT)
 def test_functions_without_an_exact_form_are_refused_in_a_line(stem):
     with pytest.raises(ByhandError, match=f"{stem} uses functions that have no exact form. Leave out --exact."):
         make(stem, exact=True)

@@ -61,7 +61,7 @@ def test_it_gives_the_numbers_of_other_given_ones(name):
     assert any(not math.isclose(a, float(b)) for a, b in zip(expected, data["values"], strict=True))
 
 
-@pytest.mark.parametrize("size", [0.01, 3])
+@pytest.mark.parametrize("size", [3, pytest.param(0.01, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WORKED)
 def test_what_may_be_given_to_an_equation_reaches_all_its_numbers(name, size):
     """An array that is saved without its terms, or a choice that the arithmetic has made, would keep the old ones."""
@@ -71,7 +71,7 @@ def test_what_may_be_given_to_an_equation_reaches_all_its_numbers(name, size):
         drawn = np.random.default_rng(list(str(nested).encode()))
         return exact * np.exp(size * drawn.uniform(-0.5, 0.5, exact.shape)) + 0.01 * drawn.uniform(size=exact.shape)
 
-    own, data = graph(name), exported(name)
+    own, data = graph_of(name), exported(name)
     if not (free := [array for array in own.arrays if array.is_free]):
         return
     numbers, expected = own.numbers, graph(name, moved).numbers
@@ -86,7 +86,7 @@ def test_what_may_be_given_to_an_equation_reaches_all_its_numbers(name, size):
 
 
 def test_only_a_choice_of_tokens_keeps_an_equation_s_numbers_fixed():
-    fixed = [name for name in WORKED if not any(array.is_free for array in graph(name).arrays)]
+    fixed = [name for name in WORKED if not any(array.is_free for array in graph_of(name).arrays)]
     assert fixed == [
         f"worked-{stem}" for stem in ENTRIES if stem in ("min_p", "repetition_penalty", "top_k", "top_p")
     ]

@@ -20,6 +20,7 @@ from byhand.book.words.language import PAGE
 from byhand.book.words.tables import table
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
+from every import every
 from pages import data, templates
 from pages import filling as pages
 from pages.answers import steps
@@ -69,7 +70,7 @@ def test_blocks_are_fresh(page):
     assert pages.filled(page) == page.read_text(encoding="utf-8"), f"stale; run: {pages.COMMAND}"
 
 
-@pytest.mark.parametrize("stem", registry)
+@every(registry)
 def test_a_stem_has_its_five_places(stem):
     places = (
         f"src/byhand/equations/{stem}.py", f"src/byhand/book/entries/{stem}.py", f"tests/equations/test_{stem}.py",
@@ -82,7 +83,7 @@ def test_a_stem_has_its_five_places(stem):
     assert [pointer and pointer.partition(":")[0] for pointer in pointers] == [*places]
 
 
-@pytest.mark.parametrize("stem", WITH_PAGES)
+@every(WITH_PAGES)
 def test_a_page_of_an_equation_has_its_blocks(stem):
     for suffix in (".md", ".zh-CN.md"):
         page = ROOT / "docs" / "equations" / f"{stem}{suffix}"
@@ -90,7 +91,7 @@ def test_a_page_of_an_equation_has_its_blocks(stem):
         assert not lacking, f"{name(page)} lacks <!-- generated: BLOCK {stem} --> for {', '.join(lacking)}"
 
 
-@pytest.mark.parametrize("stem", WITH_PAGES)
+@every(WITH_PAGES)
 def test_a_page_shows_the_code_without_its_checks_and_mistakes_that_change_a_number(stem):
     if isinstance(registry[stem], Composite):
         return
@@ -123,7 +124,7 @@ def test_no_equation_page_is_left_over():
     assert stems <= set(registry)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@every(PAGES, name)
 def test_a_page_exists_in_both_languages(page):
     assert twin(page).is_file()
     assert f"]({twin(page).name})" in text(page), "the page does not lead to the other language"
@@ -134,7 +135,7 @@ def _wordless(latex):
     return re.sub(r"\\text\{[^{}]*\}", "", latex)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *ENGLISH], ids=name)
+@every([ROOT / "README.md", *ENGLISH], name)
 def test_languages_agree(page):
     other = twin(page)
     assert headings(page) == headings(other)
@@ -148,7 +149,7 @@ def test_languages_agree(page):
     assert blocks[0] == blocks[1]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@every(PAGES, name)
 def test_no_number_is_typed_by_hand(page):
     by_hand = FENCE.sub("", GENERATED.sub("", text(page)))
     by_hand = re.sub(r"`[^`]*`", "", LINK.sub(r"\1", by_hand))
@@ -156,14 +157,14 @@ def test_no_number_is_typed_by_hand(page):
     assert not typed, "numbers belong in generated blocks"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@every(PAGES, name)
 def test_a_row_of_a_table_has_as_many_cells_as_its_head(page):
     bare = re.sub(r"`[^`]*`", "", FENCE.sub("", text(page)).replace(r"\|", ""))
     for rows in re.findall(r"(?:^\|.*\n)+", bare, re.MULTILINE):
         assert len({row.count("|") for row in rows.splitlines()}) == 1, rows
 
 
-@pytest.mark.parametrize("page", sorted({*PAGES, *(ROOT / "docs" / "guides").glob("*.md")}), ids=name)
+@every(sorted({*PAGES, *(ROOT / "docs" / "guides").glob("*.md")}), name)
 def test_links_lead_somewhere(page):
     """Of guides without generated blocks too."""
     for shown, target in LINK.findall(FENCE.sub("", text(page))):
@@ -179,7 +180,7 @@ def test_links_lead_somewhere(page):
             assert anchor in slugs(file), f"{target}: no such heading"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@every(PAGES, name)
 def test_formulas_are_in_the_form_that_github_renders(page):
     """It takes $`x`$ only beside spaces or ASCII signs, on one line; a < without spaces is taken for HTML."""
     prose = FENCE.sub("", text(page))
@@ -189,7 +190,7 @@ def test_formulas_are_in_the_form_that_github_renders(page):
         assert not re.search(r"\S<|<\S|operatorname|\$", formula)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if pages.language(p) == "zh"], ids=name)
+@every([p for p in PAGES if pages.language(p) == "zh"], name)
 def test_no_chinese_sentence_is_broken_in_two(page):
     """A line break inside a paragraph is shown as a space, which Chinese does not have."""
     broken = re.findall(r"[\u3000-\u9fff，。：；]\n {0,3}[\u3000-\u9fff（]", FENCE.sub("", text(page)))
@@ -202,7 +203,7 @@ def slugs(page: Path) -> list[str]:
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found]
 
 
-@pytest.mark.parametrize("stem", WITH_PAGES)
+@every(WITH_PAGES)
 def test_pointers_are_where_python_finds_the_code(stem):
     equation = registry[stem]
     halves = (
@@ -232,6 +233,7 @@ def test_a_stale_block_or_picture_is_found(tmp_path, monkeypatch, capsys):
     page.parent.mkdir()
     page.write_text("<!-- generated: formula relu -->\nwrong\n<!-- end -->\n", encoding="utf-8")
     monkeypatch.setattr(pages, "repository", lambda: tmp_path)
+    monkeypatch.setattr(pages, "PICTURES", {"who-holds-what": pages.PICTURES["who-holds-what"]})
     assert pages.main(["--check"]) == 1
     said = capsys.readouterr().out.splitlines()
     assert "stale: docs/relu.md" in said
@@ -341,6 +343,7 @@ def test_a_line_that_the_model_computes_otherwise_is_an_error_in_one_line(monkey
     assert said in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_command_that_a_stale_page_names_mends_it(tmp_path):
     """In a copy of the checkout with one page, whose block is spoilt."""
     for part in ("pyproject.toml", "src", "docs/build"):
@@ -375,7 +378,7 @@ def test_source_lines_are_read_from_this_checkout():
     assert source.repository() == ROOT
 
 
-@pytest.mark.parametrize("page", CHINESE, ids=name)
+@every(CHINESE, name)
 def test_bold_words_end_before_their_punctuation(page):
     """Markdown does not end bold type between a full-width mark and a letter: `**目的：**由` shows its asterisks."""
     for line in text(page).splitlines():

@@ -9,6 +9,7 @@ from jinja2 import nodes
 
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
+from every import every
 from pages import filling, templates
 
 ROOT = filling.docs()
@@ -56,7 +57,7 @@ def twin(page):
     return page.with_name(page.name.replace(PAGE.en, PAGE.zh))
 
 
-@pytest.mark.parametrize("page", WITH, ids=lambda page: page.name)
+@every(WITH, lambda page: page.name)
 def test_both_languages_ask_for_the_same(page):
     for own, other in zip(of(page), of(twin(page)), strict=True):
         assert asked(own) == asked(other), own
@@ -69,7 +70,7 @@ def test_what_is_asked_leaves_out_words_and_keeps_arguments():
         assert asked(template) != asked(template.replace(one, other, 1)), one
 
 
-@pytest.mark.parametrize("page", [*WITH, *map(twin, WITH)], ids=lambda page: page.name)
+@every([*WITH, *map(twin, WITH)], lambda page: page.name)
 def test_no_number_is_typed_beside_expressions(page):
     for template in of(page):
         prose = re.sub(r"`[^`]*`", "", literal(template))
@@ -96,7 +97,7 @@ def spare(names, source):
     return {n for n in names if not n.startswith("_") and len(re.findall(rf"\b{n}\b", source)) < 2}
 
 
-@pytest.mark.parametrize("page", BESIDE, ids=lambda page: page.name)
+@every(BESIDE, lambda page: page.name)
 def test_what_stands_beside_a_page_is_asked_for(page):
     """By its templates, by a part, or in the file itself; and it hides nothing that they call."""
     own, shared = templates.beside(page), templates.ANSWERS | templates.KINDS

@@ -17,6 +17,7 @@ from byhand.book.practice.edits import Asked, mistakes, within
 from byhand.engine import Equation, Tensor, registry
 from byhand.equations import cross_entropy, layer_norm, softmax
 from byhand.tracing.trace import Trace
+from every import every
 
 RECORD = Path(__file__).with_name("wrong_numbers.json")
 
@@ -83,14 +84,14 @@ def asked(case):
     return numbers
 
 
-@pytest.mark.parametrize("case", RECORDED)
+@every(RECORDED)
 def test_a_mistake_leads_to_the_wrong_number_it_is_known_by(case):
     found = [{m.en: m.value for m in number.mistakes} for number in asked(case)]
     for new, old in zip(found, json.loads(RECORD.read_text("utf-8"))["numbers"][case], strict=True):
         assert new == pytest.approx(old, rel=1e-12, abs=1e-14)
 
 
-@pytest.mark.parametrize("stem", sorted({case.partition(",")[0] for case in CASES} - STEMS))
+@every(sorted({case.partition(",")[0] for case in CASES} - STEMS))
 def test_an_equation_that_is_not_in_the_record_checks_its_own_mistakes(stem):
     test = Path(equations.__file__).with_name(f"test_{stem}.py")
     checks = test.is_file() and "wrong_numbers(" in test.read_text("utf-8")
@@ -102,7 +103,7 @@ def test_the_words_of_a_mistake_stay():
     assert said == json.loads(RECORD.read_text("utf-8"))["words"]
 
 
-@pytest.mark.parametrize("case", CASES)
+@every(CASES)
 def test_a_wrong_number_has_arithmetic_that_adds_up_to_it(case):
     for number in asked(case):
         for mistake in number.mistakes:

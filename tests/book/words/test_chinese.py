@@ -2,17 +2,16 @@
 
 import re
 
-import pytest
-
 import byhand.book.entries
 import byhand.equations  # noqa: F401 - fills the registry
 from byhand.book.entries.contract import ENTRIES
 from byhand.engine.equation import registry
+from every import every
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
-@pytest.mark.parametrize("name", registry)
+@every(registry)
 def test_symbols_are_translated(name):
     entry = ENTRIES[name]
     assert list(entry.meanings_zh) == [s.name for s in registry[name].inputs]

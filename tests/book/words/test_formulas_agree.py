@@ -13,6 +13,7 @@ from byhand.book.finding import source
 from byhand.book.finding.flow import order
 from byhand.book.words.plain_math import plain
 from byhand.engine import Composite, registry
+from every import every
 from where.index import findings
 
 GREEK = {"α": "alpha", "β": "beta", "ε": "epsilon", "λ": "lambda", "μ": "mu", "σ": "sigma", "τ": "tau", "θ": "theta"}
@@ -106,7 +107,7 @@ def differences(stem: str, said: tuple[str, str], latex: tuple[str, str]) -> lis
     return found
 
 
-@pytest.mark.parametrize("stem", order())
+@every(order())
 def test_docstring_and_latex_agree(stem):
     assert differences(stem, *sides(stem)) == []
 

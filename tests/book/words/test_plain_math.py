@@ -6,10 +6,10 @@ import byhand.equations  # noqa: F401 - fills the registry
 from byhand.book.words.plain_math import plain
 from byhand.engine import registry
 from byhand.errors import ByhandError
+from every import every
 
 
-@pytest.mark.parametrize("stem", sorted(registry))
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@every([(stem, lang) for stem in sorted(registry) for lang in ("en", "zh")])
 def test_every_formula(stem, lang):
     for latex in (registry[stem].latex, registry[stem].derivative):
         text = plain(latex, lang)

@@ -10,6 +10,7 @@ import byhand.book.entries  # noqa: F401 - fills the table
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.source import PACKAGE, repository
 from byhand.book.words.glossary import CONCEPTS
+from every import every
 from where.index import all_findings
 from where.syntax import tree
 
@@ -87,7 +88,7 @@ def said(module: ast.Module):
                 yield written(keyword.value), keyword.arg != "note", keyword.value.lineno
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@every(PAGES, lambda page: page.relative_to(ROOT).as_posix())
 def test_pages_use_the_standard_terms(page):
     chinese = page.name.endswith(".zh-CN.md")
     assert not wrong_in(page.read_text(encoding="utf-8"), chinese)

@@ -225,6 +225,7 @@ def test_hosts_notice_one_that_dies(tmp_path, text, hosts, victim):
     assert checkpoint.load(tmp_path / "run").step > 0
 
 
+@pytest.mark.slow
 def test_hosts_with_other_settings_are_refused(tmp_path, text, hosts):
     refused = hosts(0)
     refused.count = 2

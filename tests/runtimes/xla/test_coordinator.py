@@ -364,15 +364,20 @@ def test_the_process_outlives_a_first_host_that_did_not_say_it_was_done(monkeypa
         assert printed.getvalue() == "\n"
 
 
-def test_hosts_that_wait_in_vain_say_for_whom(monkeypatch):
-    address = f"127.0.0.1:{free_port()}"
-    with run_main(monkeypatch, address, 3) as (end, _, _):
-        hosts = [(Host(address, 3, index), "r") for index in (0, 2)]
-        with coming(*hosts, deadline=time.monotonic() + 1.0) as errors:
-            pass
-        end()
-    words = f"did not meet all 3 hosts at {address} in time (missing: 1). Start each of them, with the same address."
-    assert [str(error) for error in errors] == [f"host {index} {words}" for index in (0, 2)]
+def test_hosts_that_wait_in_vain_say_for_whom(monkeypatch, caplog):
+    """In the log after a while, and in the error when their time is over."""
+    clock = [0.0]
+    monkeypatch.setattr(joining, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=time.sleep))
+    caplog.set_level("INFO", logger=joining.log.name)
+    with met(3) as hosts, coming(*((Host(hosts.address, 3, i), "r") for i in (0, 2)), deadline=60.0) as errors:
+        while len(hosts.meeting.there) < 2:
+            time.sleep(0.01)
+        clock[0] = joining.QUIET + 1
+        while caplog.text.count("(missing: 1)") < 2:
+            time.sleep(0.01)
+        clock[0] = 99.0
+    words = f"did not meet all 3 hosts at {hosts.address} in time (missing: 1). Start each of them, with the same "
+    assert [str(error) for error in errors] == [f"host {index} {words}address." for index in (0, 2)]
 
 
 def test_if_the_first_host_ends_before_all_came_so_does_the_process(monkeypatch):
