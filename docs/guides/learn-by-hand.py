@@ -1,11 +1,12 @@
 """What the page asks: the paper GPT without a part, with other numbers, and after an update."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from byhand.book.lessons.changes import with_changes
+from byhand.book.lessons.examples import make
 from byhand.book.lessons.examples.paper_gpt import (
     CHOICES,
     CONFIG,
@@ -21,8 +22,16 @@ from byhand.book.pictures.passes import TARGETS, TOKENS, paper_model, pass_of
 from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
+from pages.blocks.markdown import inline
 
 paper_config, paper_rate = CONFIG, RATE
+FORWARD = 20  # steps of its lesson
+
+
+def names_in_code() -> Iterator[tuple[int, str]]:
+    """Yield the steps of the forward pass with their results: each letter, and its name in the code."""
+    for n, step in enumerate(make("paper-gpt").steps[:FORWARD], 1):
+        yield n, ", ".join(f"{inline(x.letter)} = `{x.name}`" for x in step.arrays)
 
 
 def paper_without(*names: str) -> tuple[np.ndarray, float]:

@@ -24,7 +24,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from byhand.book.words.language import COMMA, PAGE, SEMICOLON, Words
 from byhand.errors import ByhandError, brief, reason
 from pages import answers, formats
-from pages.blocks.lessons import given, lesson, lesson_intro, looked_up
+from pages.blocks.lessons import given, lesson, lesson_intro
 from pages.blocks.markdown import (
     ROOT,
     in_language,
@@ -86,7 +86,7 @@ def _part(part: str, page: Path, lang: str, *words: str) -> str:
     return rendered(read(file), page, (f"parts/{file.name}", 0), lang, **given)
 
 
-BLOCKS = {block.__name__: block for block in (given, lesson, lesson_intro, looked_up)}
+BLOCKS = {block.__name__: block for block in (given, lesson, lesson_intro)}
 KINDS = BLOCKS | {part: partial(_part, part) for part in (file.name.partition(".")[0] for file in PARTS.iterdir())}
 """What a mark may name: a block or a part, each a function (page, language, *words) -> Markdown."""
 

@@ -173,7 +173,7 @@ def test_a_step_says_what_it_is_for_and_why(name):
 
 def test_a_reason_is_told_once():
     said = text(make("paper-gpt"))
-    assert said.count("     Why: X_norm[t,i] is multiplied by W_lm[i,j] in every result j") == 1
+    assert said.count("     Why: X_norm[t,i] (row t, column i) is multiplied by W_lm[i,j] in Z[t,j]") == 1
     assert said.count("Backward: Linear layer") == 5
 
 

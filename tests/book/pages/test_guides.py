@@ -24,6 +24,7 @@ from byhand.book.lessons.lesson import Array, grid
 from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
 from byhand.book.pictures.passes import TOKENS, cached_passes, paper_model
+from byhand.book.words.language import say
 from byhand.budget import recipe
 from byhand.cli.main import COMMANDS, main
 from byhand.equations import attention_scores, split_qkv
@@ -32,11 +33,13 @@ from byhand.model import TinyGPT
 from byhand.tracing.targets import parse_target
 from byhand.tracing.trace import Trace
 from pages import filling as pages
+from pages.answers.equations import worked_numbers
 from pages.blocks.arrays import displayed, number_in_latex, quiet
 from pages.blocks.lessons import chosen
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 SUFFIXES = ("md", "zh-CN.md")
+WAY = ("update", "learn-by-hand", "backward-by-hand")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -269,6 +272,23 @@ def test_every_step_of_a_lesson_stands_on_its_page_in_order(page, name, left, su
         shown += chosen(steps, 0)
     count = len(make(name).steps)
     assert shown == [n for n in range(1, count + 1) if n not in left]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_way_gives_a_reason_once_and_folds_arithmetic_that_it_did_before(suffix):
+    pages_of_it = [(GUIDES / f"{name}.{suffix}").read_text(encoding="utf-8") for name in WAY]
+    assert [len(re.findall(r"\*\* ?A dot product is|\*\*：两个向量", text)) for text in pages_of_it] == [1, 0, 0]
+    for text in pages_of_it[1:]:
+        reasons = re.findall(r"^\*\*(?:Why\.|原因)\*\*.*", text, re.MULTILINE)
+        assert len(reasons) == len(set(reasons)) > 5
+        in_sight = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+        rows = re.findall(r"^\| `(?:μ|[^`(]+\(∂\w+\))\[0\]`", in_sight, re.MULTILINE)
+        assert len(rows) == 1, "of three LayerNorms the first is worked in sight"
+
+
+def test_the_rows_of_an_update_follow_one_element():
+    shown = [say(number.label, "en") for number in worked_numbers("adamw", False)]
+    assert shown == ["m_t[0]", "m̂_t[0]", "v_t[0]", "v̂_t[0]", "θ'[0]"]
 
 
 @pytest.mark.parametrize("name", ["paper-gpt", "matrix-core", "classifier"])

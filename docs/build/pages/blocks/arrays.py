@@ -24,13 +24,11 @@ ROUGH = 1e-7  # of smaller numbers a matrix shows three digits, for the same rea
 WIDE = 9  # columns that no telephone shows
 ACROSS = 34  # letters of a formula on a telephone
 LISTED = Words(", ", " 、 ")  # between formulas
-IN_CODE = Words(" (code: `{name}`)", " （代码中叫 `{name}`）")
 
 
 def called(arrays: Iterable[Array], lang: str) -> str:
-    """Return arrays' letters, each with its name in the code if that differs."""
-    said = (inline(x.letter) + ("" if x.name in ("", x.label) else IN_CODE.said(lang, name=x.name)) for x in arrays)
-    return LISTED.said(lang).join(said).replace("） ", "）")
+    """Return arrays' letters."""
+    return LISTED.said(lang).join(inline(array.letter) for array in arrays)
 
 
 def given_parts(letter: str, text: str) -> Iterator[tuple[str, str, np.ndarray]]:

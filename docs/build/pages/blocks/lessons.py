@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +20,9 @@ from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
 from pages.blocks.arrays import LISTED, called, displayed, given_parts, matrix_of, quiet, rounded
-from pages.blocks.markdown import display, display_lines, inline, link, link_equation
-from pages.blocks.step_rows import rows_of, worked_rows
+from pages.blocks.markdown import QUAD, display, display_lines, inline, link, link_equation
+from pages.blocks.step_rows import few_rows, rows_of, worked_rows
+from pages.path import STOPS
 
 NEAR = 3  # steps back to which a reader looks for an array that is not printed again
 GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
@@ -38,13 +38,15 @@ def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") ->
     """The steps of a worked example, such as `2-5` or `4,7`; in the form `brief` only their results.
 
     The form `plain` has the formula, the arithmetic of row 0 and the results, and rounds all lessons of its page to
-    two decimals. The form `few` counts the numbers that are folded otherwise. A reason, and an array made just before,
-    stand once.
+    two decimals. The form `few` is for a page behind others: what these gave reasons for is not explained again, and
+    arithmetic that the page did before is folded. A reason, and an array made just before, stand once.
     """
     whole = examples.make(name).steps
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     shown = _Shown(lang, page)
-    forms = {"brief": shown.brief, "plain": shown.plain, "few": partial(shown.full, few=True)}
+    forms = {"brief": shown.brief, "plain": shown.plain, "few": shown.few}
+    if form == "few":
+        shown.told |= told_before(page)
     for other in BLOCK.finditer(text):
         if other.groups(default="") == (name, steps, form):
             break
@@ -53,9 +55,23 @@ def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") ->
             if other[1] == name:
                 shown.far(n, before, other[3] == "brief")
             if other[3] != "brief":
-                shown.told.add(before[n - 1].reason or before[n - 1].why or GIVEN)
+                shown.tell(before[n - 1])
     said = "\n\n".join(forms.get(form, shown.full)(n, whole) for n in chosen(steps, len(whole)))
     return rounded(said) if is_plain(text) else said
+
+
+def told_before(page: Path) -> set[Words]:
+    """Return the reasons that the pages to read before a page give, and those before them."""
+    told: set[Words] = set()
+    name, _, suffix = page.name.partition(".")
+    for earlier in STOPS[name].earlier if name in STOPS else ():
+        before = page.with_name(f"{earlier}.{suffix}")
+        told |= told_before(before)
+        for mark in BLOCK.finditer(before.read_text(encoding="utf-8")):
+            steps = examples.make(mark[1]).steps
+            shown = chosen(mark[2] or "", len(steps)) if mark[3] not in ("brief", "plain") else []
+            told |= {reason for n in shown if (reason := steps[n - 1].reason or steps[n - 1].why)}
+    return told
 
 
 def is_plain(text: str) -> bool:
@@ -89,28 +105,26 @@ def given(page: Path, lang: str, name: str) -> str:
     return f"{lines}\n\n{Words('In the code: ', '代码中： ').said(lang)}{names}"
 
 
-def looked_up(page: Path, lang: str) -> str:
-    """The rows that the paper model's tokens and positions select, and their sums."""
-    steps = examples.make("paper-gpt").steps
-    arrays = {array.name: array.data for step in steps for array in (*step.inputs, *step.arrays)}
-    lines = []
-    for t, token in enumerate(arrays["tokens"].tolist()):
-        e, at, x = (matrix_of(row) for row in (arrays["wte"][token], arrays["wpe"][t], arrays["x"][t]))
-        lines.append(rf"X_{t} = W_{{te}}[{token}] + W_{{pe}}[{t}] = {e} + {at} = {x}")
-    return display_lines(lines)
-
-
 @dataclass
 class _Shown:
     """How a page shows the steps of a lesson: its language, and what it said before.
 
-    printed  the step at which each array was last printed, by letter; `told` the reasons
+    printed  the step at which each array was last printed, by letter; `told` the reasons; `done` the equations
     """
 
     lang: str
     page: Path
     printed: dict[str, int] = field(default_factory=dict)
     told: set[Words] = field(default_factory=set)
+    done: set[tuple[str, bool]] = field(default_factory=set)
+
+    def tell(self, step: Step) -> bool:
+        """Note a step's reason and its equation; return whether the reason is new."""
+        reason = step.reason or step.why
+        is_new = reason is not None and reason not in self.told
+        self.told |= {reason} if reason else set()
+        self.done.add(_kind(step))
+        return is_new
 
     def far(self, n: int, steps: Sequence[Step], brief: bool = False) -> list[Array]:
         """Return the inputs of a step that no step just before printed, and note what this one prints."""
@@ -123,7 +137,11 @@ class _Shown:
     def brief(self, n: int, steps: Sequence[Step]) -> str:
         """Return a step's title and results."""
         self.far(n, steps, True)
-        return f"{self._title(n, steps[n - 1], False)}\n\n{displayed(steps[n - 1].arrays)}"
+        step = steps[n - 1]
+        if step.is_derivative:
+            letters = LISTED.said(self.lang).join(x.label.removeprefix("∂") for x in step.arrays)
+            step = replace(step, title=Words(f"Gradient of {letters}", f"{letters} 的梯度"))
+        return f"{self._title(n, step, False)}\n\n{displayed(step.arrays)}"
 
     def plain(self, n: int, steps: Sequence[Step]) -> str:
         """Return a step's formula, the arithmetic of row 0, and its results."""
@@ -134,7 +152,7 @@ class _Shown:
         parts = [self._title(n, step, False), _formula(step, self.lang), rows_of(first, self.lang)]
         return "\n\n".join([*parts, *([displayed(step.arrays)] if step.arrays[0].data.ndim else [])])
 
-    def full(self, n: int, steps: Sequence[Step], few: bool = False) -> str:
+    def full(self, n: int, steps: Sequence[Step]) -> str:
         """Return a step as it is done on paper."""
         step, lang = steps[n - 1], self.lang
         product = _first_product(step) if (copies := _only_copies(step)) else None
@@ -146,10 +164,34 @@ class _Shown:
         if moves:
             parts += [*self._far(n, steps), SAME.said(lang, results=called(step.arrays, lang))]
         else:
-            rows = [rows_of([product], lang)] if product else worked_rows(step, lang, few)
+            rows = [rows_of([product], lang)] if product else worked_rows(step, lang)
             parts += [*self._put_in(n, steps), *_kept(step, lang), *rows, *_results(step, lang)]
-        if step.why and (reason := step.reason or step.why) not in self.told:
-            self.told.add(reason)
+        if self.tell(step) and step.why:
+            parts.append(WHY.said(lang) + step.why.said(lang))
+        return "\n\n".join(parts)
+
+    def few(self, n: int, steps: Sequence[Step]) -> str:
+        """Return a step for readers who did such steps before: what they have read, or computed, is folded or left out."""
+        step, lang = steps[n - 1], self.lang
+        is_known, is_told = _kind(step) in self.done, not self.tell(step)
+        goal = [GOAL.said(lang) + step.goal.said(lang)] if step.goal and not (is_told or step.is_derivative) else []
+        parts = [self._title(n, step, step.stem not in registry), *goal]
+        product = _first_product(step) if (copies := _only_copies(step)) else None
+        seen, far = set(self.printed), self.far(n, steps)
+        hides = is_known and step.is_derivative  # the weights too
+        old = [x for x in far if x.data.ndim and (hides or x.letter in seen)]
+        new = [x for x in far if x.letter not in seen and x not in old]
+        folded, formula = ([displayed(old)] if old else []), [_formula(step, lang)]
+        if is_known and QUAD in step.latex and not copies:
+            folded, formula = formula + folded, []
+        parts += formula
+        if copies and not product:
+            parts.append(SAME.said(lang, results=called(step.arrays, lang)))
+        else:
+            rows = [rows_of([product], lang)] if product else few_rows(step, lang, is_known, folded)
+            parts += [*self._inputs(n, steps), *([displayed(new)] if new else []), *_kept(step, lang), *rows]
+            parts += _results(step, lang)
+        if not is_told and step.why:
             parts.append(WHY.said(lang) + step.why.said(lang))
         return "\n\n".join(parts)
 
@@ -162,6 +204,10 @@ class _Shown:
 
     def _put_in(self, n: int, steps: Sequence[Step]) -> Iterator[str]:
         """Yield the inputs' letters with the earlier steps that made them, and the arrays that are far."""
+        yield from self._inputs(n, steps)
+        yield from self._far(n, steps)
+
+    def _inputs(self, n: int, steps: Sequence[Step]) -> Iterator[str]:
         origins: dict[str, list[str]] = {}
         for array in _each(steps[n - 1]):
             origins.setdefault(self._origin(array, n, steps), []).append(inline(array.letter))
@@ -171,7 +217,6 @@ class _Shown:
         )
         if origins:
             yield Words("Inputs: ", "代入： ").said(self.lang) + Words("; ", "； ").said(self.lang).join(named)
-        yield from self._far(n, steps)
 
     def _far(self, n: int, steps: Sequence[Step]) -> Iterator[str]:
         if far := self.far(n, steps):
@@ -191,6 +236,11 @@ class _Shown:
         if "t-1" in array.letter:
             return (BEFORE if np.any(array.data) else ZERO).said(self.lang)
         return (NEW if array.name.startswith("after.") else GIVEN).said(self.lang)
+
+
+def _kind(step: Step) -> tuple[str, bool]:
+    """Return what steps of the same arithmetic share."""
+    return step.stem or step.where, step.is_derivative
 
 
 def _each(step: Step) -> list[Array]:
@@ -230,8 +280,7 @@ def _kept(step: Step, lang: str) -> Iterator[str]:
 def _results(step: Step, lang: str) -> Iterator[str]:
     arrays = [array for array in step.arrays if array.data.ndim]
     if arrays:
-        words = called((array for array in arrays if array.name != array.label), lang)
-        yield f"{Words('Result:', '结果：').said(lang)} {words}".strip()
+        yield Words("Result:", "结果：").said(lang)
         yield displayed(arrays)
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)

@@ -43,11 +43,11 @@ entry = Entry(
         "衡量每个查询与每个键的匹配程度。",
     ),
     why=Words(
-        "A dot product is large when two vectors point in similar directions. Take D products of random "
-        "numbers, positive as often as negative: their sum is typically √D times as large as one of them (take this "
-        "on trust). Dividing by √D undoes that, so softmax does not give nearly all weight to one key.",
-        "两个向量的方向越接近，点积越大。点积是 D 个乘积之和；若这些乘积随机，正负各半，和的大小约为单个乘积的 √D 倍（这一点请先接受）。"
-        "除以 √D 就抵消了这个倍数，softmax 才不会把几乎全部权重给一个键。",
+        "A dot product is large when two vectors point in similar directions. It adds D products, of which many cancel: "
+        "two numbers, each 1 or −1, add up to 2, 0, 0 or −2. The mean of the squares of these sums is 2, so a typical "
+        "size is √2; that of D numbers is √D. Dividing by √D undoes that, so softmax does not give nearly all weight to one key.",
+        "两个向量的方向越接近，点积越大。点积是 D 个乘积之和，正负会抵消一部分：两个数各取 1 或 −1，和是 2、0、0 或 −2，平方的平均是 2，"
+        "所以一般大小是 √2；D 个数则是 √D。除以 √D 就抵消了这个倍数，softmax 才不会把几乎全部权重给一个键。",
     ),
     why_back=Words(
         "Q[t] contributes to S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D. "

@@ -41,8 +41,9 @@ entry = Entry(
     ),
     why_back_of={
         "x": Words(
-            "x[t,i] is multiplied by W[i,j] in every result j of its row, so ∂x[t,i] adds up ∂y[t,j] × W[i,j] over j.",
-            "x[t,i] 参与第 t 行的每个结果 j，每次都乘以 W[i,j]；把各列 j 的 ∂y[t,j] × W[i,j] 加起来，就是 ∂x[t,i]。",
+            "x[t,i] (row t, column i) is multiplied by W[i,j] in y[t,j], for every column j of its row. "
+            "So ∂x[t,i] adds up ∂y[t,j] × W[i,j] over j.",
+            "第 t 行第 i 列的 x[t,i]，在同一行每一列 j 的结果 y[t,j] 中都与 W[i,j] 相乘；把各列的 ∂y[t,j] × W[i,j] 加起来，就是 ∂x[t,i]。",
         ),
         "weight": Words(
             "Every row t uses the same W[i,j], times x[t,i], so ∂W[i,j] adds up x[t,i] × ∂y[t,j] over the rows.",

@@ -226,8 +226,8 @@ def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
             origin=(gradients, tensor_name),
             goal=Words(f"Add up what each use of {of} passed back.", f"{of} 用在几处，就把各处传回的梯度相加。"),
             why=Words(
-                f"A change in {of} affects the loss through every use at once, and small effects add up.",
-                f"{of} 一变，用到它的每一处都会影响损失，这些影响要相加。",
+                "A change in a number affects the loss through every use at once, and small effects add up.",
+                "一个数变了，用到它的每一处都会影响损失，这些影响要相加。",
             ),
         )
     ]

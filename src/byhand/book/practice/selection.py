@@ -47,9 +47,17 @@ def telling(step: Step, many: int) -> tuple[Number, ...]:
     if not any(elements):
         return step.numbers[-1 - many :]  # a single number, such as the loss, with its parts
     best = [n for found in elements for n in sorted(found, key=_worth, reverse=True)[:many]]
+    if len(names) > 1 and not step.is_derivative and _with_parts(step, best) != tuple(best):
+        places = [_place(n)[1] for n in sorted(elements[0], key=lambda n: (n.whole, _worth(n)), reverse=True)[:many]]
+        return _with_parts(step, [n for found in elements for n in found if _place(n)[1] in places])
     teaching = [n for n in best if _worth(n)[0] and _worth(n)[2] > 1]  # a mere copy teaches little
     best = teaching[: 2 * many] if step.is_derivative else teaching or best[:1]
     return _with_parts(step, best)
+
+
+def first_of_each(step: Step) -> tuple[Number, ...]:
+    """Return the whole numbers of a step, one of each result, and the labelled parts they need."""
+    return _with_parts(step, [n for n in step.numbers if n.whole])
 
 
 def first_and_telling(step: Step) -> tuple[Number, ...]:
