@@ -48,12 +48,6 @@ def sent(config: ModelConfig, rows: int) -> dict[tuple[str, str], float]:
     return least_sent(config, EIGHT, (rows, config.seq_len))
 
 
-def half_of_vocabulary(config: ModelConfig) -> tuple[list[int], list[int]]:
-    """Return the shape of the token table, and that of the part of a device of `tensor=2`."""
-    parameter = Parameter((config.vocab_size, config.d_model), axes=("vocab", "width"))
-    return list(parameter.shape), list(part_shape(parameter, Mesh(tensor=2)))
-
-
 def literal_of(place: str) -> Any:
     """Return the value that is assigned at a place, of the tests too, which are not imported."""
     return ast.literal_eval(syntax.statement(*located(place)).value)
