@@ -9,7 +9,6 @@ from byhand.architectures import GPT2
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
-from byhand.runtimes.xla.mesh import Mesh
 from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape
 from pages.answers.numbers import vjp
 from pages.blocks.markdown import located
