@@ -67,7 +67,7 @@ def tensors_of(goal: str, family: str) -> Iterator[tuple[str, str, str, str]]:
     for piece in pieces(config, known.tensors):
         shape, columns = declared(config)[piece.ours[0]].shape, ""
         how = "less 1" if piece.less else "transposed" if piece.transposed else "unchanged"
-        if piece.columns.stop - piece.columns.start != shape[-1]:
+        if isinstance(piece.columns, slice) and piece.columns.stop - piece.columns.start != shape[-1]:
             columns = f"`[:, {piece.columns.start}:{piece.columns.stop}]`"
             how = "permuted" if known.pairing == "neighbours" and "_v" not in piece.theirs else "columns"
         ours = ", ".join(f"`{name}`" for name in piece.ours)
