@@ -1,4 +1,4 @@
-"""What the page asks: new models' weights, stream, loss and gradients; the gradients of a tied table."""
+"""What the page asks: new models' weights, stream, loss and gradients."""
 
 import math
 from dataclasses import replace
@@ -7,9 +7,6 @@ from functools import cache
 import numpy as np
 
 from byhand import host
-from byhand.book.lessons.examples.paper_gpt import CONFIG, WEIGHTS, model_of
-from byhand.book.numbers import closed_form
-from byhand.book.pictures.passes import TARGETS, TOKENS
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
 from byhand.equations.attention_scores import attention_scores
@@ -17,7 +14,6 @@ from byhand.equations.linear import linear
 from byhand.equations.softmax import softmax
 from byhand.layers.parameter import STD
 from byhand.model import TinyGPT, declared
-from byhand.tracing.gradients import passed_back
 from byhand.tracing.trace import Trace
 
 SMALL = ModelConfig(seq_len=32, n_layers=2)
@@ -72,16 +68,6 @@ def score_statistics(width: int) -> tuple[tuple[float, ...], ...]:
         p = softmax.forward(scores)[0]
         found.append((float(scores.std()), float(p.max(axis=-1).mean()), float((p * (1 - p)).mean())))
     return tuple(found)
-
-
-def tied_gradients() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the gradients of the paper GPT's tied table: of the look-up, of the head, and their sum."""
-    weights = {n: closed_form.array(w) for n, w in WEIGHTS.items() if n != "lm_head.w"}
-    model = model_of(replace(CONFIG, tied_embeddings=True), weights)
-    gradients = Trace.of(lambda: model.loss([TOKENS], [TARGETS])).backward()
-    table = gradients.trace.tensor("wte")
-    head, lookup = (passed_back(step, table) for step in gradients.uses(table))
-    return lookup, head, gradients.by_name["wte"]
 
 
 def drawn(config: ModelConfig, factor: float = 1.0, scaled: bool = True) -> TinyGPT:

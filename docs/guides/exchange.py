@@ -35,31 +35,23 @@ def steps_of(order: dict[Any, Any]) -> Iterator[list[str]]:
         yield [str(value).lower() if type(value) is bool else value for value in step]
 
 
-def their_keys() -> tuple[dict[str, dict[str, str]], dict[tuple[str, ...], dict[str, str]]]:
-    """Return keys by our setting: of each family's config.json, and of the metadata of a GGUF by families."""
-    groups: dict[tuple[str, ...], dict[str, str]] = {}
-    for name, family in gguf.KNOWN.items():
-        keys = {ours: f"`{key.replace(name, '*', 1)}`" for key, ours in family.keys.items()}
-        same = next((names for names, others in groups.items() if others == keys), ())
-        groups.pop(same, None)
-        groups[(*same, name)] = keys
-    return {name: _keys(family) for name, family in families.items()}, groups
+def their_keys() -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield our settings, each with its keys in a config.json and in the metadata of a GGUF, of all families."""
+    stored = [{ours: [key.replace(name, "*", 1)] for key, ours in f.keys.items()} for name, f in gguf.KNOWN.items()]
+    groups = [[_keys(family) for family in families.values()], stored]
+    for setting in dict.fromkeys(name for group in groups for keys in group for name in keys):
+        own, metadata = ([key for keys in group for key in keys.get(setting, ())] for group in groups)
+        yield setting, list(dict.fromkeys(own)), list(dict.fromkeys(metadata))
 
 
-def _keys(family: Family) -> dict[str, str]:
+def _keys(family: Family) -> dict[str, list[str]]:
     """Return the keys of a config.json by our setting."""
-    own = {**family.keys, **family.flags, family.activation: "activation"}
-    found = {ours: f"`{key}`" for key, ours in own.items()}
+    found = {ours: [key] for key, ours in {**family.keys, **family.flags, family.activation: "activation"}.items()}
     if family.window:
-        found["attention_window"] = ", ".join(f"`{key}`" for key in family.window)
+        found["attention_window"] = list(family.window)
     if family.layers:
-        found["layer_pattern"] = ", ".join(f"`{key}`" for key in KINDS[family.name])
+        found["layer_pattern"] = list(KINDS[family.name])
     return found
-
-
-def settings_of(columns: list[dict[str, str]]) -> list[str]:
-    """Return every setting that has a key in some column, in order."""
-    return list(dict.fromkeys(name for keys in columns for name in keys))
 
 
 def paired(pairing: str, width: int) -> tuple[list[str], list[int]]:
@@ -75,11 +67,7 @@ def tensors_of(goal: str, family: str) -> Iterator[tuple[str, str, str, str]]:
     for piece in pieces(config, known.tensors):
         shape, columns = declared(config)[piece.ours[0]].shape, ""
         how = "less 1" if piece.less else "transposed" if piece.transposed else "unchanged"
-        if not isinstance(piece.columns, slice):
-            how = "by head"
-        elif len(piece.ours) > 1:
-            how = "joined"
-        elif piece.columns.stop - piece.columns.start != shape[-1]:
+        if isinstance(piece.columns, slice) and piece.columns.stop - piece.columns.start != shape[-1]:
             columns = f"`[:, {piece.columns.start}:{piece.columns.stop}]`"
             how = "permuted" if known.pairing == "neighbours" and "_v" not in piece.theirs else "columns"
         ours = ", ".join(f"`{name}`" for name in piece.ours)

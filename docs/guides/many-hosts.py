@@ -9,7 +9,6 @@ from byhand.architectures import GPT2
 from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
-from byhand.runtimes.xla.mesh import Mesh
 from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape
 from pages.answers.numbers import vjp
 from pages.blocks.markdown import located
@@ -46,12 +45,6 @@ def _shape(shape: tuple[int, ...], parameter: Parameter) -> str:
 def sent(config: ModelConfig, rows: int) -> dict[tuple[str, str], float]:
     """Return the bytes that each of eight devices sends in a step, by exchange and axis."""
     return least_sent(config, EIGHT, (rows, config.seq_len))
-
-
-def half_of_vocabulary(config: ModelConfig) -> tuple[list[int], list[int]]:
-    """Return the shape of the token table, and that of the part of a device of `tensor=2`."""
-    parameter = Parameter((config.vocab_size, config.d_model), axes=("vocab", "width"))
-    return list(parameter.shape), list(part_shape(parameter, Mesh(tensor=2)))
 
 
 def literal_of(place: str) -> Any:

@@ -4,7 +4,6 @@ import contextlib
 import io
 from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,7 +13,6 @@ from byhand.book.port.microgpt import NAMES, SEED, STD, MicroRun, in_order
 from byhand.book.port.naming import table
 from byhand.cli.main import main
 from byhand.clipping import gradient_norm
-from byhand.model import matrices
 from byhand.tracing.trace import Trace
 
 step = model.STEP
@@ -38,10 +36,10 @@ def two_together() -> int:
     return sum(numbers[0] == numbers[0] for *_, numbers in table().pairs())
 
 
-def parameters_of(name: str) -> list[tuple[str, str, bool]]:
-    """Return each parameter's name, its shape, and whether it decays; of the blocks the first alone."""
-    arrays, decaying = model.filled(config=config_of(name))[0].parameters(), matrices(config_of(name))
-    return [(n, _shape(p.shape), n in decaying) for n, p in arrays.items() if not n.startswith("blocks.1")]
+def parameters_of(name: str) -> list[tuple[str, str]]:
+    """Return each parameter's name and its shape; of the blocks the first alone."""
+    arrays = model.filled(config=config_of(name))[0].parameters()
+    return [(n, _shape(p.shape)) for n, p in arrays.items() if not n.startswith("blocks.1")]
 
 
 def first_draws() -> list[tuple[int, float]]:
@@ -135,12 +133,6 @@ def traced_count() -> int:
 def checked(name: str, factor: float, lang: str) -> str:
     """Return what `byhand.check` says of an array that is a multiple of the right one."""
     return check(name, factor * of_page("gpt").named(name).array).said(lang)
-
-
-def header() -> str:
-    """Return the reader in C, without its comment and its guard."""
-    text = (Path(__file__).parents[2] / "examples" / "trace.h").read_text(encoding="utf-8")
-    return text[text.index("static int trace") :].rstrip()
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from book.pages.asked import answers_of
-from byhand.book.pictures import passes
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError
 from byhand.model import parameter_shapes
@@ -52,18 +51,6 @@ def test_the_scale_keeps_spread_and_slope():
     assert wide[0][2] < narrow[0][2] / 5
     assert wide[1][2] == pytest.approx(narrow[1][2], rel=0.05)
     assert (f"{math.sqrt(768):.1f}", f"{math.sqrt(64) / math.sqrt(768):.2f}") == ("27.7", "0.29")
-
-
-def test_a_tied_table_gets_the_sum_of_both_gradients():
-    lookup, head, both = PAGE.tied_gradients()
-    np.testing.assert_allclose(both, lookup + head, rtol=1e-12, atol=1e-14)
-    apart = passes.paper_model()  # its head is an array of its own
-    apart.parameters()["lm_head.w"].data = apart.parameters()["wte"].data.T.copy()
-    apart.loss([passes.TOKENS], [passes.TARGETS]).backward()
-    np.testing.assert_allclose(lookup, apart.parameters()["wte"].grad, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(head, apart.parameters()["lm_head.w"].grad.T, rtol=1e-12, atol=1e-14)
-    assert not lookup[2].any()  # gain is never read
-    assert head.any(axis=1).all()
 
 
 def test_every_parameter_is_of_one_kind():

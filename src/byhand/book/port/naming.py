@@ -25,7 +25,7 @@ NAMES = (
     Words("gradient norm", "梯度范数"),
     Words("loss after one update", "更新一次后的损失"),
     Words("loss after two updates", "更新两次后的损失"),
-    Words("first loss with 800 added to the head's bias", "输出层偏置加 800 时的首个损失"),
+    Words("first loss with 800 added to the head's bias", "语言模型头偏置加 800 时的首个损失"),
     Words("first loss with 800 added to the keys' biases", "键的偏置加 800 时的首个损失"),
 )
 FOUR = 4  # numbers that name a mistake, or two together; the others show a forgotten maximum
