@@ -1,6 +1,7 @@
 /** The chat page: the bar, the conversation, the field below it, and the keys. */
 import { html, noChange, nothing, render } from "./vendor/lit-html.js";
 import { answer, heard, leave, pointed, popover, scrolled } from "./answer.js";
+import { focus } from "./fields.js";
 import { switchLanguage } from "./language.js";
 import { notice } from "./notice.js";
 import { panel, settings } from "./settings.js";
@@ -13,8 +14,6 @@ const FIELD = ".field textarea";
 const NEAR = 160; // pixels from the end within which the view follows an answer
 const talk = new Talk(changed);
 let draft = "", isOpen = false, isDue = false;
-
-const focus = (/** @type {string} */ selector) => /** @type {HTMLElement | null} */ (app.querySelector(selector))?.focus();
 
 /** Be ready to type, but do not open the keyboard of a telephone. */
 const begin = () => matchMedia("(pointer: coarse)").matches || focus(FIELD);

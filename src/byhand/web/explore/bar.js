@@ -1,6 +1,7 @@
 /** The bar above the page, what went wrong, and the list of keys. */
 import { html, nothing } from "../vendor/lit-html.js";
 import { S, now } from "./state.js";
+import { askKey } from "../fields.js";
 import { change, flip, go, page } from "./navigate.js";
 import { parse, shown } from "./numbers.js";
 import { retry, session, unlock } from "./session.js";
@@ -25,19 +26,27 @@ function places(asked) {
 }
 
 function find() {
-  const found = S.find === null ? [] : places(S.find);
-  const leave = (/** @type {Event} */ e) => /** @type {HTMLElement} */ (e.target).blur();
-  const keyed = (/** @type {KeyboardEvent} */ e) => {
+  const found = S.find === null ? [] : places(S.find), to = (/** @type {string} */ name) => go({ name, index: [], back: S.back });
+  const look = (/** @type {string | null} */ text, at = 0) => { [S.find, picked] = [text, at]; page.draw(); };
+  const keyed = (e) => {
     e.stopPropagation();
     if (e.isComposing) return;
-    if (e.key === "Escape") leave(e);
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); picked = Math.max(0, Math.min(found.length - 1, picked + (e.key === "ArrowDown" ? 1 : -1))); page.draw(); }
-    const whole = parse(S.find ?? "");
-    if (e.key === "Enter" && (now.pass.has(whole.name) || found.length)) { go(now.pass.has(whole.name) ? { ...whole, back: whole.back || S.back } : { name: found[picked] ?? found[0], index: [], back: S.back }); leave(e); }
+    const by = { ArrowDown: 1, ArrowUp: -1 }[e.key], whole = parse(S.find ?? ""), isWhole = now.pass.has(whole.name);
+    if (by) {
+      e.preventDefault();
+      look(S.find, Math.max(0, Math.min(found.length - 1, picked + by)));
+    }
+    const isFound = e.key === "Enter" && (isWhole || found.length);
+    if (isFound && isWhole) go({ ...whole, back: whole.back || S.back });
+    else if (isFound) to(found[picked] ?? found[0]);
+    if (isFound || e.key === "Escape") e.target.blur();
   };
-  return html`<div class="find wide"><input id="find" class="box" role="combobox" aria-expanded=${found.length > 0} aria-controls="found" aria-activedescendant=${found.length ? `found-${picked}` : ""} autocomplete="off" placeholder=${say("find")} aria-label=${say("findLabel")} .value=${S.find ?? ""}
-      @focus=${() => { S.find = ""; picked = 0; page.draw(); }} @input=${(/** @type {InputEvent} */ e) => { S.find = /** @type {HTMLInputElement} */ (e.target).value; picked = 0; page.draw(); }} @blur=${() => setTimeout(() => { S.find = null; page.draw(); }, 150)} @keydown=${keyed}>
-    <ul role="listbox" id="found" aria-label=${say("findLabel")} ?hidden=${!found.length}>${found.map((name, k) => html`<li role="option" id=${`found-${k}`} aria-selected=${k === picked} @mousedown=${() => go({ name, index: [], back: S.back })}><span class="grow">${spoken(name)}</span><span class="mono faint">${name}</span></li>`)}</ul></div>`;
+  const option = (/** @type {string} */ name, /** @type {number} */ k) => html`<li role="option" id=${`found-${k}`} aria-selected=${k === picked}
+    @mousedown=${() => to(name)}><span class="grow">${spoken(name)}</span><span class="mono faint">${name}</span></li>`;
+  return html`<div class="find wide"><input id="find" class="box" role="combobox" aria-expanded=${found.length > 0} aria-controls="found"
+      aria-activedescendant=${found.length ? `found-${picked}` : ""} autocomplete="off" placeholder=${say("find")} aria-label=${say("findLabel")}
+      .value=${S.find ?? ""} @focus=${() => look("")} @input=${(e) => look(e.target.value)} @blur=${() => setTimeout(look, 150, null)} @keydown=${keyed}>
+    <ul role="listbox" id="found" aria-label=${say("findLabel")} ?hidden=${!found.length}>${found.map(option)}</ul></div>`;
 }
 
 function facts() {
@@ -68,10 +77,7 @@ export function bar() {
 export function trouble() {
   const failure = session.failure ?? session.fetched.failure;
   if (!failure) return session.isLoading ? html`<p class="notice loading" role="status"><span>${say("loading")}</span></p>` : nothing;
-  if (failure.kind === "key") {
-    const use = (/** @type {SubmitEvent} */ e) => { e.preventDefault(); unlock(String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("key"))); };
-    return html`<form class="notice" role="alert" @submit=${use}><span>${say("key")}</span><input class="box" type="password" name="key" autocomplete="off" required aria-label=${say("keyName")}><button class="button">${say("unlock")}</button></form>`;
-  }
+  if (failure.kind === "key") return askKey(say, unlock);
   const dismiss = () => { session.failure = session.fetched.failure = null; page.draw(); }, isRefused = failure.kind === "failed" && failure.status < 500 && now.pass;
   return html`<p class="notice" role="alert"><span>${say(failure.kind, failure.message)}</span>${isRefused ? html`<button class="button" @click=${dismiss}>${say("close")}</button>` : html`<button class="button" @click=${retry}>${say("retry")}</button>`}</p>`;
 }

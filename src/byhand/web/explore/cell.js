@@ -41,7 +41,7 @@ export function cell(view) {
   const value = isSame && kept ? numeric(kept.value) : now.pass.updated(S.at) ? undefined : data.value(S.at, S.back, S.i), out = view.mats.at(-1);
   const root = kept?.terms ? tree(kept.terms) : null, isAll = isLong(root ?? undefined), below = root && longest(root), found = value === undefined ? null : verdict(S.tried, value);
   const input = html`<input class="try ${found?.[0] ? "good" : ""}" inputmode="text" autocomplete="off" aria-label=${say("yours")} placeholder=${say("yours")} .value=${S.tried}
-    @input=${(/** @type {InputEvent} */ e) => { S.tried = /** @type {HTMLInputElement} */ (e.target).value; page.draw(); }}>`;
+    @input=${(e) => { S.tried = e.target.value; page.draw(); }}>`;
   const note = refused ? refused.message : kept?.note ? say(NOTES[kept.note.code] ?? "") ?? "" : "", isMasked = !S.back && out?.mask?.(S.i.at(-2) ?? 0, S.i.at(-1) ?? 0);
   const sign = out?.kind === "attention" ? "teal" : (value ?? 0) < 0 ? "down" : "up";
   return html`<section class="cell" aria-busy=${isPending}>

@@ -7,13 +7,14 @@ import { go, page } from "./navigate.js";
 import { label, numeric, shown, signed } from "./numbers.js";
 import { isStill } from "./still.js";
 import { read } from "../numbers.js";
+import { sent } from "../fields.js";
 import { say } from "./words.js";
 
 /** @typedef {import("./server.js").Change} Change */
 
 const W = 320, H = 110, PAD = 10; // of the curve
 let due = 0;
-/** What the last changes did, readable while others are computed. @type {{before: number, after: number, predicted: number | null} | undefined} */
+/** What the last changes did, readable while others are computed. @type {import("./server.js").Losses | undefined} */
 let last;
 
 const same = (/** @type {Change} */ a, /** @type {Change} */ b) =>
@@ -41,8 +42,8 @@ export function changing() {
   }
   if (!pass.isParameter(S.at)) return upstream() ? html`<div class="row wrap change">${toParameter()}</div>` : nothing;
   const target = label(S.at, S.i), value = now.data.value(S.at, false, S.i), isOpen = S.panel.change ?? !now.data.isSlow;
-  return html`<details class="change" ?open=${isOpen} @toggle=${(/** @type {Event} */ e) => { S.panel.change = /** @type {HTMLDetailsElement} */ (e.target).open; page.draw(); }}><summary>${say("change")}</summary>
-    <form class="row wrap" @submit=${(/** @type {SubmitEvent} */ e) => { e.preventDefault(); putValue(target, String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("value"))); }}>
+  return html`<details class="change" ?open=${isOpen} @toggle=${(e) => { S.panel.change = e.target.open; page.draw(); }}><summary>${say("change")}</summary>
+    <form class="row wrap" @submit=${sent(({ value: text }) => putValue(target, text))}>
       <label class="row"><span class="cap">${say("value")}</span><input class="box" name="value" inputmode="text" autocomplete="off" .value=${value === undefined ? "" : String(Number(value.toPrecision(7)))}></label>
       <button class="button">${say("use")}</button></form>${!isOpen ? nothing : !now.data.isLarge || S.panel.along ? curve(target, value) : html`<button class="button quiet" @click=${() => { S.panel.along = true; page.draw(); }}>${say("along")} …</button>`}</details>`;
 }
@@ -59,13 +60,14 @@ function upstream() {
 }
 /** Go to the number of it of which the loss asks most. */
 async function toChange() {
-  const name = upstream(), { pass, data } = now;
+  const name = upstream(), { pass, data } = now, { at } = S;
   if (!name) return;
   const { rows, cols } = pass.matrix(name), matrix = data.matrix(name, true), isSmall = !data.isSlow && pass.shape(name).length < 3;
   if (isSmall) {
     matrix.want(0, rows - 1, 0, cols - 1);
     await session.fetched.settled((key) => key.startsWith(`${matrix.key}/`));
   }
+  if (pass !== now.pass || at !== S.at) return; // one has gone elsewhere
   let best = [0, 0], most = 0;
   for (let r = 0; isSmall && r < rows; r++) (matrix.row(r) ?? []).forEach((x, c) => { if (Math.abs(x) > most) [best, most] = [[r, c], Math.abs(x)]; });
   S.panel.change = true;
@@ -83,8 +85,8 @@ function curve(target, value) {
   const X = (/** @type {number} */ x) => PAD + ((x - x0) / (x1 - x0)) * (W - 2 * PAD), Y = (/** @type {number} */ y) => H - PAD - ((y - low) / tall) * (H - 2 * PAD);
   const here = points.reduce((best, each) => (Math.abs(each[0] - along.value) < Math.abs(best[0] - along.value) ? each : best)), line = (/** @type {number} */ x) => here[1] + along.slope * (x - along.value);
   const at = value ?? along.value, loss = numeric(now.pass.data.loss ?? NaN), reach = (x1 - x0) / 5;
-  const drag = (/** @type {InputEvent} */ e) => {
-    const to = Number(/** @type {HTMLInputElement} */ (e.target).value);
+  const drag = (e) => {
+    const to = Number(e.target.value);
     clearTimeout(due);
     due = setTimeout(() => put({ target, value: Number(to.toPrecision(6)) }, false), 120);
   };

@@ -6,6 +6,7 @@ import { change, go, page } from "./navigate.js";
 import { numeric, shown, signed } from "./numbers.js";
 import { spoken } from "./view.js";
 import { say } from "./words.js";
+import { sent } from "../fields.js";
 
 /** Where the two passes differ, by place; null is a place that only one has, or in another shape. @returns {{first: string | null, of: Map<string, number | null>} | null} */
 export function differences() {
@@ -24,7 +25,7 @@ export function comparing() {
   if (!isOpen) return nothing;
   const { other, otherData, data } = now, found = other && data.compared(other.id), first = differences()?.first;
   const worst = first ? found?.places.find(({ name }) => name === first) : null, isBack = worst?.gradient ?? false, text = S.vs.startsWith("p:") ? S.vs.slice(2) : "";
-  const submit = (/** @type {SubmitEvent} */ e) => { e.preventDefault(); const given = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("text")); if (given) choose(`p:${given}`); };
+  const submit = sent(({ text: given }) => given && choose(`p:${given}`));
   const fits = other && String(other.shape(S.at)) === String(now.pass.shape(S.at)), there = fits ? otherData?.value(S.at, false, S.i) : undefined, here = data.value(S.at, false, S.i);
   return html`<section class="strip-of compare" aria-label=${say("compare")}><b>${say("compareWith")}</b>
     ${S.changes.length ? html`<button class="button" aria-pressed=${S.vs === "base"} @click=${() => choose("base")}>${say("unchanged")}</button>` : nothing}

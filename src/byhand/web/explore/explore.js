@@ -6,6 +6,7 @@ import { backTo, change, flip, layer, page, step, toHead, toPosition } from "./n
 import { changed } from "./change.js";
 import { comparing } from "./compare.js";
 import { edit, text } from "./text.js";
+import { focus } from "../fields.js";
 import { enter, paintAll } from "./matrices.js";
 import { equation } from "./equation.js";
 import { fillFormulas } from "./mathml.js";
@@ -112,7 +113,7 @@ const KEYS = {
   ArrowUp: () => toPosition(S.t - 1), ArrowDown: () => toPosition(S.t + 1), " ": () => flip(), Enter: enter, b: () => backTo(),
   c: () => change({ cover: !S.cover, tried: "" }), l: () => change({ lens: !S.lens }), m: () => change({ metric: S.metric === "size" ? "share" : "size" }),
   z: () => { const key = `${S.back ? "d " : ""}${S.at}`; change({ zoom: S.zoom === key ? "" : key }); },
-  t: toggleTour, n: () => S.tour && toStop(S.tour + 1), e: edit, "/": () => /** @type {HTMLElement | null} */ (document.querySelector("#find"))?.focus(),
+  t: toggleTour, n: () => S.tour && toStop(S.tour + 1), e: edit, "/": () => focus("#find"),
   "?": showKeys, d: () => { switchTheme(); page.draw(); },
   Escape: () => (S.tour ? toStop(0) : S.zoom ? change({ zoom: "" }) : S.trail.length && backTo()),
 };

@@ -21,8 +21,7 @@ const roomOf = () => (document.querySelector("#eq")?.clientWidth ?? innerWidth) 
 const isShown = (m) => m.slot === "out" || (!m.isVector && (!m.isParameter || roomOf() >= ROOM));
 const isScalar = (/** @type {Mat} */ m) => !now.pass.shape(m.name).length || now.pass.updated(m.name) !== "";
 
-/** @type {Placed[]} */
-let placed = [];
+let placed = /** @type {Placed[]} */ ([]);
 
 /** @param {Mat[]} mats */
 function lay(mats) {
@@ -141,8 +140,7 @@ function cellAt(event) {
   const clamp = (/** @type {number} */ x, /** @type {number} */ most) => Math.max(0, Math.min(most - 1, Math.floor(x)));
   return { m, key: m.key, c: clamp((event.clientX - box.left + m.x) / m.cw, m.cols), r: clamp((event.clientY - box.top + m.y) / m.ch, m.rows) };
 }
-/** @type {{key: string, r: number, c: number} | null} */
-let moved = null;
+let moved = /** @type {{key: string, r: number, c: number} | null} */ (null);
 /** @param {MouseEvent} event */
 function pointed(event) {
   const { key, r, c } = cellAt(event);
@@ -191,7 +189,7 @@ function figure(m, zoom) {
       ${placed[k].cw > 38 && m.matrix.unit !== 1 ? html`<span class="faint"> · ${say("numbersTimes", powerOfTen(Math.round(Math.log10(m.matrix.unit))))}</span>` : nothing}</span>
       <button class="button quiet zoom" title=${say("numbers")} aria-label="${isZoomed ? say("whole") : "123"}: ${say("numbers")}, ${spoken(m.name)}" aria-pressed=${isZoomed} @click=${() => zoom(m)}>${isZoomed ? say("whole") : "123"}</button></div>
     <div class="view" tabindex="0" role="application" aria-label=${say("matrix", spoken(m.name), m.rows, m.cols)} data-mat=${k}
-      @mousemove=${pointed} @mouseleave=${() => { moved = null; light(null); }} @click=${(/** @type {MouseEvent} */ e) => { const { m: on, r, c } = cellAt(e); open(on, r, c); }} @keydown=${keyed} @scroll=${paintAll}>
+      @mousemove=${pointed} @mouseleave=${() => { moved = null; light(null); }} @click=${(e) => { const { m: on, r, c } = cellAt(e); open(on, r, c); }} @keydown=${keyed} @scroll=${paintAll}>
       <div class="room"></div><canvas class="base"></canvas><canvas class="over"></canvas></div></figure>`;
 }
 /** Into the matrix of the chosen number. */

@@ -5,8 +5,7 @@
 const WIDE = 4096, LARGE = 1 << 18; // columns and numbers of a tile
 
 export class Matrix {
-  /** @type {Map<string, Tile>} */
-  tiles = new Map();
+  tiles = /** @type {Map<string, Tile>} */ (new Map());
   /** largest size of a number that has come */
   most = 0;
 

@@ -21,6 +21,7 @@ import { Failure, request } from "../api.js";
  * }} Equation
  * @typedef {{name: string, gradient: boolean, axes: [number[], number[]][] | null}} Read
  * @typedef {{parts: {name: string, value: number}[], total: number, bias: number}} Shares
+ * @typedef {{before: number, after: number, predicted: number | null}} Losses
  * @typedef {{value: number, slope: number, losses: [number, number][]}} Along
  * @typedef {{first: string | null, places: {name: string, difference: number | null, index: number[] | null, gradient?: boolean}[]}} Comparison
  */
@@ -39,12 +40,7 @@ export class Server {
     return (await request("/explore/pass", this.key, { method: "POST", body: JSON.stringify(asked), signal })).json();
   }
 
-  /**
-   * @param {string} path  behind the pass's id
-   * @param {Record<string, string | number>} [query]
-   * @param {AbortSignal} [signal]
-   * @returns {Promise<any>}
-   */
+  /** @param {string} path  behind the pass's id @param {Record<string, any>} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
   async get(path, query = {}, signal) {
     return (await this.#asked(path, query, signal)).json();
   }

@@ -117,7 +117,7 @@ export function place({ name, index, back }) {
 }
 
 /** The element of another place that is nearest to where one is: the same position and head, a column that exists. @param {string} name */
-export function near(name) {
+function near(name) {
   const { pass } = now, shape = pass.shape(name), isText = pass.isAlongText(name);
   const before = pass.shape(S.at), column = before.at(-1) === shape.at(-1) && S.i.length && tailOf(name) === tailOf(S.at) ? S.i[S.i.length - 1] : null;
   return shape.map((size, axis) => {

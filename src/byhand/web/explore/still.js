@@ -10,8 +10,7 @@ const absent = () => new Failure("failed", "", 400);
 
 export class Still {
   key = "";
-  /** @type {Map<string, Promise<any>>} */
-  #files = new Map();
+  #files = /** @type {Map<string, Promise<any>>} */ (new Map());
 
   unlock() {}
 

@@ -8,11 +8,12 @@ import { given } from "../language.js";
 
 /** @typedef {{address: string, en: string, zh: string}} Stop */
 
-export const GUIDES = ["gpt", "gradient", "why"]; // the tours that come with the page
+const GUIDES = ["gpt", "gradient", "why"]; // the tours that come with the page
 const LONGEST = 200; // stops
-/** @type {Stop[] | null} */
-let stops = null;
-let isBad = false, isOwn = false, guide = "";
+let stops = /** @type {Stop[] | null} */ (null);
+let isBad = false, isOwn = false, reads = 0, goes = 0;
+/** The guide that was read last, and until it has been. @type {string | null} */
+let guide = null, reading = Promise.resolve(true);
 
 /** @param {unknown} found @returns {Stop[]} */
 function checked(found) {
@@ -21,37 +22,40 @@ function checked(found) {
   return found.map(({ address, en, zh }) => ({ address: address.slice(address.indexOf("#/")), en: en ?? zh, zh: zh ?? en }));
 }
 
-/** @param {() => Promise<unknown>} read */
+/** Read a tour; whether it is still the one that is wanted. @param {() => Promise<unknown>} read */
 async function take(read) {
-  try {
-    [stops, isBad] = [checked(await read()), false];
-  } catch {
-    isBad = true;
-  }
+  [stops, isBad] = [null, false];
+  const mine = ++reads, found = await read().then(checked).catch(() => null);
+  if (mine === reads) [stops, isBad] = [found, !found];
+  page.draw();
+  return mine === reads;
 }
 
 /** The tour that the address names, fetched from this server only. */
-export async function findTour() {
+export function findTour() {
   const asked = given("tour"), ours = GUIDES.includes(S.guide) ? S.guide : GUIDES[0];
   const url = asked && !S.guide ? new URL(asked, location.href) : new URL(`tours/${ours}.json`, import.meta.url);
-  if (stops && (isOwn || guide === S.guide)) return;
+  if (!isBad && (isOwn || guide === S.guide)) return reading;
   guide = S.guide;
-  await take(async () => { if (url.origin !== location.origin) throw new TypeError("elsewhere"); return (await fetch(url, { cache: "no-cache" })).json(); });
-  page.draw();
+  const read = async () => (await fetch(url, { cache: "no-cache" })).json();
+  return (reading = take(() => (url.origin === location.origin ? read() : Promise.reject())));
 }
 
 /** Go to a stop, from 1; elsewhere the tour ends. @param {number} n */
 export async function toStop(n) {
+  const mine = ++goes;
   if (n > 0) await findTour();
+  if (mine !== goes) return;
   if (n < 1 || !stops || n > stops.length) return change({ tour: isBad && n > 0 ? -1 : 0 }, true);
   const { guide: which, prompt, next, changes, vs } = S, { address: to } = stops[n - 1];
   history.pushState(null, "", to);
   readQuestion();
   if (!/[?&](prompt|change|vs)=/.test(to)) Object.assign(S, { prompt, next, changes, vs }); // of any text
-  await load(readPlace);
-  [S.tour, S.guide] = [n, which];
-  if (now.pass) history.replaceState(null, "", address());
-  page.draw(true);
+  await load(() => {
+    readPlace();
+    if (mine === goes) [S.tour, S.guide] = [n, which];
+    history.replaceState(null, "", address());
+  });
 }
 /** The tour that a link asks for, at its first stop unless the link has another place. */
 export function arrive() {
@@ -60,21 +64,20 @@ export function arrive() {
 }
 export const toggleTour = () => toStop(S.tour ? 0 : 1);
 /** Begin another tour. @param {string} which */
-export function choose(which) {
+function choose(which) {
   [isOwn, S.guide] = [false, which];
   return toStop(1);
 }
 
 /** Begin a tour of one's own. @param {() => Promise<unknown>} read */
 export async function begin(read) {
-  [stops, isOwn, S.guide] = [null, true, ""];
-  await take(read);
+  [isOwn, S.guide, guide] = [true, "", null];
+  if (!(await (reading = take(read)))) return;
   if (isBad) change({ tour: -1 });
   else toStop(1);
 }
-/** @param {Event} event */
-function pick(event) {
-  const file = /** @type {HTMLInputElement} */ (event.target).files?.[0];
+/** @param {{target: any}} event */
+function pick({ target: { files: [file] } }) {
   if (file) begin(async () => JSON.parse(await file.text()));
 }
 /** Leave the tour, to write one. */
@@ -88,7 +91,7 @@ export function tour() {
   const stop = stops?.[S.tour - 1], isLast = S.tour === stops?.length;
   const text = isBad ? say("tourBad") : stop ? inLanguage(stop) : say("pending");
   return html`<div class="tour" role="region" aria-label=${say("tour")}><span class="dots">${stop ? `${S.tour} / ${stops?.length}` : ""}</span><p aria-live="polite">${text}</p>
-    <select class="box" aria-label=${say("tour")} @change=${(/** @type {Event} */ e) => choose(/** @type {HTMLSelectElement} */ (e.target).value)}>
+    <select class="box" aria-label=${say("tour")} @change=${(e) => choose(e.target.value)}>
       ${isOwn ? html`<option selected>${say("tourOwn")}</option>` : nothing}${GUIDES.map((name, k) => html`<option value=${name} ?selected=${!isOwn && name === (S.guide || GUIDES[0])}>${say("tours")[k]}</option>`)}</select>
     <label class="button">${say("tourOpen")}<input class="unseen" type="file" accept=".json,application/json" @change=${pick}></label>
     ${S.panel.write ? nothing : html`<button class="button wide" @click=${write}>${say("tourWrite")}</button>`}

@@ -6,6 +6,7 @@ import { go, page } from "./navigate.js";
 import { label, numeric, shown } from "./numbers.js";
 import { leaveTraining, present } from "./session.js";
 import { say } from "./words.js";
+import { sent } from "../fields.js";
 
 const W = 300, H = 90, PAD = 6; // of a curve
 const PROMPT = "The ";
@@ -22,16 +23,11 @@ function curve(points, said, dots = []) {
     <path d=${real.length ? `M${real.map(([x, y]) => `${X(x).toFixed(1)} ${Y(y).toFixed(1)}`).join("L")}` : ""} />${dots.map(([x, y]) => svg`<circle class="was" cx=${X(x)} cy=${Y(y)} r="2.5" />`)}${last ? svg`<circle class="is" cx=${X(last[0])} cy=${Y(last[1])} r="3.5" />` : nothing}</svg></figure>`;
 }
 
-/** @param {SubmitEvent} event */
-function submit(event) {
-  event.preventDefault();
-  const given = new FormData(/** @type {HTMLFormElement} */ (event.target)), text = String(given.get("text")), minutes = Number(given.get("minutes"));
-  begin(minutes > 0 ? { text, minutes } : { text, steps: Number(given.get("steps")) || 500, preset: String(given.get("preset")) });
-}
-/** @param {Event} event */
-async function pick(event) {
-  const input = /** @type {HTMLInputElement} */ (event.target), field = /** @type {HTMLTextAreaElement | null} */ (input.form?.querySelector("textarea"));
-  if (field && input.files?.[0]) field.value = await input.files[0].text();
+const submit = sent(({ text, minutes, steps, preset }) =>
+  begin(Number(minutes) > 0 ? { text, minutes: Number(minutes) } : { text, steps: Number(steps) || 500, preset }));
+/** Fill the text's field from a file. @param {{target: any}} event */
+async function pick({ target: { form, files } }) {
+  if (files[0]) form.text.value = await files[0].text();
 }
 
 const form = () => html`<form class="begins" @submit=${submit}>
@@ -43,14 +39,18 @@ const form = () => html`<form class="begins" @submit=${submit}>
     <button class="button" ?disabled=${run.isBusy}>${say(run.isBusy ? "pending" : "trainGo")}</button></div></form>`;
 
 /** Look at the model as it is now, over the text that is shown. */
-async function look() {
-  const prompt = now.pass.data.prompt || PROMPT, next = now.pass.data.next ?? "", found = await tell("/pass", { prompt, next });
-  if (found?.id) present({ ...found, prompt, next });
+function look() {
+  const prompt = now.pass.data.prompt || PROMPT, next = now.pass.data.next ?? "";
+  present(() => passOf("/pass", { prompt, next }, { prompt, next }));
 }
-/** Open the last update of the weight that is watched. */
-async function why() {
-  const watched = run.state?.watched ?? null, found = watched && (await tell("/why", {}));
-  if (watched && found?.id) present({ ...found, prompt: "", next: "" }, { name: `${watched.name}.update`, index: watched.index });
+/** Open the last update of the weight that is watched. @param {{name: string, index: number[]}} watched */
+function why({ name, index }) {
+  present(() => passOf("/why", {}, { prompt: "", next: "" }), { name: `${name}.update`, index });
+}
+/** A pass of the run, over a text; null if it has none. @param {string} path @param {object} asked @param {object} text */
+async function passOf(path, asked, text) {
+  const found = await tell(path, asked);
+  return found?.id ? { ...found, ...text } : null;
 }
 async function sample() {
   const found = await tell("/sample", { prompt: now.pass.data.prompt || PROMPT });
@@ -66,7 +66,7 @@ function panel(state) {
   return html`<div class="row wrap"><span>${say("trainStep", step, steps)}</span>
       ${running ? button("trainPause", () => tell("/go", { running: false })) : button("trainOn", () => tell("/go", { running: true }), complete)}
       ${button("trainBack", () => tell("/step", { by: -1 }), !back)}${button("trainOne", () => tell("/step", { by: 1 }), complete)}${button("trainLook", look)}${button("trainSample", sample)}
-      ${isParameter && !isWatched ? button("trainWatch", () => tell("/watch", { target: label(S.at, S.i) })) : nothing}${watched ? button("trainWhy", why, !step) : nothing}<span class="grow"></span>${button("trainEnd", end)}</div>
+      ${isParameter && !isWatched ? button("trainWatch", () => tell("/watch", { target: label(S.at, S.i) })) : nothing}${watched ? button("trainWhy", () => why(watched), !step) : nothing}<span class="grow"></span>${button("trainEnd", end)}</div>
     <div class="graphs">${curve(run.seen.map(({ step: at, loss }) => [at, numeric(loss)]), say("lossWas"), vals)}${curve(run.seen.map(({ step: at, grad_norm: norm }) => [at, numeric(norm)]), say("trainNorm"))}
       ${watched ? html`<button class="watched" title=${label(watched.name, watched.index)} @click=${() => go(label(watched.name, watched.index))}>${curve(state.path, label(watched.name, watched.index))}</button>` : nothing}</div>
     ${run.text ? html`<pre class="sampled" tabindex="0">${run.text}</pre>` : nothing}${state.failed ? html`<p role="alert">${state.failed}</p>` : nothing}`;

@@ -6,6 +6,7 @@ import { isStill } from "./still.js";
 import { keptHere } from "../language.js";
 import { page } from "./navigate.js";
 import { say } from "./words.js";
+import { focus } from "../fields.js";
 
 /** @typedef {import("./tour.js").Stop} Stop */
 
@@ -20,7 +21,7 @@ function keep() {
 function add() {
   stops.push({ address: address(!isStill), en: "", zh: "" });
   keep();
-  requestAnimationFrame(() => requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".writes li:last-child input"))?.focus()));
+  requestAnimationFrame(() => requestAnimationFrame(() => focus(".writes li:last-child input")));
 }
 /** @param {number} k @param {number} by */
 function move(k, by) {
@@ -38,7 +39,7 @@ function save() {
 
 /** @param {Stop} stop @param {number} k */
 const row = (stop, k) => {
-  const field = (/** @type {"en" | "zh"} */ language, /** @type {string} */ name) => html`<input class="box" lang=${language} placeholder=${name} aria-label="${name}, ${k + 1}" .value=${stop[language]} @input=${(/** @type {InputEvent} */ e) => { stop[language] = /** @type {HTMLInputElement} */ (e.target).value; keep(); }}>`;
+  const field = (/** @type {"en" | "zh"} */ language, /** @type {string} */ name) => html`<input class="box" lang=${language} placeholder=${name} aria-label="${name}, ${k + 1}" .value=${stop[language]} @input=${(e) => { stop[language] = e.target.value; keep(); }}>`;
   return html`<li><button class="to mono" title=${stop.address} @click=${() => { location.hash = stop.address; }}>${k + 1} · ${decodeURIComponent(stop.address.slice(2).split("?")[0])}</button>${field("en", "English")}${field("zh", "中文")}
     <button class="button quiet" aria-label="${say("writeUp")}, ${k + 1}" title=${say("writeUp")} ?disabled=${!k} @click=${() => move(k, -1)}>↑</button><button class="button quiet" aria-label="${say("writeOut")}, ${k + 1}" title=${say("writeOut")} @click=${() => { stops.splice(k, 1); keep(); }}>✕</button></li>`;
 };
