@@ -27,6 +27,7 @@ function failure(error, status, wait) {
 
 /** @param {unknown} why @returns {Failure} */
 export const failureOf = (why) => (why instanceof Failure ? why : new Failure("failed", String(why)));
+/** @returns {never} */
 export const lost = () => { throw new Failure("lost"); };
 
 /** @param {string} path @param {string} key @param {RequestInit} how @returns {Promise<Response>} */

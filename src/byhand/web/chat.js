@@ -16,7 +16,7 @@ const talk = new Talk(changed);
 let draft = "", isOpen = false, isDue = false;
 
 /** Be ready to type, but do not open the keyboard of a telephone. */
-const begin = () => matchMedia("(pointer: coarse)").matches || focus(FIELD);
+const begin = () => { if (!matchMedia("(pointer: coarse)").matches) focus(FIELD); };
 
 /** Draw once before the next frame, whatever has changed by then. */
 function changed() {
@@ -65,7 +65,7 @@ function close() {
   isOpen = false;
   leave();
   changed();
-  requestAnimationFrame(() => focus(".opens"));
+  focus(".opens", 1);
 }
 
 function toggle() {
@@ -73,7 +73,7 @@ function toggle() {
   isOpen = true;
   leave();
   changed();
-  requestAnimationFrame(() => focus(".settings input"));
+  focus(".settings input", 1);
 }
 
 /** @param {KeyboardEvent} event  in the field */

@@ -67,9 +67,7 @@ export class Talk {
   }
 
   /** Whether nothing is left to forget. @param {Turn} turn */
-  isAlone(turn) {
-    return this.turns.indexOf(turn) <= this.#forgotten;
-  }
+  isAlone(turn) { return this.turns.indexOf(turn) <= this.#forgotten; }
 
   /** Begin anew. */
   clear() {

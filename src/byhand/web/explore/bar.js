@@ -1,7 +1,7 @@
 /** The bar above the page, what went wrong, and the list of keys. */
 import { html, nothing } from "../vendor/lit-html.js";
 import { S, now } from "./state.js";
-import { askKey } from "../fields.js";
+import { askKey, icon } from "../fields.js";
 import { change, flip, go, page } from "./navigate.js";
 import { parse, shown } from "./numbers.js";
 import { retry, session, unlock } from "./session.js";
@@ -51,26 +51,34 @@ function find() {
 
 function facts() {
   if (!now.pass) return "";
-  const { model, data } = now.pass, size = model.parameters >= 1e6 ? `${(model.parameters / 1e6).toFixed(0)}M` : model.parameters >= 1e4 ? `${(model.parameters / 1e3).toFixed(0)}k` : String(model.parameters);
-  return say("about", model.name, model.step === null ? "" : say("step", model.step), size, S.cover ? "···" : data.loss === null ? "–" : shown(data.loss, 4));
+  const { model: { name, step, parameters: n }, data: { loss } } = now.pass;
+  const size = n >= 1e6 ? `${(n / 1e6).toFixed(0)}M` : n >= 1e4 ? `${(n / 1e3).toFixed(0)}k` : String(n);
+  return say("about", name, step === null ? "" : say("step", step), size, S.cover ? "···" : loss === null ? "–" : shown(loss, 4));
 }
 
-const toggle = (/** @type {string} */ name, /** @type {boolean} */ isOn, /** @type {() => unknown} */ act, title = "", wide = "") => html`<button class="button ${wide}" aria-pressed=${isOn} title=${title} ?disabled=${!now.pass} @click=${act}>${name}</button>`;
+const toggle = (/** @type {string} */ name, /** @type {boolean} */ isOn, /** @type {() => unknown} */ act, title = "", wide = "") =>
+  html`<button class="button ${wide}" aria-pressed=${isOn} title=${title} ?disabled=${!now.pass} @click=${act}>${name}</button>`;
 
 /** What else one may do: in the bar, and on a telephone above the map. @param {string} [wide] */
 export function ways(wide = "") {
-  const open = (/** @type {() => unknown} */ act) => () => { act(); if (S.tab !== "eq") change({ tab: "eq" }); };
-  return html`${isStill ? nothing : toggle(say("compare"), Boolean(S.vs || S.panel.compare), open(toggleCompare), "", wide)}${isStill ? nothing : toggle(say("train"), S.panel.train, open(toggleTrain), "", wide)}${toggle(say("tour"), S.tour > 0, open(toggleTour), "", wide)}`;
+  const way = (/** @type {string} */ word, /** @type {boolean} */ isOn, /** @type {() => unknown} */ act) =>
+    toggle(say(word), isOn, () => { act(); if (S.tab !== "eq") change({ tab: "eq" }); }, "", wide);
+  return html`${isStill ? nothing : html`${way("compare", Boolean(S.vs || S.panel.compare), toggleCompare)}${way("train", S.panel.train, toggleTrain)}`}
+    ${way("tour", S.tour > 0, toggleTour)}`;
 }
 
 export function bar() {
   const isThere = Boolean(now.pass);
-  return html`<header class="bar"><b class="brand">byhand</b><span class="cap wide facts">${facts()}</span><span class="grow"></span>${isThere ? find() : nothing}
-    <span class="seg"><button aria-pressed=${!S.back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(false)}>${say("forward")}</button><button aria-pressed=${S.back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(true)}>${say("backward")}</button></span>
+  const half = (/** @type {string} */ word, /** @type {boolean} */ back) =>
+    html`<button aria-pressed=${S.back === back} title=${say("flipKey")} ?disabled=${!isThere} @click=${() => flip(back)}>${say(word)}</button>`;
+  return html`<header class="bar"><b class="brand">byhand</b><span class="cap wide facts">${facts()}</span><span class="grow"></span>
+    ${isThere ? find() : nothing}<span class="seg">${half("forward", false)}${half("backward", true)}</span>
     ${toggle(say(isNarrow() ? "coverShort" : "cover"), S.cover, () => change({ cover: !S.cover, tried: "" }), say("coverTitle"))}
     ${ways("wide")}
-    <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} title=${say("otherTitle")} @click=${() => { switchLanguage(); page.draw(); }}>${say("other")}</button>
-    <button class="button quiet" aria-label=${say("theme")} title=${say("theme")} @click=${() => { switchTheme(); page.draw(); }}>◐</button><button class="button quiet wide" aria-label=${say("keys")} title=${say("keys")} @click=${showKeys}>?</button></header>`;
+    <button class="button quiet" lang=${say("other") === "中文" ? "zh-CN" : "en"} title=${say("otherTitle")}
+      @click=${() => { switchLanguage(); page.draw(); }}>${say("other")}</button>
+    ${icon("◐", say("theme"), () => { switchTheme(); page.draw(); })}
+    <button class="button quiet wide" aria-label=${say("keys")} title=${say("keys")} @click=${showKeys}>?</button></header>`;
 }
 
 /** What went wrong, with a way on. */
@@ -78,10 +86,14 @@ export function trouble() {
   const failure = session.failure ?? session.fetched.failure;
   if (!failure) return session.isLoading ? html`<p class="notice loading" role="status"><span>${say("loading")}</span></p>` : nothing;
   if (failure.kind === "key") return askKey(say, unlock);
-  const dismiss = () => { session.failure = session.fetched.failure = null; page.draw(); }, isRefused = failure.kind === "failed" && failure.status < 500 && now.pass;
-  return html`<p class="notice" role="alert"><span>${say(failure.kind, failure.message)}</span>${isRefused ? html`<button class="button" @click=${dismiss}>${say("close")}</button>` : html`<button class="button" @click=${retry}>${say("retry")}</button>`}</p>`;
+  const dismiss = () => { session.failure = session.fetched.failure = null; page.draw(); };
+  const isRefused = failure.kind === "failed" && failure.status < 500 && now.pass;
+  return html`<p class="notice" role="alert"><span>${say(failure.kind, failure.message)}</span>
+    <button class="button" @click=${isRefused ? dismiss : retry}>${say(isRefused ? "close" : "retry")}</button></p>`;
 }
 
 export const showKeys = () => /** @type {HTMLDialogElement | null} */ (document.querySelector("#keys"))?.showModal();
-export const keys = () => html`<dialog id="keys" aria-label=${say("keys")}><h2>${say("keys")}</h2><dl>${say("keysList").map((/** @type {[string, string]} */ [names, does]) => html`<dt>${names.split(/(?<=[,，、]) ?/).map((name) => html`<kbd>${name.replace(/[,，、]$/, "")}</kbd> `)}</dt><dd>${does}</dd>`)}</dl>
+const named = (/** @type {string} */ names) => names.split(/(?<=[,，、]) ?/).map((name) => html`<kbd>${name.replace(/[,，、]$/, "")}</kbd> `);
+export const keys = () => html`<dialog id="keys" aria-label=${say("keys")}><h2>${say("keys")}</h2>
+  <dl>${say("keysList").map(([names, does]) => html`<dt>${named(names)}</dt><dd>${does}</dd>`)}</dl>
   <form method="dialog"><button class="button">${say("close")}</button></form></dialog>`;

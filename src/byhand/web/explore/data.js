@@ -24,12 +24,8 @@ export class Data {
     return this.fetched.get(this.#key(path, query), load, lane);
   }
   /** Why there is no answer. @param {string} path @param {Record<string, string | number>} query */
-  #why(path, query) {
-    return this.fetched.why(this.#key(path, query));
-  }
-  #key(path, query) {
-    return `${this.pass.id}/${path}?${JSON.stringify(query)}`;
-  }
+  #why(path, query) { return this.fetched.why(this.#key(path, query)); }
+  #key(path, query) { return `${this.pass.id}/${path}?${JSON.stringify(query)}`; }
 
   /** A matrix of a tensor or, going back, of its gradient. @param {string} name @param {boolean} back @param {number} [head] */
   matrix(name, back, head = 0) {
@@ -51,28 +47,18 @@ export class Data {
   }
 
   /** Which matrix of a tensor an element lies in. @param {string} name @param {number[]} index */
-  headOf(name, index) {
-    return index.slice(0, -2).reduce((at, i, k) => at * this.pass.shape(name)[k] + i, 0);
-  }
+  headOf(name, index) { return index.slice(0, -2).reduce((at, i, k) => at * this.pass.shape(name)[k] + i, 0); }
 
   /** Whether the way back takes so long that it is gone only when it is asked for. */
-  get isLarge() {
-    return this.pass.model.parameters > LARGE;
-  }
+  get isLarge() { return this.pass.model.parameters > LARGE; }
 
   /** Whether its losses and whole gradients are fetched only when they are asked for. */
-  get isSlow() {
-    return this.pass.model.parameters > SLOW;
-  }
+  get isSlow() { return this.pass.model.parameters > SLOW; }
 
   /** A number with its arithmetic. @param {string} name @param {number[]} index @param {boolean} back @param {number} [terms] */
-  answer(name, index, back, terms = 8) {
-    return this.#get("answer", { target: label(name, index, back), terms });
-  }
+  answer(name, index, back, terms = 8) { return this.#get("answer", { target: label(name, index, back), terms }); }
   /** Why an element has no answer. @param {string} name @param {number[]} index @param {boolean} back @param {number} [terms] */
-  refusal(name, index, back, terms = 8) {
-    return this.#why("answer", { target: label(name, index, back), terms });
-  }
+  refusal(name, index, back, terms = 8) { return this.#why("answer", { target: label(name, index, back), terms }); }
 
   /** The finite difference beside a gradient. @param {string} name @param {number[]} index @returns {number | string | undefined} */
   difference(name, index) {
@@ -83,18 +69,12 @@ export class Data {
     return this.fetched.get(this.#key("difference", query), load, "difference")?.value;
   }
   /** Whether a gradient has none. @param {string} name @param {number[]} index */
-  hasNoDifference(name, index) {
-    return this.#why("difference", { target: label(name, index, true) }) !== null;
-  }
+  hasNoDifference(name, index) { return this.#why("difference", { target: label(name, index, true) }) !== null; }
 
   /** What added to a logit. @param {number} t @param {number} token @param {number | null} against @returns {import("./server.js").Shares | undefined} */
-  shares(t, token, against) {
-    return this.#isWhole ? undefined : this.#get("shares", shared(t, token, against));
-  }
+  shares(t, token, against) { return this.#isWhole ? undefined : this.#get("shares", shared(t, token, against)); }
   /** @param {number} t @param {number} token @param {number | null} against */
-  noShares(t, token, against) {
-    return (this.#isWhole ||= this.#why("shares", shared(t, token, against))?.status === 400);
-  }
+  noShares(t, token, against) { return (this.#isWhole ||= this.#why("shares", shared(t, token, against))?.status === 400); }
 
   /** @param {string} name @param {number[]} index @param {number} [width] @returns {import("./server.js").Along | undefined} */
   along(name, index, width) {

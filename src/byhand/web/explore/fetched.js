@@ -82,9 +82,7 @@ export class Fetched {
   }
 
   /** Why there is no answer. @param {string} key */
-  why(key) {
-    return this.#found.get(key)?.failure ?? null;
-  }
+  why(key) { return this.#found.get(key)?.failure ?? null; }
 
   /** Ask again for what failed. */
   retry() {

@@ -1,6 +1,6 @@
 /** The matrices beside an equation: where they stand, what is painted on them, and what pointing and keys do. */
 import { html, nothing } from "../vendor/lit-html.js";
-import { S, now } from "./state.js";
+import { S, now, opened } from "./state.js";
 import { change, go } from "./navigate.js";
 import { fit, paint, seen } from "./paint.js";
 import { ink } from "./colours.js";
@@ -82,7 +82,7 @@ const cellOf = (/** @type {Mat} */ m) => ({ r: m.isVector ? 0 : S.i.at(-2) ?? 0,
 
 /** What the chosen number reads of a matrix, by its answer, where no rule is known. @param {Mat} m */
 function sources(m) {
-  const inputs = now.data.answer(S.at, S.i, S.back, S.terms)?.inputs ?? [];
+  const inputs = opened()?.inputs ?? [];
   const read = inputs.filter((/** @type {any} */ each) => each.name === m.name && each.gradient === m.back && now.data.headOf(m.name, each.index) === m.head);
   if (!read.length) return null;
   const r = read.map((/** @type {any} */ { index }) => (index.length > 1 ? index.at(-2) : 0)), c = read.map((/** @type {any} */ { index }) => index.at(-1) ?? 0);

@@ -25,9 +25,7 @@ export class Matrix {
   }
 
   /** A power of ten that keeps small numbers readable. */
-  get unit() {
-    return this.most > 0 && this.most < 0.05 ? 10 ** Math.floor(Math.log10(this.most)) : 1;
-  }
+  get unit() { return this.most > 0 && this.most < 0.05 ? 10 ** Math.floor(Math.log10(this.most)) : 1; }
 
   /** Whether all numbers of a window are here; those that are not are asked for. @param {number} r0 @param {number} r1 @param {number} c0 @param {number} c1 */
   want(r0, r1, c0, c1) {

@@ -60,22 +60,16 @@ export class Pass {
   }
 
   /** @param {string} name @returns {number[]} */
-  shape(name) {
-    return this.data.shapes[name] ?? this.data.shapes[this.updated(name)] ?? [];
-  }
+  shape(name) { return this.data.shapes[name] ?? this.data.shapes[this.updated(name)] ?? []; }
   /** @param {string} name */
-  has(name) {
-    return (name in this.data.shapes && !GIVEN.includes(name)) || this.updated(name) !== "";
-  }
+  has(name) { return (name in this.data.shapes && !GIVEN.includes(name)) || this.updated(name) !== ""; }
   /** The parameter to whose update a name belongs; "" if it is another one. @param {string} name */
   updated(name) {
     const found = /^(.+)\.(theta|m|v|update)$/.exec(name)?.[1] ?? "";
     return !(name in this.data.shapes) && this.data.trained[found] ? found : "";
   }
   /** @param {string} name */
-  isParameter(name) {
-    return name in this.data.trained;
-  }
+  isParameter(name) { return name in this.data.trained; }
   /** A token as it is shown. @param {number} id */
   text(id) {
     if (id < 0) return "–";
@@ -84,27 +78,21 @@ export class Pass {
     return visible(this.data.texts[id] ?? "…") || "∅";
   }
   /** What follows a position in the text; -1 if nothing does. @param {number} t */
-  target(t) {
-    return this.data.targets[t] ?? -1;
-  }
+  target(t) { return this.data.targets[t] ?? -1; }
   /** Rows and columns of the matrix that is shown of a tensor. @param {string} name */
   matrix(name) {
     const shape = this.shape(name);
     return { rows: shape.at(-2) ?? 1, cols: shape.at(-1) ?? 1, heads: shape.slice(0, -2).reduce((a, b) => a * b, 1) };
   }
   /** How many heads a tensor has; 0 if it has none. @param {string} name */
-  headsOf(name) {
-    return this.shape(name).length === 4 ? this.shape(name)[1] : 0;
-  }
+  headsOf(name) { return this.shape(name).length === 4 ? this.shape(name)[1] : 0; }
   /** The head of a tensor that belongs to a head of the queries, which may share keys and values. @param {string} name @param {number} head */
   headFor(name, head) {
     const count = this.headsOf(name);
     return count ? Math.min(count - 1, Math.floor((head * count) / this.heads)) : 0;
   }
   /** The weights of attention in a block. @param {number} block @returns {string | undefined} */
-  weightsOf(block) {
-    return this.data.places.find((name) => blockOf(name) === block && this.isAttention(name));
-  }
+  weightsOf(block) { return this.data.places.find((name) => blockOf(name) === block && this.isAttention(name)); }
   /** @param {string} name */
   isAttention(name) {
     const equation = this.data.made[name]?.equation;

@@ -101,7 +101,7 @@ export async function load(then = readPlace) {
     if (mine !== turn) return;
     session.failure = failureOf(why);
     session.fetched.failure = null;
-    if (now.pass) { // what is shown stays, and so does its address
+    if (now.pass && shownQuestion) { // what is shown stays, and so does its address
       [S.prompt, S.next, S.changes, S.vs] = JSON.parse(shownQuestion);
       write(false);
     }
@@ -111,7 +111,7 @@ export async function load(then = readPlace) {
   }
 }
 
-/** Change what is asked for. @param {Partial<Pick<typeof S, "prompt" | "next" | "changes" | "vs">>} to @param {boolean} [push]  as a place to come back to */
+/** Change what is asked for. @param {Partial<typeof S>} to @param {boolean} [push]  as a place to come back to */
 export function ask(to, push = true) {
   Object.assign(S, to);
   if ("changes" in to) page.steady = cellTop(); // the slider stays under the pointer
@@ -141,7 +141,8 @@ function keepPlace(at, i, back) {
 export async function retry() {
   try {
     if (!now.pass) return await load();
-    const mine = turn, [pass, other] = await Promise.all([session.server.pass(asked(false)), S.vs && S.vs !== "theirs" ? session.server.pass(asked(true)) : null]);
+    const mine = turn, hasOther = S.vs !== "" && S.vs !== "theirs";
+    const [pass, other] = await Promise.all([session.server.pass(asked(false)), hasOther ? session.server.pass(asked(true)) : null]);
     if (mine !== turn) return;
     if (pass.id !== now.pass.id || (other && other.id !== now.other?.id)) { // another model is served now
       shownQuestion = "";

@@ -50,14 +50,14 @@ function lens() {
 function close() {
   isEditing = false;
   page.draw();
-  requestAnimationFrame(() => focus(".edits"));
+  focus(".edits", 1);
 }
 /** Begin to change the text. */
 export function edit() {
   if (isStill) return;
   isEditing = true;
   change({ tab: "eq" });
-  requestAnimationFrame(() => requestAnimationFrame(() => focus("#prompt")));
+  focus("#prompt", 2);
 }
 
 function editor() {

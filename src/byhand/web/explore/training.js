@@ -15,9 +15,6 @@ import { session } from "./session.js";
 export const run = { state: null, seen: [], text: "", failure: "", isBusy: false, saved: "" };
 let listening = /** @type {AbortController | null} */ (null);
 
-/** @param {string} path @param {unknown} [body] */
-const asked = (path, body) => request(`/explore/train${path}`, session.server.key, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
-
 /** @param {State} state */
 function take(state) {
   const known = new Set(state.seen.map(({ step }) => step));
@@ -31,7 +28,7 @@ export async function tell(path, body) {
   [run.failure, run.isBusy] = ["", true];
   page.draw();
   try {
-    const found = await (await asked(path, body)).json();
+    const found = await /** @type {import("./server.js").Server} */ (session.server).post(`train${path}`, body);
     if (found && "seen" in found) take(found);
     return found;
   } catch (why) {
@@ -69,7 +66,7 @@ export async function begin(settings) {
 /** Find a run that trains already. */
 export async function find() {
   try {
-    take(await (await asked("")).json());
+    take(await session.server.get("train"));
     listen();
   } catch { /* there is none */ }
 }
