@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import contextmanager
 
 import pytest
 
@@ -26,6 +27,13 @@ TEXTS = {
     "zh-CN": ["前向", "遮住", "怎样算出", "每块之后"],
 }
 SECOND = {"en": "together", "zh-CN": "合计"}
+HOLD = """const own = fetch; globalThis.held = []; globalThis.came = 0;
+    globalThis.fetch = async (path, how) => {
+      if (String(path).includes(arguments[0])) await new Promise((go) => held.push(go));
+      return own(path, how).finally(() => came++);
+    }"""
+CHOOSE = """const e = document.querySelector('.tour select');
+    e.value = arguments[0]; e.dispatchEvent(new Event('change'))"""
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +109,7 @@ def test_a_tour_leads_from_number_to_number(page):
     assert any(stop.startswith("∂loss/∂") for stop in stops)
     assert "loss" in stops
     for guide in ("gradient", "why"):
-        script = "const e = document.querySelector('.tour select'); e.value = arguments[0];"
-        page.browser.run(f"{script} e.dispatchEvent(new Event('change'))", guide)
+        page.browser.run(CHOOSE, guide)
         page.wait(f"location.hash.includes('tour=1&guide={guide}')")
         said = page.texts(".tour p")
         page.open(page.at())
@@ -359,6 +366,51 @@ def test_on_a_slow_network_the_last_number_stays_readable_and_late_ones_are_drop
         assert page.texts(".cell .body.stale") == []
     finally:
         page.browser.devtools("Network.emulateNetworkConditions", **slow | {"latency": 0})
+
+
+@contextmanager
+def late(page, path, others):
+    """Hold answers back until the block has ended; then wait for them, and for what is asked because of them."""
+    page.browser.run(HOLD, path)
+    yield
+    page.browser.run("came = 0; held.forEach((go) => go())")
+    page.wait(f"came >= held.length + {others}")
+    page.settle()
+
+
+def test_a_late_pass_is_shown_where_one_is_and_not_if_it_was_taken_back(page):
+    with late(page, "/explore/pass", 2):
+        page.browser.run("location.hash = '#/loss?prompt=to see'")
+        page.wait("held.length")
+        page.browser.run("location.hash = '#/loss'")
+        page.there("loss")
+    assert page.texts(".chips button.chip") == list("to␣be␣or")
+    page.open("#/blocks.0.ln_1[0,3,2]")
+    with late(page, "/explore/pass", 2):
+        page.press("e")
+        page.browser.run("document.querySelector('#prompt').select()")
+        page.browser.type("to see", ENTER)
+        page.wait("held.length")
+        page.press(RIGHT)
+        page.wait("document.querySelector('.cell .name').textContent.startsWith('blocks.0.attn.qkv')")
+    page.wait("document.querySelectorAll('.chips button.chip').length === 6")
+    page.ready()
+    assert page.texts(".cell .name")[0].startswith("blocks.0.attn.qkv")
+
+
+def test_a_late_tour_does_not_take_the_place_of_the_one_that_was_chosen_after_it(page):
+    page.press("t")
+    page.wait("document.querySelector('.tour .dots')?.textContent.startsWith('1 /')")
+    with late(page, "gradient.json", 0):
+        page.browser.run(CHOOSE, "gradient")
+        page.wait("held.length")
+        page.browser.run(CHOOSE, "why")
+        page.wait("location.hash.includes('tour=1&guide=why')")
+        page.ready()
+        said = page.texts(".tour p")
+    page.ready()
+    assert page.texts(".tour p") == said
+    assert "guide=why" in page.at()
 
 
 @pytest.mark.parametrize("lang", TEXTS)

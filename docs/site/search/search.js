@@ -83,11 +83,7 @@
     }
   };
 
-  /**
-   * The numbers of the answers, best first; none if nothing is near enough.
-   * @param {string} query
-   * @returns {number[]}
-   */
+  /** The numbers of the answers, best first; none if nothing is near enough. @param {string} query @returns {number[]} */
   where.search = (query) => {
     const given = query.slice(0, LONGEST).trim(), score = new Map();
     for (const found of [byName, byWords, byFormula]) {

@@ -53,16 +53,16 @@ function walk(event, version, changed) {
  */
 export function answer(turn, talk, changed, edit) {
   const version = turn.versions[turn.shown], isLive = talk.live?.version === version;
-  /** @type {(event: Event) => HTMLElement | null} */
-  const found = (event) => /** @type {HTMLElement} */ (event.target).closest("[data-first]");
-  const own = (/** @type {Event} */ event) => /** @type {HTMLElement} */ (event.currentTarget);
-  const hover = (/** @type {MouseEvent} */ event) => {
+  /** @type {(event: any) => HTMLElement | null} */
+  const found = (event) => event.target.closest("[data-first]");
+  const own = (event) => /** @type {HTMLElement} */ (event.currentTarget);
+  const hover = (event) => {
     const span = found(event);
     if (!span || at?.pinned) return;
     at = { version, k: Number(span.dataset.first), element: own(event), pinned: false };
     changed();
   };
-  const pin = (/** @type {MouseEvent} */ event) => {
+  const pin = (event) => {
     const span = found(event), k = Number(span?.dataset.first);
     if (!span || !getSelection()?.isCollapsed) return;
     if (at?.pinned && at.version === version && at.k === k) at = null;

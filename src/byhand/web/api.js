@@ -25,7 +25,10 @@ function failure(error, status, wait) {
   return new Failure("failed", error?.message ?? `${status}`, status);
 }
 
-const lost = () => { throw new Failure("lost"); };
+/** @param {unknown} why @returns {Failure} */
+export const failureOf = (why) => (why instanceof Failure ? why : new Failure("failed", String(why)));
+/** @returns {never} */
+export const lost = () => { throw new Failure("lost"); };
 
 /** @param {string} path @param {string} key @param {RequestInit} how @returns {Promise<Response>} */
 export async function request(path, key, how) {
@@ -44,31 +47,32 @@ export async function model(key) {
   return (await (await request("/v1/models", key, {})).json()).data[0];
 }
 
+/** The events of a response, as they come. @param {Response} response @returns {AsyncGenerator<string>} */
+export async function* events(response) {
+  const reader = response.body.getReader(), decoder = new TextDecoder();
+  for (let rest = ""; ;) {
+    const { done, value } = await reader.read().catch(lost);
+    if (done) return;
+    const found = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+    rest = found.pop();
+    yield* found.map((event) => event.slice("data: ".length));
+  }
+}
+
 /**
  * The parts of an answer as they come; a Failure if it ends early.
  * @param {Record<string, unknown>} asked  messages and sampling
- * @param {string} key
- * @param {AbortSignal} signal
- * @returns {AsyncGenerator<Part>}
+ * @param {string} key @param {AbortSignal} signal @returns {AsyncGenerator<Part>}
  */
 export async function* answer(asked, key, signal) {
   const how = { stream: true, stream_options: { include_usage: true }, logprobs: true, top_logprobs: 5 };
   const body = JSON.stringify({ ...asked, ...how });
-  const response = await request("/v1/chat/completions", key, { method: "POST", body, signal });
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
-  const decoder = new TextDecoder();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read().catch(lost);
-    if (done) throw new Failure("lost");
-    const events = (rest + decoder.decode(value, { stream: true })).split("\n\n");
-    rest = /** @type {string} */ (events.pop());
-    for (const event of events) {
-      if (event === "data: [DONE]") return;
-      const { error, choices, usage, system_fingerprint: version } = JSON.parse(event.slice("data: ".length));
-      if (error) throw failure(error, 500);
-      const { delta, logprobs, finish_reason: finish = null } = choices[0] ?? {};
-      yield { text: delta?.content ?? "", tokens: logprobs?.content ?? [], finish, version, used: usage?.total_tokens ?? null };
-    }
+  for await (const event of events(await request("/v1/chat/completions", key, { method: "POST", body, signal }))) {
+    if (event === "[DONE]") return;
+    const { error, choices, usage, system_fingerprint: version } = JSON.parse(event);
+    if (error) throw failure(error, 500);
+    const { delta, logprobs, finish_reason: finish = null } = choices[0] ?? {};
+    yield { text: delta?.content ?? "", tokens: logprobs?.content ?? [], finish, version, used: usage?.total_tokens ?? null };
   }
+  lost();
 }

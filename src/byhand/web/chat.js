@@ -1,6 +1,7 @@
 /** The chat page: the bar, the conversation, the field below it, and the keys. */
 import { html, noChange, nothing, render } from "./vendor/lit-html.js";
 import { answer, heard, leave, pointed, popover, scrolled } from "./answer.js";
+import { focus } from "./fields.js";
 import { switchLanguage } from "./language.js";
 import { notice } from "./notice.js";
 import { panel, settings } from "./settings.js";
@@ -14,10 +15,8 @@ const NEAR = 160; // pixels from the end within which the view follows an answer
 const talk = new Talk(changed);
 let draft = "", isOpen = false, isDue = false;
 
-const focus = (/** @type {string} */ selector) => /** @type {HTMLElement | null} */ (app.querySelector(selector))?.focus();
-
 /** Be ready to type, but do not open the keyboard of a telephone. */
-const begin = () => matchMedia("(pointer: coarse)").matches || focus(FIELD);
+const begin = () => { if (!matchMedia("(pointer: coarse)").matches) focus(FIELD); };
 
 /** Draw once before the next frame, whatever has changed by then. */
 function changed() {
@@ -66,7 +65,7 @@ function close() {
   isOpen = false;
   leave();
   changed();
-  requestAnimationFrame(() => focus(".opens"));
+  focus(".opens", 1);
 }
 
 function toggle() {
@@ -74,7 +73,7 @@ function toggle() {
   isOpen = true;
   leave();
   changed();
-  requestAnimationFrame(() => focus(".settings input"));
+  focus(".settings input", 1);
 }
 
 /** @param {KeyboardEvent} event  in the field */

@@ -1,4 +1,5 @@
 /** What went wrong, in one line, with a button that goes on from there. */
+import { askKey } from "./fields.js";
 import { html } from "./vendor/lit-html.js";
 import { say } from "./words.js";
 
@@ -11,15 +12,7 @@ import { say } from "./words.js";
  * @param {(question: string) => void} edit  put a question back
  */
 export function notice(failure, talk, turn, edit) {
-  if (failure.kind === "key") {
-    const use = (/** @type {SubmitEvent} */ event) => {
-      event.preventDefault();
-      talk.unlock(String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("key")));
-    };
-    return html`<form class="notice" role="alert" @submit=${use}><span>${say("key")}</span>
-      <input class="box" type="password" name="key" autocomplete="off" required aria-label=${say("keyName")}>
-      <button class="button">${say("unlock")}</button></form>`;
-  }
+  if (failure.kind === "key") return askKey(say, (key) => talk.unlock(key));
   let said = say(failure.kind, failure.message), does = say("retry");
   /** @type {() => unknown} */
   let act = () => (turn ? talk.write(turn) : talk.meet());

@@ -11,6 +11,10 @@ const odd = (/** @type {number} */ x) => (Number.isNaN(x) ? "NaN" : Number.isFin
 /** A power of ten: 10⁻⁵. @param {number | string} exponent */
 export const powerOfTen = (exponent) => `10${[...String(exponent)].map((c) => (c === "-" ? "⁻" : RAISED[Number(c)])).join("")}`;
 
+const SEEN = { " ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍" };
+/** White space that can be seen. @param {string} text */
+export const visible = (text) => text.replace(/[ \n\t\r]/g, (space) => SEEN[space]);
+
 /** A number with a real minus, and a power of ten only where it must be: 2.5·10⁻⁵. @param {number} x @param {number} digits */
 export function number(x, digits) {
   const size = Math.abs(x), [plain, power] = (size && (size < 1e-4 || size >= 1e6) ? x.toExponential(digits - 1) : String(Number(x.toPrecision(digits)))).replace("+", "").split("e");

@@ -1,5 +1,6 @@
 /** How answers are drawn: the settings, their panel, and the same as a command. */
 import { html, nothing } from "./vendor/lit-html.js";
+import { knob } from "./fields.js";
 import { kept } from "./language.js";
 import { say } from "./words.js";
 
@@ -41,11 +42,7 @@ function command(chat) {
 export const copying = (text) =>
   navigator.clipboard ? html`<button class="button quiet" @click=${() => navigator.clipboard.writeText(text())}>${say("copy")}</button>` : nothing;
 
-/**
- * @param {string} chat  the command for a chat with the model
- * @param {() => void} changed
- * @param {() => void} close
- */
+/** @param {string} chat  the command for a chat with the model @param {() => void} changed @param {() => void} close */
 export function panel(chat, changed, close) {
   const set = (/** @type {string} */ key, /** @type {string} */ text) => {
     const value = Number(text);
@@ -53,11 +50,9 @@ export function panel(chat, changed, close) {
     values[key] = key === "top_k" && value >= EVERY ? 0 : value;
     changed();
   };
-  const slider = (/** @type {string} */ key, /** @type {number} */ least, /** @type {number} */ most, /** @type {number} */ step) => {
-    const isAll = key === "top_k" && !values[key], text = isAll ? say("all") : values[key];
-    return html`<label for=${key}>${say(key)}</label>
-      <input id=${key} type="range" min=${least} max=${most} step=${step} aria-valuetext=${text} .value=${String(isAll ? EVERY : values[key])}
-        @input=${(e) => set(key, e.target.value)}><output for=${key}>${text}</output>`;
+  const slider = (/** @type {string} */ key, /** @type {number[]} */ ...range) => {
+    const isAll = key === "top_k" && !values[key];
+    return knob(key, say(key), range, isAll ? EVERY : values[key], isAll ? say("all") : String(values[key]), (text) => set(key, text));
   };
   const box = (/** @type {string} */ key, /** @type {number} */ least, /** @type {number} */ most) => html`<label for=${key}>${say(key)}</label>
     <input id=${key} class="box" type="number" min=${least} max=${most} step="1" .value=${String(values[key])}

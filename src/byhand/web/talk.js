@@ -1,5 +1,5 @@
 /** The conversation: questions, the versions of each answer, and the one that is being written. */
-import { answer, Failure, model } from "./api.js";
+import { answer, failureOf, model } from "./api.js";
 import { asked, settings, suggest } from "./settings.js";
 import { Pieces } from "./tokens.js";
 import { keptHere } from "./language.js";
@@ -8,23 +8,18 @@ import { keptHere } from "./language.js";
  * A version of an answer.
  * @typedef {{
  *   text: string, tokens: import("./tokens.js").Token[], pieces: Pieces, began: number, seconds: number,
- *   finish: string, used: number, by: string, reloaded: boolean, failure: Failure | null,
+ *   finish: string, used: number, by: string, reloaded: boolean, failure: import("./api.js").Failure | null,
  * }} Version
  * @typedef {{question: string, versions: Version[], shown: number}} Turn
  */
 
-const failureOf = (/** @type {unknown} */ found) => (found instanceof Failure ? found : new Failure("failed", String(found)));
-
 export class Talk {
-  /** @type {Turn[]} */
-  turns = [];
-  /** @type {{turn: Turn, version: Version, stop: AbortController} | null} */
-  live = null;
+  turns = /** @type {Turn[]} */ ([]);
+  live = /** @type {{turn: Turn, version: Version, stop: AbortController} | null} */ (null);
   /** @type {Version | null} the one that was begun last */
   latest = null;
-  /** @type {import("./api.js").Model | null} */
-  model = null;
-  /** @type {Failure | null} of the page itself */
+  model = /** @type {import("./api.js").Model | null} */ (null);
+  /** @type {import("./api.js").Failure | null} of the page itself */
   failure = null;
   key = keptHere.get("key") ?? "";
   /** how many of the oldest turns the model no longer reads */
@@ -38,13 +33,14 @@ export class Talk {
 
   /** Ask which model it is. */
   async meet() {
+    const { key } = this;
     try {
-      const found = await model(this.key);
+      const found = await model(key);
       if (found.id !== this.model?.id) suggest(found);
       if (!this.#checkpoint) this.#checkpoint = found.version;
       [this.model, this.failure] = [found, null];
     } catch (found) {
-      this.failure = failureOf(found);
+      if (key === this.key) this.failure = failureOf(found); // another key may have been given by then
     }
     this.changed();
   }
@@ -71,9 +67,7 @@ export class Talk {
   }
 
   /** Whether nothing is left to forget. @param {Turn} turn */
-  isAlone(turn) {
-    return this.turns.indexOf(turn) <= this.#forgotten;
-  }
+  isAlone(turn) { return this.turns.indexOf(turn) <= this.#forgotten; }
 
   /** Begin anew. */
   clear() {

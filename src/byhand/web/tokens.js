@@ -1,5 +1,5 @@
 /** Tokens as people read them: bytes become characters, log-probabilities percents and bits. */
-import { number } from "./numbers.js";
+import { number, visible } from "./numbers.js";
 
 /**
  * A token as the API gives it; the one that ends an answer has no bytes.
@@ -25,7 +25,7 @@ function isOpen(bytes) {
 }
 
 /** The text of bytes; one that belongs to no whole character is ⟨e4⟩. @param {number[]} bytes */
-export function spelled(bytes) {
+function spelled(bytes) {
   let text = "";
   for (let at = 0; at < bytes.length; ) {
     const one = decoded(bytes.slice(at, at + lengthOf(bytes[at])));
@@ -37,14 +37,12 @@ export function spelled(bytes) {
 
 /** What a token is called: its text, with white space that can be seen. @param {Token} token */
 export function named(token) {
-  const text = token.bytes?.length ? spelled(token.bytes) : token.token;
-  return text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍");
+  return visible(token.bytes?.length ? spelled(token.bytes) : token.token);
 }
 
 /** An answer that grows, cut into pieces of whole characters. */
 export class Pieces {
-  /** @type {Piece[]} */
-  list = [];
+  list = /** @type {Piece[]} */ ([]);
   /** @type {Token[]} those of a character whose last byte has not come */
   #open = [];
   #given = 0;

@@ -40,7 +40,7 @@ export function colour(kind, x, most, by = theme()) {
   return side[Math.round(STEPS * Math.min(1, Math.abs(x) / (most || 1)) ** 0.6)];
 }
 /** @param {Colour} colour */
-export const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
+const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
 /** Text on a colour. @param {Colour} colour */
 export const onto = ([r, g, b]) => (r * 0.299 + g * 0.587 + b * 0.114 > 140 ? "#16181a" : "#fdfdfb");
 
@@ -50,8 +50,7 @@ export function scaleOf(kind) {
   return `linear-gradient(90deg, ${steps.map((x) => css(colour(kind, x, 1))).join(", ")})`;
 }
 
-/** @type {Map<string, string>} */
-const inks = new Map();
+const inks = /** @type {Map<string, string>} */ (new Map());
 /** A colour of the style sheet, as canvases want it. @param {string} name */
 export function ink(name) {
   const key = `${theme()}${name}`, had = inks.get(key);

@@ -6,6 +6,7 @@ import { change, go, page } from "./navigate.js";
 import { numeric, shown, signed } from "./numbers.js";
 import { spoken } from "./view.js";
 import { say } from "./words.js";
+import { icon, sent } from "../fields.js";
 
 /** Where the two passes differ, by place; null is a place that only one has, or in another shape. @returns {{first: string | null, of: Map<string, number | null>} | null} */
 export function differences() {
@@ -23,16 +24,23 @@ export function comparing() {
   const isOpen = S.panel.compare || S.vs;
   if (!isOpen) return nothing;
   const { other, otherData, data } = now, found = other && data.compared(other.id), first = differences()?.first;
-  const worst = first ? found?.places.find(({ name }) => name === first) : null, isBack = worst?.gradient ?? false, text = S.vs.startsWith("p:") ? S.vs.slice(2) : "";
-  const submit = (/** @type {SubmitEvent} */ e) => { e.preventDefault(); const given = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get("text")); if (given) choose(`p:${given}`); };
-  const fits = other && String(other.shape(S.at)) === String(now.pass.shape(S.at)), there = fits ? otherData?.value(S.at, false, S.i) : undefined, here = data.value(S.at, false, S.i);
+  const worst = first ? found?.places.find(({ name }) => name === first) : null, isBack = worst?.gradient ?? false;
+  const submit = sent(({ text: given }) => given && choose(`p:${given}`));
+  const with_ = (/** @type {string} */ vs, /** @type {string} */ word) =>
+    html`<button class="button" aria-pressed=${S.vs === vs} @click=${() => choose(vs)}>${say(word)}</button>`;
+  const fits = other && String(other.shape(S.at)) === String(now.pass.shape(S.at)), here = data.value(S.at, false, S.i);
+  const there = fits && !S.back ? otherData?.value(S.at, false, S.i) : undefined;
+  const difference = first && html`<button class="differs" @click=${() => go({ name: first, index: worst?.index ?? [], back: isBack })}>
+    ${say("differsFirst", `${isBack ? "∂ " : ""}${spoken(first)}`)}</button>
+    ${worst?.difference ? html` <span class="dim">${say("largest", shown(worst.difference, 3))}</span>` : nothing}`;
   return html`<section class="strip-of compare" aria-label=${say("compare")}><b>${say("compareWith")}</b>
-    ${S.changes.length ? html`<button class="button" aria-pressed=${S.vs === "base"} @click=${() => choose("base")}>${say("unchanged")}</button>` : nothing}
-    ${now.pass.data.theirs ? html`<button class="button" aria-pressed=${S.vs === "theirs"} @click=${() => choose("theirs")}>${say("theirs")}</button>` : nothing}
-    <form class="row" @submit=${submit}><input class="box" name="text" placeholder=${say("otherText")} aria-label=${say("otherText")} .value=${text}><button class="button">${say("use")}</button></form>
-    <span class="grow" role="status">${!other ? nothing : !found ? say("pending") : first ? html`<button class="differs" @click=${() => go({ name: first, index: worst?.index ?? [], back: isBack })}>${say("differsFirst", `${isBack ? "∂ " : ""}${spoken(first)}`)}</button>${worst?.difference ? html` <span class="dim">${say("largest", shown(worst.difference, 3))}</span>` : nothing}` : say("same")}</span>
-    ${there !== undefined && here !== undefined && !S.back ? html`<span>${shown(here, 5)} / ${shown(there, 5)} <span class="dim">(${signed(there - here)})</span></span>` : nothing}
-    <button class="button quiet" aria-label=${say("leave")} @click=${leave}>✕</button></section>`;
+    ${S.changes.length ? with_("base", "unchanged") : nothing}${now.pass.data.theirs ? with_("theirs", "theirs") : nothing}
+    <form class="row" @submit=${submit}><input class="box" name="text" placeholder=${say("otherText")} aria-label=${say("otherText")}
+      .value=${S.vs.startsWith("p:") ? S.vs.slice(2) : ""}><button class="button">${say("use")}</button></form>
+    <span class="grow" role="status">${!other ? nothing : !found ? say("pending") : difference ?? say("same")}</span>
+    ${there !== undefined && here !== undefined
+      ? html`<span>${shown(here, 5)} / ${shown(there, 5)} <span class="dim">(${signed(there - here)})</span></span>` : nothing}
+    ${icon("✕", say("leave"), leave)}</section>`;
 }
 /** Ask what to compare with, or leave it. */
 export function toggleCompare() {

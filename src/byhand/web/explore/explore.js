@@ -1,22 +1,21 @@
 /** The explorer: one screen with one chosen number, and everything else an answer to a question about it. */
 import { html, nothing, render } from "../vendor/lit-html.js";
-import { S, now, readPlace, readQuestion } from "./state.js";
+import { S, here, now, opened, readPlace, readQuestion } from "./state.js";
 import { bar, keys, showKeys, trouble, ways } from "./bar.js";
 import { backTo, change, flip, layer, page, step, toHead, toPosition } from "./navigate.js";
 import { changed } from "./change.js";
 import { comparing } from "./compare.js";
 import { edit, text } from "./text.js";
+import { focus } from "../fields.js";
 import { enter, paintAll } from "./matrices.js";
 import { equation } from "./equation.js";
 import { fillFormulas } from "./mathml.js";
-import { label } from "./numbers.js";
 import { light, over } from "./hover.js";
 import { load, renew, session } from "./session.js";
 import { map, thumbnails } from "./map.js";
 import { side } from "./side.js";
-import { arrive, findTour, toStop, toggleTour, tour } from "./tour.js";
+import { arrive, findTour, toStop, toggleTour, tour, writing } from "./tour.js";
 import { isNarrow } from "./screen.js";
-import { writing } from "./write.js";
 import { switchTheme } from "../theme.js";
 import { training } from "./train.js";
 import { view } from "./view.js";
@@ -40,7 +39,7 @@ page.draw = (isMoved = false) => {
 /** Until what another number needs has come. */
 function fetched() {
   const { data, pass } = now, of = `${pass.id}/`;
-  data.answer(S.at, S.i, S.back, S.terms);
+  opened();
   if (!pass.updated(S.at)) data.reads(S.at, S.back);
   for (const m of view().mats) if (m.rows * m.cols <= 1 << 17) m.matrix.want(0, m.rows - 1, 0, m.cols - 1);
   return session.fetched.settled((key) => key.startsWith(of) && /\/(answer|reads)\?|\/\d+,\d+$/.test(key));
@@ -48,7 +47,7 @@ function fetched() {
 
 function screen() {
   if (!now.pass) return html`${bar()}<main class="empty">${trouble()}</main>`;
-  const shown = view(), only = isNarrow() ? S.tab : "eq", top = html`<h1 class="unseen">${label(S.at, S.i, S.back)}</h1>`, tabs = [["map", "tabMap"], ["eq", "tabEquation"], ["next", "tabNext"], ["code", "tabCode"]];
+  const shown = view(), only = isNarrow() ? S.tab : "eq", top = html`<h1 class="unseen">${here()}</h1>`, tabs = [["map", "tabMap"], ["eq", "tabEquation"], ["next", "tabNext"], ["code", "tabCode"]];
   return html`<div class="app" data-tab=${S.tab} aria-busy=${session.isLoading}>${bar()}
     <div class="map" role=${only === "map" ? "main" : "navigation"} aria-label=${say("model")} @scroll=${thumbnails}>${only === "map" ? html`${top}<div class="row wrap ways">${ways()}</div>` : nothing}${map()}</div>
     <section class="text" aria-label=${say("text")}>${text()}</section>
@@ -65,12 +64,12 @@ function draw() {
   if (!now.pass) return;
   session.fetched.drawn();
   fillFormulas(app);
-  const here = `${now.pass.id} ${label(S.at, S.i, S.back)}`;
-  if (here !== was) {
+  const at = `${now.pass.id} ${here()}`;
+  if (at !== was) {
     over.cell = null;
     app.querySelector(".map [aria-current=true]")?.scrollIntoView({ block: "nearest" });
   }
-  was = here;
+  was = at;
   light(over.cell);
   paintAll();
   thumbnails();
@@ -84,13 +83,13 @@ function draw() {
   const chip = /** @type {HTMLElement | null} */ (app.querySelector(".chips [aria-pressed=true]")), band = /** @type {HTMLElement | null} */ (app.querySelector(".text"));
   if (chip && band && band.scrollWidth > band.clientWidth && band.dataset.t !== `${S.t} ${now.pass.id}`) band.scrollLeft = chip.offsetLeft - band.clientWidth * 0.7;
   if (band) band.dataset.t = `${S.t} ${now.pass.id}`;
-  document.title = `${label(S.at, S.i, S.back)} · byhand`;
+  document.title = `${here()} · byhand`;
 }
 
 /** The chosen number, for those who hear it. */
 function heard() {
-  const value = now.data.answer(S.at, S.i, S.back, S.terms)?.value;
-  return value === undefined || S.cover ? label(S.at, S.i, S.back) : `${label(S.at, S.i, S.back)} = ${Number(value).toPrecision(4)}`;
+  const value = opened()?.value;
+  return value === undefined || S.cover ? here() : `${here()} = ${Number(value).toPrecision(4)}`;
 }
 
 /** Ask for the texts of tokens that were shown without them. */
@@ -112,7 +111,7 @@ const KEYS = {
   ArrowUp: () => toPosition(S.t - 1), ArrowDown: () => toPosition(S.t + 1), " ": () => flip(), Enter: enter, b: () => backTo(),
   c: () => change({ cover: !S.cover, tried: "" }), l: () => change({ lens: !S.lens }), m: () => change({ metric: S.metric === "size" ? "share" : "size" }),
   z: () => { const key = `${S.back ? "d " : ""}${S.at}`; change({ zoom: S.zoom === key ? "" : key }); },
-  t: toggleTour, n: () => S.tour && toStop(S.tour + 1), e: edit, "/": () => /** @type {HTMLElement | null} */ (document.querySelector("#find"))?.focus(),
+  t: toggleTour, n: () => S.tour && toStop(S.tour + 1), e: edit, "/": () => focus("#find"),
   "?": showKeys, d: () => { switchTheme(); page.draw(); },
   Escape: () => (S.tour ? toStop(0) : S.zoom ? change({ zoom: "" }) : S.trail.length && backTo()),
 };

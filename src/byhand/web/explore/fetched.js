@@ -1,7 +1,7 @@
 /** What was asked of the server, kept: an answer that comes late is kept too, but shown only where it belongs. */
-import { Failure } from "../api.js";
+import { failureOf } from "../api.js";
 
-/** @typedef {{value: any, failure: Failure | null, arrived: Promise<void>, stop: AbortController}} Entry */
+/** @typedef {{value: any, failure: import("../api.js").Failure | null, arrived: Promise<void>, stop: AbortController}} Entry */
 
 const MOST = 3000, LARGEST = 1 << 27; // answers that are kept, and bytes of their arrays
 
@@ -9,12 +9,11 @@ const sizeOf = (/** @type {any} */ value) => value?.data?.byteLength ?? 0;
 
 export class Fetched {
   #bytes = 0;
-  /** @type {Map<string, Entry>} */
-  #found = new Map();
+  #found = /** @type {Map<string, Entry>} */ (new Map());
   /** @type {Map<string, string>} what is asked in each lane, where only the last question matters */
   #lanes = new Map();
   #asked = new Set();
-  /** @type {Failure | null} the last one */
+  /** @type {import("../api.js").Failure | null} the last one */
   failure = null;
 
   /** @param {() => void} changed */
@@ -51,7 +50,7 @@ export class Fetched {
       },
       (why) => {
         if (stop.signal.aborted) return;
-        entry.failure = why instanceof Failure ? why : new Failure("failed", String(why));
+        entry.failure = failureOf(why);
         if (entry.failure.status !== 400) this.failure = entry.failure;
       },
     ).then(() => this.changed());
@@ -83,9 +82,7 @@ export class Fetched {
   }
 
   /** Why there is no answer. @param {string} key */
-  why(key) {
-    return this.#found.get(key)?.failure ?? null;
-  }
+  why(key) { return this.#found.get(key)?.failure ?? null; }
 
   /** Ask again for what failed. */
   retry() {

@@ -22,8 +22,7 @@ let wanted = 0;
 /** @returns {Row[]} */
 function rowsOf() {
   const { pass } = now, open = S.head[0];
-  /** @type {Row[]} */
-  const rows = [];
+  const rows = /** @type {Row[]} */ ([]);
   let state = "";
   const add = (/** @type {Partial<Row> & {names: string[]}} */ row) => rows.push({ kind: "trunk", block: null, opens: false, closes: false, heads: false, mlp: false, state, ...row });
   for (const { block, places, branches } of pass.stretches) {
@@ -87,7 +86,7 @@ function lines(rows, high) {
 function thumbs(block, weights) {
   const count = now.pass.headsOf(weights), size = Math.max(5, Math.min(17, Math.floor(78 / (count > 10 ? Math.ceil(count / 2) : count)) - 2));
   return html`<span class="thumbs">${Array.from({ length: count }, (_, h) => html`<button tabindex="-1" aria-pressed=${block === S.head[0] && h === S.head[1]} title=${say("blockHead", block, h)} aria-label=${say("headLabel", block, h)}
-    @click=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ name: weights, index: [0, h, S.t, Math.min(S.t, S.at === weights ? S.i[3] : Math.max(0, S.t - 1))], back: S.back }); }}>
+    @click=${(e) => { e.stopPropagation(); go({ name: weights, index: [0, h, S.t, Math.min(S.t, S.at === weights ? S.i[3] : Math.max(0, S.t - 1))], back: S.back }); }}>
     <canvas data-weights=${weights} data-head=${h} width="1" height="1" .style=${`width:${size}px;height:${size}px`}></canvas></button>`)}</span>`;
 }
 
@@ -99,7 +98,7 @@ function rowOf({ kind, names, block, heads, mlp }, meter, high, differ, isStop) 
   const said = (/** @type {string} */ name) => (kind === "fold" ? (heads ? say("attentionN", block ?? 0) : mlp ? say("mlpN", block ?? 0) : `${word(name)} ${block}`) : word(name));
   const mark = (/** @type {string} */ name) => (differ?.of.has(name) ? (differ.first === name || (kind === "fold" && blockOf(differ.first ?? "") === block) ? "first" : "differs") : "");
   const place = (/** @type {string} */ name, /** @type {number} */ k) => html`<button class="n ${mark(name)}" title=${name} aria-current=${name === S.at ? "true" : "false"} tabindex=${isStop && (name === S.at || (k === 0 && !names.includes(S.at))) ? 0 : -1}
-    @click=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ name, index: [], back: S.back }); }}>${said(name)}</button>`;
+    @click=${(e) => { e.stopPropagation(); go({ name, index: [], back: S.back }); }}>${said(name)}</button>`;
   return html`<div class="node ${kind} ${isOpen ? "ob" : ""}" .style=${`height:${high}px`} @click=${() => go({ name: names[0], index: [], back: S.back })}>
     <span class="names">${names.map(place)}</span>${heads && weights ? thumbs(/** @type {number} */ (block), weights) : html`<span></span>`}${bar}</div>`;
 }

@@ -1,10 +1,9 @@
 /** Formulas: MathML of the server becomes elements, each text parsed once. Styles are those of the page. */
 
-/** @type {Map<string, Element[]>} */
-const parsed = new Map();
+const parsed = /** @type {Map<string, Element[]>} */ (new Map());
 
 /** @param {string} text  one or more <math> */
-export function formulas(text) {
+function formulas(text) {
   const had = parsed.get(text);
   if (had) return had;
   const found = [...new DOMParser().parseFromString(text.replace(/ style="[^"]*"/g, ""), "text/html").querySelectorAll("math")];

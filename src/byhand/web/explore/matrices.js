@@ -1,6 +1,6 @@
 /** The matrices beside an equation: where they stand, what is painted on them, and what pointing and keys do. */
 import { html, nothing } from "../vendor/lit-html.js";
-import { S, now } from "./state.js";
+import { S, now, opened } from "./state.js";
 import { change, go } from "./navigate.js";
 import { fit, paint, seen } from "./paint.js";
 import { ink } from "./colours.js";
@@ -21,8 +21,7 @@ const roomOf = () => (document.querySelector("#eq")?.clientWidth ?? innerWidth) 
 const isShown = (m) => m.slot === "out" || (!m.isVector && (!m.isParameter || roomOf() >= ROOM));
 const isScalar = (/** @type {Mat} */ m) => !now.pass.shape(m.name).length || now.pass.updated(m.name) !== "";
 
-/** @type {Placed[]} */
-let placed = [];
+let placed = /** @type {Placed[]} */ ([]);
 
 /** @param {Mat[]} mats */
 function lay(mats) {
@@ -83,7 +82,7 @@ const cellOf = (/** @type {Mat} */ m) => ({ r: m.isVector ? 0 : S.i.at(-2) ?? 0,
 
 /** What the chosen number reads of a matrix, by its answer, where no rule is known. @param {Mat} m */
 function sources(m) {
-  const inputs = now.data.answer(S.at, S.i, S.back, S.terms)?.inputs ?? [];
+  const inputs = opened()?.inputs ?? [];
   const read = inputs.filter((/** @type {any} */ each) => each.name === m.name && each.gradient === m.back && now.data.headOf(m.name, each.index) === m.head);
   if (!read.length) return null;
   const r = read.map((/** @type {any} */ { index }) => (index.length > 1 ? index.at(-2) : 0)), c = read.map((/** @type {any} */ { index }) => index.at(-1) ?? 0);
@@ -141,8 +140,7 @@ function cellAt(event) {
   const clamp = (/** @type {number} */ x, /** @type {number} */ most) => Math.max(0, Math.min(most - 1, Math.floor(x)));
   return { m, key: m.key, c: clamp((event.clientX - box.left + m.x) / m.cw, m.cols), r: clamp((event.clientY - box.top + m.y) / m.ch, m.rows) };
 }
-/** @type {{key: string, r: number, c: number} | null} */
-let moved = null;
+let moved = /** @type {{key: string, r: number, c: number} | null} */ (null);
 /** @param {MouseEvent} event */
 function pointed(event) {
   const { key, r, c } = cellAt(event);
@@ -191,7 +189,7 @@ function figure(m, zoom) {
       ${placed[k].cw > 38 && m.matrix.unit !== 1 ? html`<span class="faint"> · ${say("numbersTimes", powerOfTen(Math.round(Math.log10(m.matrix.unit))))}</span>` : nothing}</span>
       <button class="button quiet zoom" title=${say("numbers")} aria-label="${isZoomed ? say("whole") : "123"}: ${say("numbers")}, ${spoken(m.name)}" aria-pressed=${isZoomed} @click=${() => zoom(m)}>${isZoomed ? say("whole") : "123"}</button></div>
     <div class="view" tabindex="0" role="application" aria-label=${say("matrix", spoken(m.name), m.rows, m.cols)} data-mat=${k}
-      @mousemove=${pointed} @mouseleave=${() => { moved = null; light(null); }} @click=${(/** @type {MouseEvent} */ e) => { const { m: on, r, c } = cellAt(e); open(on, r, c); }} @keydown=${keyed} @scroll=${paintAll}>
+      @mousemove=${pointed} @mouseleave=${() => { moved = null; light(null); }} @click=${(e) => { const { m: on, r, c } = cellAt(e); open(on, r, c); }} @keydown=${keyed} @scroll=${paintAll}>
       <div class="room"></div><canvas class="base"></canvas><canvas class="over"></canvas></div></figure>`;
 }
 /** Into the matrix of the chosen number. */

@@ -5,8 +5,7 @@
 const WIDE = 4096, LARGE = 1 << 18; // columns and numbers of a tile
 
 export class Matrix {
-  /** @type {Map<string, Tile>} */
-  tiles = new Map();
+  tiles = /** @type {Map<string, Tile>} */ (new Map());
   /** largest size of a number that has come */
   most = 0;
 
@@ -26,9 +25,7 @@ export class Matrix {
   }
 
   /** A power of ten that keeps small numbers readable. */
-  get unit() {
-    return this.most > 0 && this.most < 0.05 ? 10 ** Math.floor(Math.log10(this.most)) : 1;
-  }
+  get unit() { return this.most > 0 && this.most < 0.05 ? 10 ** Math.floor(Math.log10(this.most)) : 1; }
 
   /** Whether all numbers of a window are here; those that are not are asked for. @param {number} r0 @param {number} r1 @param {number} c0 @param {number} c1 */
   want(r0, r1, c0, c1) {

@@ -1,7 +1,7 @@
 /** Going somewhere is choosing a number: the ways to do it. */
-import { S, address, now, place, stand } from "./state.js";
+import { S, address, here, now, place, stand } from "./state.js";
 import { blockOf, tailOf } from "./pass.js";
-import { label, parse } from "./numbers.js";
+import { parse } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").There} There */
 
@@ -32,9 +32,9 @@ export const cellTop = () => document.querySelector(".cell")?.getBoundingClientR
 
 /** @param {string | There} to @param {boolean} [isDoor]  one step deeper */
 export function go(to, isDoor = false) {
-  const there = typeof to === "string" ? parse(to) : to, here = label(S.at, S.i, S.back);
+  const there = typeof to === "string" ? parse(to) : to;
   if (!now.pass.has(there.name)) return;
-  const trail = isDoor ? [...S.trail, here] : [];
+  const trail = isDoor ? [...S.trail, here()] : [];
   page.steady = isDoor ? cellTop() : null;
   place(there);
   change({ trail, tab: S.tab === "map" || isDoor ? "eq" : S.tab }, true);

@@ -34,8 +34,5 @@ export function parse(text) {
 /** The last two numbers of an index, which say the row and the column. @param {number[]} index */
 export const short = (index) => index.slice(-2).join(",");
 
-/** White space that can be seen. @param {string} text */
-export const visible = (text) => text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
-
 /** A byte as the server writes it. @param {number} id */
 export const byteText = (id) => (id < 0x80 ? String.fromCharCode(id) : `\\x${id.toString(16)}`);

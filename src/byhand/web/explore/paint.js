@@ -8,8 +8,7 @@ import { colour, ink, onto, theme } from "./colours.js";
  * @typedef {import("./matrix.js").Matrix} Matrix @typedef {import("./colours.js").Kind} Kind
  */
 
-/** @type {Map<string, HTMLCanvasElement>} */
-const pictures = new Map();
+const pictures = /** @type {Map<string, HTMLCanvasElement>} */ (new Map());
 const MOST = 400; // pictures that are kept
 
 /** @param {Matrix} matrix @param {import("./matrix.js").Tile} tile @param {Kind} kind */

@@ -1,5 +1,6 @@
 /** A pass as it was computed: which equation made what of what, and the flow from the text to the loss. */
-import { byteText, visible } from "./numbers.js";
+import { byteText } from "./numbers.js";
+import { visible } from "../numbers.js";
 
 /**
  * One use of a tensor: the application that reads it, and as which input.
@@ -39,10 +40,8 @@ export class Pass {
     this.unknown = new Set();
     /** the likeliest token after the text */
     this.likeliest = 0;
-    /** @type {Map<string, Use[]>} */
-    this.uses = new Map();
-    /** @type {Map<string, Use>} */
-    const applications = new Map();
+    this.uses = /** @type {Map<string, Use[]>} */ (new Map());
+    const applications = /** @type {Map<string, Use>} */ (new Map());
     for (const name of data.places) {
       const { equation, inputs } = data.made[name];
       inputs.forEach((input, slot) => {
@@ -61,51 +60,39 @@ export class Pass {
   }
 
   /** @param {string} name @returns {number[]} */
-  shape(name) {
-    return this.data.shapes[name] ?? this.data.shapes[this.updated(name)] ?? [];
-  }
+  shape(name) { return this.data.shapes[name] ?? this.data.shapes[this.updated(name)] ?? []; }
   /** @param {string} name */
-  has(name) {
-    return (name in this.data.shapes && !GIVEN.includes(name)) || this.updated(name) !== "";
-  }
+  has(name) { return (name in this.data.shapes && !GIVEN.includes(name)) || this.updated(name) !== ""; }
   /** The parameter to whose update a name belongs; "" if it is another one. @param {string} name */
   updated(name) {
     const found = /^(.+)\.(theta|m|v|update)$/.exec(name)?.[1] ?? "";
     return !(name in this.data.shapes) && this.data.trained[found] ? found : "";
   }
   /** @param {string} name */
-  isParameter(name) {
-    return name in this.data.trained;
-  }
+  isParameter(name) { return name in this.data.trained; }
   /** A token as it is shown. @param {number} id */
   text(id) {
     if (id < 0) return "–";
-    if (!(id in this.data.texts) && this.model.unit === "byte") return visible(byteText(id));
+    if (!(id in this.data.texts) && this.model.unit === "byte") return visible(byteText(id)) || "∅";
     if (!(id in this.data.texts)) this.unknown.add(id);
-    return visible(this.data.texts[id] ?? "…");
+    return visible(this.data.texts[id] ?? "…") || "∅";
   }
   /** What follows a position in the text; -1 if nothing does. @param {number} t */
-  target(t) {
-    return this.data.targets[t] ?? -1;
-  }
+  target(t) { return this.data.targets[t] ?? -1; }
   /** Rows and columns of the matrix that is shown of a tensor. @param {string} name */
   matrix(name) {
     const shape = this.shape(name);
     return { rows: shape.at(-2) ?? 1, cols: shape.at(-1) ?? 1, heads: shape.slice(0, -2).reduce((a, b) => a * b, 1) };
   }
   /** How many heads a tensor has; 0 if it has none. @param {string} name */
-  headsOf(name) {
-    return this.shape(name).length === 4 ? this.shape(name)[1] : 0;
-  }
+  headsOf(name) { return this.shape(name).length === 4 ? this.shape(name)[1] : 0; }
   /** The head of a tensor that belongs to a head of the queries, which may share keys and values. @param {string} name @param {number} head */
   headFor(name, head) {
     const count = this.headsOf(name);
     return count ? Math.min(count - 1, Math.floor((head * count) / this.heads)) : 0;
   }
   /** The weights of attention in a block. @param {number} block @returns {string | undefined} */
-  weightsOf(block) {
-    return this.data.places.find((name) => blockOf(name) === block && this.isAttention(name));
-  }
+  weightsOf(block) { return this.data.places.find((name) => blockOf(name) === block && this.isAttention(name)); }
   /** @param {string} name */
   isAttention(name) {
     const equation = this.data.made[name]?.equation;
@@ -126,8 +113,7 @@ export class Pass {
   }
 
   #stretches() {
-    /** @type {Stretch[]} */
-    const found = [];
+    const found = /** @type {Stretch[]} */ ([]);
     for (const name of this.data.places) {
       const block = blockOf(name), last = found.at(-1);
       if (this.shape(name).length === 2 && block === null) continue; // the head's matrix, transposed embeddings
@@ -141,8 +127,7 @@ export class Pass {
   /** @param {string[]} places  of a block */
   #branches(places) {
     const left = new Set(places);
-    /** @type {Branch[]} */
-    const found = [];
+    const found = /** @type {Branch[]} */ ([]);
     for (const trunk of places.filter((name) => this.data.made[name].equation === "residual")) {
       const out = /** @type {string} */ (this.data.made[trunk].inputs[1]);
       const reached = this.#reached(out, left);
@@ -166,8 +151,7 @@ export class Pass {
 
   /** Places that stand beside each other: made by the same equation, not of one another. @param {string[]} names */
   #rows(names) {
-    /** @type {string[][]} */
-    const rows = [];
+    const rows = /** @type {string[][]} */ ([]);
     for (const name of names) {
       const made = this.data.made[name], row = rows.at(-1), first = row && this.data.made[row[0]];
       const isBeside = first && row.length < 3 && first.equation === made.equation && !made.inputs.some((input) => input && row.includes(input));

@@ -1,6 +1,6 @@
 /** The server's side: the routes under /explore, and what each gives. */
 import { keptHere } from "../language.js";
-import { Failure, request } from "../api.js";
+import { lost, request } from "../api.js";
 
 /**
  * How a pass differs from the model's own.
@@ -21,6 +21,7 @@ import { Failure, request } from "../api.js";
  * }} Equation
  * @typedef {{name: string, gradient: boolean, divided: [number, number][], axes: [number[], number[]][] | null}} Read
  * @typedef {{parts: {name: string, value: number}[], total: number, bias: number}} Shares
+ * @typedef {{before: number, after: number, predicted: number | null}} Losses
  * @typedef {{value: number, slope: number, losses: [number, number][]}} Along
  * @typedef {{first: string | null, places: {name: string, difference: number | null, index: number[] | null, gradient?: boolean}[]}} Comparison
  */
@@ -34,41 +35,35 @@ export class Server {
     keptHere.set("key", key);
   }
 
-  /** @param {{prompt?: string, next?: string, changes?: Change[]}} asked @param {AbortSignal} [signal] @returns {Promise<PassData>} */
-  async pass(asked, signal) {
-    return (await request("/explore/pass", this.key, { method: "POST", body: JSON.stringify(asked), signal })).json();
+  /** @param {string} path @param {unknown} body @returns {Promise<any>} */
+  async post(path, body) {
+    return (await request(`/explore/${path}`, this.key, { method: "POST", body: JSON.stringify(body) })).json();
   }
 
-  /**
-   * @param {string} path  behind the pass's id
-   * @param {Record<string, string | number>} [query]
-   * @param {AbortSignal} [signal]
-   * @returns {Promise<any>}
-   */
-  async get(path, query = {}, signal) {
-    return (await this.#asked(path, query, signal)).json();
-  }
+  /** @param {{prompt?: string, next?: string, changes?: Change[]}} asked @returns {Promise<PassData>} */
+  pass(asked) { return this.post("pass", asked); }
+
+  /** @param {string} path  behind the pass's id @param {Record<string, any>} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
+  async get(path, query = {}, signal) { return (await this.#asked(path, query, signal)).json(); }
 
   /**
    * Numbers of a matrix: those of a window.
-   * @param {string} path @param {Record<string, string | number>} query @param {AbortSignal} signal
+   * @param {string} path @param {Record<string, any>} query @param {AbortSignal} signal
    * @returns {Promise<{rows: number, cols: number, data: Float32Array}>}
    */
   async array(path, query, signal) {
     const response = await this.#asked(path, query, signal);
     const [rows, cols] = (response.headers.get("x-shape") ?? "").split(",").map(Number);
-    const bytes = await response.arrayBuffer().catch(() => { throw new Failure("lost"); });
+    const bytes = await response.arrayBuffer().catch(lost);
     return { rows, cols, data: new Float32Array(bytes) }; // browsers run on little-endian machines
   }
 
-  /** @param {string} path @param {Record<string, string | number>} query @param {AbortSignal} [signal] */
+  /** @param {string} path @param {Record<string, any>} query @param {AbortSignal} [signal] */
   #asked(path, query, signal) {
-    const asked = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+    const asked = new URLSearchParams(query);
     return request(`/explore/${path}${asked.size ? `?${asked}` : ""}`, this.key, { signal });
   }
 
   /** The texts of tokens. @param {string} id  of the pass @param {number[]} ids @returns {Promise<Record<string, string>>} */
-  async texts(id, ids) {
-    return (await request(`/explore/${id}/texts`, this.key, { method: "POST", body: JSON.stringify({ ids }) })).json();
-  }
+  texts(id, ids) { return this.post(`${id}/texts`, { ids }); }
 }

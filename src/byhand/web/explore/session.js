@@ -1,5 +1,5 @@
 /** The passes that are looked at: the one that the address asks for, and the one beside it. */
-import { Failure } from "../api.js";
+import { Failure, failureOf } from "../api.js";
 import { Data } from "./data.js";
 import { Fetched } from "./fetched.js";
 import { Pass, tailOf } from "./pass.js";
@@ -12,10 +12,9 @@ import { ranked } from "./drawing.js";
 /** @type {{server: Server | Still, fetched: Fetched, isLoading: boolean, failure: Failure | null}} */
 export const session = { server: isStill ? new Still() : new Server(), fetched: new Fetched(() => page.draw()), isLoading: false, failure: null };
 const RENEWED = 3000; // milliseconds within which a pass that is gone again is not asked for again
-let turn = 0, shownQuestion = "", renewed = 0;
+let turn = 0, shownQuestion = "", waiting = "", renewed = 0; // waiting: the question whose pass is on its way
 
 const question = () => JSON.stringify([S.prompt, S.next, S.changes, S.vs]);
-const failureOf = (/** @type {unknown} */ why) => (why instanceof Failure ? why : new Failure("failed", String(why)));
 
 /** @param {boolean} isOther */
 function asked(isOther) {
@@ -45,20 +44,23 @@ async function prepare({ pass, data }) {
 export function leaveTraining() {
   if (!now.pass.isTrained && !session.isLoading) return;
   shownQuestion = "";
-  const { at, i, back } = S;
-  load(() => keepPlace(at, i, back));
+  load(stay);
 }
 
 /**
  * Show a pass of the run that trains here, which no address names: the last one that was asked for, where one is by then.
- * @param {import("./server.js").PassData} summary @param {{name: string, index: number[]}} [to]  a place instead
+ * @param {() => Promise<import("./server.js").PassData | null>} asks @param {{name: string, index: number[]}} [to]  a place instead
  */
-export async function present(summary, to) {
-  const mine = ++turn, pass = new Pass(summary), data = new Data(session.server, pass, session.fetched);
-  pass.isTrained = true;
+export async function present(asks, to) {
+  const mine = ++turn;
   session.isLoading = true;
   page.draw();
   try {
+    const summary = await asks();
+    if (mine !== turn) return;
+    if (!summary) return void (waiting && load(stay)); // the run said no: on with what it overtook
+    const pass = new Pass(summary), data = new Data(session.server, pass, session.fetched);
+    pass.isTrained = true;
     await prepare({ pass, data });
     if (mine !== turn) return;
     const { back } = S, { name, index } = to ?? { name: S.at, index: S.i }, isNew = pass.model.name !== now.pass.model.name;
@@ -69,23 +71,29 @@ export async function present(summary, to) {
   } catch (why) {
     if (mine === turn) session.failure = failureOf(why);
   } finally {
-    if (mine === turn) session.isLoading = false;
+    if (mine === turn) [session.isLoading, waiting] = [false, ""];
     page.draw(true);
   }
 }
 
 /** Compute what the address asks for; until it has come, what was shown stays. @param {() => void} [then]  when it is there */
 export async function load(then = readPlace) {
-  if (now.pass && question() === shownQuestion) return then();
-  const mine = ++turn, asks = question();
-  session.isLoading = true;
+  const asks = question();
+  if (now.pass && asks === shownQuestion) {
+    if (waiting) [turn, session.isLoading, waiting] = [turn + 1, false, ""]; // it was taken back before its pass came
+    then();
+    return page.draw(true);
+  }
+  const mine = ++turn;
+  [session.isLoading, waiting] = [true, asks];
   page.draw();
   try {
     const [{ pass, data }, other] = await Promise.all([begin(false), S.vs ? begin(true) : null]);
     await prepare({ pass, data });
     if (mine !== turn) return;
-    const base = pass.data.base ? new Data(session.server, Object.assign(Object.create(Object.getPrototypeOf(pass)), pass, { id: pass.data.base }), session.fetched) : null;
-    const theirs = S.vs === "theirs" && pass.data.theirs ? Object.assign(Object.create(Object.getPrototypeOf(pass)), pass, { id: "theirs" }) : null;
+    const as = (id) => Object.assign(Object.create(Object.getPrototypeOf(pass)), pass, { id });
+    const base = pass.data.base ? new Data(session.server, as(pass.data.base), session.fetched) : null;
+    const theirs = S.vs === "theirs" && pass.data.theirs ? as("theirs") : null;
     Object.assign(now, { pass, data, other: other?.pass ?? theirs, otherData: other?.data ?? null, baseData: base });
     [session.failure, shownQuestion] = [null, asks];
     then();
@@ -93,34 +101,35 @@ export async function load(then = readPlace) {
     if (mine !== turn) return;
     session.failure = failureOf(why);
     session.fetched.failure = null;
-    if (now.pass) { // what is shown stays, and so does its address
+    if (now.pass && shownQuestion) { // what is shown stays, and so does its address
       [S.prompt, S.next, S.changes, S.vs] = JSON.parse(shownQuestion);
       write(false);
     }
   } finally {
-    if (mine === turn) session.isLoading = false;
+    if (mine === turn) [session.isLoading, waiting] = [false, ""];
     page.draw(true);
   }
 }
 
-/** Change what is asked for. @param {Partial<Pick<typeof S, "prompt" | "next" | "changes" | "vs">>} to @param {boolean} [push]  as a place to come back to */
+/** Change what is asked for. @param {Partial<typeof S>} to @param {boolean} [push]  as a place to come back to */
 export function ask(to, push = true) {
   Object.assign(S, to);
   if ("changes" in to) page.steady = cellTop(); // the slider stays under the pointer
-  const { at, back, t, metric } = S, i = [...S.i], { start, last } = now.pass, isAlong = now.pass.isAlongText(at);
-  return load(() => {
-    const { pass } = now;
+  const before = now.pass;
+  return load(() => { // where one is by then
+    const { pass } = now, { t } = S, i = [...S.i];
     if ("prompt" in to) {
-      S.t = t === start ? pass.start : t === last ? pass.last : Math.min(t, pass.last);
+      S.t = t === before.start ? pass.start : t === before.last ? pass.last : Math.min(t, pass.last);
       S.tok = usual(S.t);
-      if (isAlong) i[i.length - 2] = S.t;
+      if (before.isAlongText(S.at)) i[i.length - 2] = S.t;
     }
-    if (!now.other && metric === "differs") S.metric = "size";
-    keepPlace(at, i, back);
+    if (!now.other && S.metric === "differs") S.metric = "size";
+    keepPlace(S.at, i, S.back);
     write(push);
   });
 }
 
+const stay = () => keepPlace(S.at, S.i, S.back);
 /** @param {string} at @param {number[]} i @param {boolean} back */
 function keepPlace(at, i, back) {
   const { pass } = now, alike = `blocks.${pass.model.layers - 1}.${tailOf(at)}`, name = [at, alike].find((each) => pass.has(each)) ?? first();
@@ -132,10 +141,12 @@ function keepPlace(at, i, back) {
 export async function retry() {
   try {
     if (!now.pass) return await load();
-    const [pass, other] = await Promise.all([session.server.pass(asked(false)), S.vs && S.vs !== "theirs" ? session.server.pass(asked(true)) : null]);
+    const mine = turn, hasOther = S.vs !== "" && S.vs !== "theirs";
+    const [pass, other] = await Promise.all([session.server.pass(asked(false)), hasOther ? session.server.pass(asked(true)) : null]);
+    if (mine !== turn) return;
     if (pass.id !== now.pass.id || (other && other.id !== now.other?.id)) { // another model is served now
       shownQuestion = "";
-      return await load(() => keepPlace(S.at, S.i, S.back));
+      return await load(stay);
     }
     session.failure = null;
     session.fetched.retry();

@@ -3,7 +3,8 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { S, now } from "./state.js";
 import { change, go, page } from "./navigate.js";
 import { isStill } from "./still.js";
-import { covered } from "./terms.js";
+import { knob } from "../fields.js";
+import { bar2, covered } from "./terms.js";
 import { drawn, ranked, softmax } from "./drawing.js";
 import { numeric, shown } from "./numbers.js";
 import { blockOf } from "./pass.js";
@@ -29,9 +30,12 @@ function logits() {
   return known;
 }
 
-/** @param {string} said @param {"T" | "k" | "p"} key @param {number} min @param {number} max @param {number} step @param {string} text @param {(x: number) => number} read */
-const knob = (said, key, min, max, step, text, read = (x) => x) => html`<label for=${`knob-${key}`}>${said}</label><input type="range" id=${`knob-${key}`} min=${min} max=${max} step=${step}
-  .value=${String(key === "k" ? S.k || EVERY : S[key])} @input=${(/** @type {InputEvent} */ e) => change({ [key]: read(Number(/** @type {HTMLInputElement} */ (e.target).value)) })}><output for=${`knob-${key}`}>${text}</output>`;
+function knobs() {
+  const set = (/** @type {string} */ key) => (/** @type {string} */ x) => change({ [key]: key === "k" && Number(x) >= EVERY ? 0 : Number(x) });
+  return html`<div class="knobs">${knob("knob-T", say("temperature"), [0, 2, 0.05], S.T, S.T.toFixed(2), set("T"))}
+    ${knob("knob-k", say("topk"), [1, EVERY, 1], S.k || EVERY, S.k ? String(S.k) : say("all"), set("k"))}
+    ${knob("knob-p", say("topp"), [0.05, 1, 0.01], S.p, S.p.toFixed(2), set("p"))}</div>`;
+}
 
 function nextToken() {
   const found = logits(), { pass } = now, title = say("nexts")[pass.model.unit];
@@ -41,7 +45,7 @@ function nextToken() {
   return html`<section class="s-next"><div class="h">${title}<span class="grow"></span><span class="cap" title=${say("legendTitle")}>${say("legend")}</span></div>
     <div class="nexts">${rows.map((v) => html`<button class="next ${q[v] ? "" : "cut"}" aria-pressed=${v === S.tok} title=${say("logitOf", shown(row[v], 3))} data-token=${v} @click=${() => go({ name: "logits", index: [0, S.t, v], back: S.back })}>
       <span class="g">${pass.text(v)}</span><span class="p"><i .style=${`width:${(100 * q[v]).toFixed(2)}%`}></i><u .style=${`width:${(100 * p[v]).toFixed(2)}%`}></u></span><span class="v">${S.cover ? "···" : q[v] ? `${(100 * q[v]).toFixed(1)}%` : say("cut")}</span></button>`)}</div>
-    <div class="knobs">${knob(say("temperature"), "T", 0, 2, 0.05, S.T.toFixed(2))}${knob(say("topk"), "k", 1, EVERY, 1, S.k ? String(S.k) : say("all"), (k) => (k >= EVERY ? 0 : k))}${knob(say("topp"), "p", 0.05, 1, 0.01, S.p.toFixed(2))}</div></section>`;
+    ${knobs()}</section>`;
 }
 
 /** A part of the model, as the list calls it. @param {string} name */
@@ -61,15 +65,15 @@ function added() {
   const { pass, data } = now, found = data.shares(S.t, S.tok, S.against), order = logits()?.order ?? [];
   if (S.back || data.noShares(S.t, S.tok, S.against)) return nothing;
   const others = [...new Set([...order.slice(0, 8), ...(S.against === null ? [] : [S.against])])].filter((v) => v !== S.tok);
-  const choice = html`<select class="box" aria-label=${say("against")} .value=${String(S.against ?? "")} @change=${(/** @type {Event} */ e) => { const { value } = /** @type {HTMLSelectElement} */ (e.target); change({ against: value === "" ? null : Number(value) }); }}>
+  const choice = html`<select class="box" aria-label=${say("against")} .value=${String(S.against ?? "")} @change=${(e) => { const { value } = e.target; change({ against: value === "" ? null : Number(value) }); }}>
     <option value="" ?selected=${S.against === null}>${say("nobody")}</option>${others.map((v) => html`<option value=${v} ?selected=${v === S.against}>${pass.text(v)}</option>`)}</select>`;
   const title = S.against === null ? say("added", pass.text(S.tok)) : say("addedAgainst", pass.text(S.tok), pass.text(S.against));
   const parts = [...(found?.parts ?? []), ...(found && numeric(found.bias) ? [{ name: "bias", value: found.bias }] : [])].map(({ name, value }) => ({ name, value: numeric(value) })).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-  const most = Math.abs(parts[0]?.value ?? 1) || 1, wide = (/** @type {number} */ v) => (50 * Math.abs(v)) / most;
+  const most = Math.abs(parts[0]?.value ?? 1) || 1;
   return html`<section class="s-who" aria-busy=${!found}><div class="h"><span class="name">${title}</span><span class="grow"></span><span class="cap">${found ? (S.cover ? covered(0, 1) : say(S.against === null ? "logit" : "by", shown(found.total, 3))) : nothing}</span></div>
     <div class="row cap"><span>${say("against")}</span>${choice}</div>
     ${S.cover ? nothing : parts.slice(0, isTall() ? 10 : 5).map(({ name, value }) => html`<button class="who" title=${name} @click=${() => placeOf(name)}><span>${partWord(name)}</span>
-      <span class="bar2"><i class=${value < 0 ? "m" : ""} .style=${`left:${value < 0 ? 50 - wide(value) : 50}%;width:${wide(value)}%`}></i></span><span class="v ${value < 0 ? "down" : "up"}">${shown(value, 3)}</span></button>`)}</section>`;
+      ${bar2(value, most)}<span class="v ${value < 0 ? "down" : "up"}">${shown(value, 3)}</span></button>`)}</section>`;
 }
 
 /** Comments and words of Python. @param {string} line */

@@ -26,6 +26,10 @@ export const S = {
   use: 0, terms: 8, nudge: false, tried: "", find: null, opened: {}, panel: { compare: false, change: null, train: false, write: false, along: false },
 };
 
+/** The chosen number as `explain` writes it. */
+export const here = () => label(S.at, S.i, S.back);
+/** Its value and its arithmetic; undefined until they have come. */
+export const opened = () => now.data.answer(S.at, S.i, S.back, S.terms);
 
 /** @param {Change} change */
 const written = (change) => ("head" in change ? `head:${change.head}` : "mask" in change ? "mask" : `${change.target}:${change.value}`);
@@ -49,7 +53,7 @@ export function address(isWhole = false) {
   };
   const query = Object.entries(kept).filter(([name, value]) => value || (value === 0 && ["t", "tok", "against", "T", "lens"].includes(name)) || (name === "prompt" && value === ""));
   const said = query.map(([name, value]) => `${name}=${encodeURIComponent(String(value)).replace(/%(5B|5D|2C|2F|3A|7E)/g, decodeURIComponent)}`);
-  return `#/${grad(label(S.at, S.i, S.back))}${said.length ? `?${said.join("&")}` : ""}`;
+  return `#/${grad(here())}${said.length ? `?${said.join("&")}` : ""}`;
 }
 
 /** Read what asks for a pass: the text, changes, and what to compare with. */
@@ -117,7 +121,7 @@ export function place({ name, index, back }) {
 }
 
 /** The element of another place that is nearest to where one is: the same position and head, a column that exists. @param {string} name */
-export function near(name) {
+function near(name) {
   const { pass } = now, shape = pass.shape(name), isText = pass.isAlongText(name);
   const before = pass.shape(S.at), column = before.at(-1) === shape.at(-1) && S.i.length && tailOf(name) === tailOf(S.at) ? S.i[S.i.length - 1] : null;
   return shape.map((size, axis) => {

@@ -1,5 +1,5 @@
 /** A page without a server: the same answers, computed beforehand, in files beside it. */
-import { Failure } from "../api.js";
+import { Failure, lost } from "../api.js";
 import { parse } from "./numbers.js";
 
 /** @typedef {import("./server.js").PassData} PassData @typedef {import("./server.js").Shares} Shares */
@@ -10,8 +10,7 @@ const absent = () => new Failure("failed", "", 400);
 
 export class Still {
   key = "";
-  /** @type {Map<string, Promise<any>>} */
-  #files = new Map();
+  #files = /** @type {Map<string, Promise<any>>} */ (new Map());
 
   unlock() {}
 
@@ -20,7 +19,7 @@ export class Still {
     const had = this.#files.get(path);
     if (had) return had;
     const read = async () => {
-      const response = await fetch(new URL(`data/${path}`, document.baseURI)).catch(() => { throw new Failure("lost"); });
+      const response = await fetch(new URL(`data/${path}`, document.baseURI)).catch(lost);
       if (!response.ok) throw absent();
       return response[kind]();
     };
@@ -69,7 +68,5 @@ export class Still {
     return { rows: r1 - r0, cols: c1 - c0, data };
   }
 
-  async texts() {
-    return {};
-  }
+  async texts() { return {}; }
 }

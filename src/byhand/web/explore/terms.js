@@ -62,7 +62,7 @@ export function expression(node, path = "0", outer = "", below = null) {
   if (isLong(node)) {
     const sign = op === "sum" ? "Σ" : "max", head = html`${say("of", sign, countOf(node))} <span class="faint">=</span> ${covered(v, 5)}${sub(node.label)}`;
     if (node === below) return html`<span class="bigsum" title=${say("below")}>${head}</span>`;
-    return html`<details class="bigsum" ?open=${S.opened[path] ?? false} @toggle=${(/** @type {Event} */ e) => (S.opened[path] = /** @type {HTMLDetailsElement} */ (e.target).open)}>
+    return html`<details class="bigsum" ?open=${S.opened[path] ?? false} @toggle=${(e) => (S.opened[path] = e.target.open)}>
       <summary title=${say("open", countOf(node))}>${head} ▾</summary>${sumOf(node, path)}</details>`;
   }
   if (op === "sum") return paren(html`<span class="fn">${parts.map((each, k) => {
@@ -77,11 +77,16 @@ export function expression(node, path = "0", outer = "", below = null) {
   return html`<span class="fn">${WORDS[op] ?? op}(${parts.map((each, k) => html`${k ? ", " : ""}${inner(each, k, "fn")}`)})</span>`;
 }
 
+/** A bar from the middle to the side of its sign. @param {number} v @param {number} most  the longest */
+export function bar2(v, most) {
+  const wide = S.cover || !Number.isFinite(v) ? 0 : Math.min(50, (50 * Math.abs(v)) / most);
+  return html`<span class="bar2"><i class=${v < 0 ? "m" : ""} .style=${`left:${v < 0 ? 50 - wide : 50}%;width:${wide}%`}></i></span>`;
+}
+
 /** A long sum as a list, largest first. @param {Node} node @param {string} path @param {(() => void) | null} [more]  show more of them */
 export function sumOf(node, path, more = null) {
   const sizes = node.parts.map((each) => Math.abs(each.v)).filter(Number.isFinite), most = Math.max(...sizes, 0) || 1;
-  const wide = (/** @type {number} */ v) => (S.cover || !Number.isFinite(v) ? 0 : Math.min(50, (50 * Math.abs(v)) / most));
-  const bar = (/** @type {number} */ v) => html`<td class="b"><div class="bar2"><i class=${v < 0 ? "m" : ""} .style=${`left:${v < 0 ? 50 - wide(v) : 50}%;width:${wide(v)}%`}></i></div></td>`;
+  const bar = (/** @type {number} */ v) => html`<td class="b">${bar2(v, most)}</td>`;
   const sign = (/** @type {number} */ v) => (v < 0 ? "down" : "up"), isSum = node.op === "sum";
   return html`<table class="sum"><tbody>${node.parts.map((each, k) => html`<tr><td>${expression(each, `${path}.${k}`, "fn")}</td>
       <td class="v ${sign(each.v)}">${each.source?.name ? "" : covered(each.v, 4)}</td>${isSum ? bar(each.v) : nothing}</tr>`)}

@@ -6,6 +6,7 @@ import { blockOf } from "./pass.js";
 import { change, go, page, toPosition } from "./navigate.js";
 import { numeric, shown } from "./numbers.js";
 import { isStill } from "./still.js";
+import { focus, sent } from "../fields.js";
 import { say } from "./words.js";
 import { isNarrow, isWide } from "./screen.js";
 
@@ -46,32 +47,30 @@ function lens() {
   })}</div>`)}</div>`;
 }
 
-/** @param {Event} [event] */
-function close(event) {
-  event?.preventDefault();
+function close() {
   isEditing = false;
   page.draw();
-  requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".edits"))?.focus());
+  focus(".edits", 1);
 }
 /** Begin to change the text. */
 export function edit() {
   if (isStill) return;
   isEditing = true;
   change({ tab: "eq" });
-  requestAnimationFrame(() => requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector("#prompt"))?.focus()));
+  focus("#prompt", 2);
 }
 
 function editor() {
-  const submit = (/** @type {SubmitEvent} */ event) => {
-    const given = new FormData(/** @type {HTMLFormElement} */ (event.target));
-    close(event);
-    ask({ prompt: String(given.get("prompt")), next: String(given.get("next")) });
-  };
-  const keyed = (/** @type {KeyboardEvent} */ e) => {
-    if (e.key === "Escape") close(e);
-    if (e.key !== "Enter" || e.shiftKey || e.isComposing) return;
-    e.preventDefault();
-    /** @type {HTMLTextAreaElement} */ (e.target).form?.requestSubmit();
+  const submit = sent(({ prompt, next }) => {
+    close();
+    ask({ prompt, next });
+  });
+  const keyed = (e) => {
+    const isSent = e.key === "Enter" && !e.shiftKey && !e.isComposing;
+    if (isSent || e.key === "Escape") e.preventDefault();
+    if (e.key === "Escape") close();
+    if (!isSent) return;
+    e.target.form?.requestSubmit();
   };
   return html`<form class="editor" @submit=${submit}><label class="grow"><span class="cap">${say("textLabel")}</span><textarea id="prompt" name="prompt" rows="1" class="box mono" .value=${now.pass.data.prompt} @keydown=${keyed}></textarea></label>
     <label><span class="cap">${say("nextLabel")}</span><input class="box mono" name="next" autocomplete="off" .value=${now.pass.data.next ?? ""}></label>

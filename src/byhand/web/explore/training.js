@@ -1,5 +1,5 @@
 /** A run that trains in front of someone: what the server says of it, as it comes, and what it is asked to do. */
-import { Failure, request } from "../api.js";
+import { events, failureOf, request } from "../api.js";
 import { page } from "./navigate.js";
 import { session } from "./session.js";
 
@@ -13,11 +13,7 @@ import { session } from "./session.js";
 
 /** @type {{state: State | null, seen: Update[], text: string, failure: string, isBusy: boolean, saved: string}} */
 export const run = { state: null, seen: [], text: "", failure: "", isBusy: false, saved: "" };
-/** @type {AbortController | null} */
-let listening = null;
-
-/** @param {string} path @param {unknown} [body] */
-const asked = (path, body) => request(`/explore/train${path}`, session.server.key, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
+let listening = /** @type {AbortController | null} */ (null);
 
 /** @param {State} state */
 function take(state) {
@@ -32,11 +28,12 @@ export async function tell(path, body) {
   [run.failure, run.isBusy] = ["", true];
   page.draw();
   try {
-    const found = await (await asked(path, body)).json();
+    const found = await /** @type {import("./server.js").Server} */ (session.server).post(`train${path}`, body);
     if (found && "seen" in found) take(found);
     return found;
   } catch (why) {
-    run.failure = why instanceof Failure ? why.message || why.kind : String(why);
+    const { message, kind } = failureOf(why);
+    run.failure = message || kind;
     return null;
   } finally {
     run.isBusy = false;
@@ -50,18 +47,9 @@ export async function listen() {
   const mine = (listening = new AbortController());
   try {
     const response = await request("/explore/train/events", session.server.key, { signal: mine.signal });
-    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), decoder = new TextDecoder();
-    for (let rest = ""; ;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const events = (rest + decoder.decode(value, { stream: true })).split("\n\n");
-      rest = events.pop() ?? "";
-      const last = events.length - 1;
-      events.forEach((event, k) => { // all updates, but the state as it is now
-        const state = JSON.parse(event.slice("data: ".length));
-        if (k === last) take(state);
-        else run.seen = [...run.seen.filter(({ step }) => step < (state.seen[0]?.step ?? Infinity)), ...state.seen];
-      });
+    for await (const event of events(response)) {
+      if (mine.signal.aborted) return;
+      take(JSON.parse(event));
     }
   } catch { /* the panel has what came; the next question says what is wrong */ }
 }
@@ -78,7 +66,7 @@ export async function begin(settings) {
 /** Find a run that trains already. */
 export async function find() {
   try {
-    take(await (await asked("")).json());
+    take(await session.server.get("train"));
     listen();
   } catch { /* there is none */ }
 }

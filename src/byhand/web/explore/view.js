@@ -1,9 +1,7 @@
 /** What a place shows: the equation that made it or, going back, the one that reads it and so hands it its gradient. */
 import { S, now } from "./state.js";
-import { GIVEN } from "./pass.js";
-import { inLanguage, placeWord } from "./words.js";
-import { blockOf, tailOf } from "./pass.js";
-import { say } from "./words.js";
+import { GIVEN, blockOf, tailOf } from "./pass.js";
+import { inLanguage, placeWord, say } from "./words.js";
 
 /**
  * A matrix beside the equation; `slot` is "out" for that of the chosen number.

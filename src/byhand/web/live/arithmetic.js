@@ -7,10 +7,7 @@ const LONG = 8; // a sum of more parts gets its own place
 
 /** @typedef {{op: string, parts: Part[], label: string, value: number, cell: number}} Part */
 
-/**
- * The tree below a register of a cell's program.
- * @returns {Part}
- */
+/** The tree below a register of a cell's program. @returns {Part} */
 export const treeOf = (graph, cell, register = -1) => {
   const [form, ...cells] = graph.programs[cell];
   const [, constants, operations, labels] = graph.forms[form];
@@ -30,11 +27,7 @@ const isZeroProduct = (part) => {
   return inner.op === "product" && inner.parts.some((factor) => is(factor, 0));
 };
 
-/**
- * Leave out factors 1, and products with a factor 0; of a factor −1 only the sign stays.
- * @param {Part} part
- * @returns {Part}
- */
+/** Leave out factors 1, and products with a factor 0; of a factor −1 only the sign stays. @param {Part} part @returns {Part} */
 function simplified(part) {
   let parts = part.parts.map((inner) => (inner.op && !inner.label ? simplified(inner) : inner));
   if (part.op === "product" && !parts.some((p) => is(p, 0))) {
@@ -107,10 +100,7 @@ function write(part, top = false) {
   }
 }
 
-/**
- * The arithmetic of a part in numbers.
- * @param {Part} part
- */
+/** The arithmetic of a part in numbers. @param {Part} part */
 export const expression = (part) => write(simplified(part), true)[0];
 
 /**
@@ -119,8 +109,7 @@ export const expression = (part) => write(simplified(part), true)[0];
  * @returns {Part[]}
  */
 export const labelled = (part) => {
-  /** @type {Map<string, Part>} */
-  const found = new Map();
+  const found = /** @type {Map<string, Part>} */ (new Map());
   const visit = (/** @type {Part} */ inner) => {
     inner.parts.forEach(visit);
     if (inner !== part && inner.op && inner.op !== "max" && inner.label) found.set(`${inner.label} ${inner.value}`, inner);
@@ -129,11 +118,7 @@ export const labelled = (part) => {
   return [...found.values()];
 };
 
-/**
- * The cells that a part is made from, each once.
- * @param {Part} part
- * @returns {Set<number>}
- */
+/** The cells that a part is made from, each once. @param {Part} part @returns {Set<number>} */
 export const sourcesOf = (part, found = new Set()) => {
   if (part.cell >= 0) found.add(part.cell);
   part.parts.forEach((inner) => sourcesOf(inner, found));

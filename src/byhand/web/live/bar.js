@@ -80,8 +80,7 @@ const outside = ({ element }) => {
 
 /** Offer a way to each array of lit numbers of which none is to be seen. */
 const offerWays = () => {
-  /** @type {Map<string, any[]>} */
-  const arrays = new Map();
+  const arrays = /** @type {Map<string, any[]>} */ (new Map());
   for (const view of lit) {
     const key = view.graph.array(view.cell).name;
     arrays.set(key, [...(arrays.get(key) ?? []), [outside(view), view]]);
@@ -111,10 +110,7 @@ let pointed;
 /** Say again what is pointed at, after its numbers changed. */
 export const pointAgain = () => pointed && point(pointed);
 
-/**
- * Show where a number comes from: light up its sources, write its arithmetic.
- * @param {import("./grids.js").View|undefined} view
- */
+/** Show where a number comes from: light up its sources, write its arithmetic. @param {import("./grids.js").View|undefined} view */
 export const point = (view) => {
   pointed = view;
   const there = view && view.cell >= 0 ? view : undefined;

@@ -13,12 +13,10 @@ import { read, written } from "../numbers.js";
 /** @typedef {{key: string, graph: any, cell: number, register: number, label: string, right: number, slips: [number, number][], views: any[], input: any, solved: boolean}} Blank */
 /** @typedef {{blanks: Blank[], cover: (isOn: boolean) => void}} Cover what shows results too, until all its blanks are filled in */
 
-/** @type {Map<string, Blank>} */
-const blanks = new Map();
+const blanks = /** @type {Map<string, Blank>} */ (new Map());
 /** @type {Map<any, Map<number, number>>} the reader's own numbers, by graph and cell */
 const own = new Map();
-/** @type {Cover[]} */
-const covers = [];
+const covers = /** @type {Cover[]} */ ([]);
 const PLACE = `blanks ${location.pathname}`;
 /** @type {Record<string, string>} what the reader wrote last, by blank; kept when the page is loaded again */
 let answers = {};
@@ -72,11 +70,13 @@ const cover = () => covers.forEach((one) => one.cover(live.blanks.on && one.blan
 
 const keep = () => kept.set(PLACE, live.blanks.on ? JSON.stringify(answers) : null);
 
+/** Where a view shows its number. */
+const placeOf = ({ element }) => (element.tagName === "TD" ? element : element.cells[2]);
+
 const hide = (/** @type {Blank} */ blank) => {
   const grid = blank.views.find((view) => view.element.tagName === "TD");
   blank.views.forEach((view, k) => {
-    const asks = grid ? view === grid : k === 0;
-    const place = view.element.tagName === "TD" ? view.element : view.element.cells[2];
+    const asks = grid ? view === grid : k === 0, place = placeOf(view);
     if (view.element.tagName === "TR") view.element.cells[1].classList.add("live-hidden");
     view.kept ??= [...place.childNodes];
     if (!asks) return place.classList.add("live-hidden");
@@ -94,7 +94,7 @@ const hide = (/** @type {Blank} */ blank) => {
 
 const reveal = (/** @type {Blank} */ blank) => {
   for (const view of blank.views) {
-    const place = view.element.tagName === "TD" ? view.element : view.element.cells[2];
+    const place = placeOf(view);
     place.replaceChildren(...view.kept);
     place.classList.remove("live-hidden");
     if (view.element.tagName === "TR") view.element.cells[1].classList.remove("live-hidden");
@@ -113,10 +113,8 @@ const judge = (blank, input, asked) => {
   const text = input.value.trim();
   if (blank.solved || (!asked && !text)) return;
   if (!text) {
-    if (blank.cell >= 0 && blank.graph.programs[blank.cell]) {
-      const tree = treeOf(blank.graph, blank.cell, blank.register);
-      judged(`${blank.label} = ${expression(tree)}`);
-    }
+    const { graph, cell, register, label } = blank;
+    if (graph.programs[cell]) judged(`${label} = ${expression(treeOf(graph, cell, register))}`);
     return;
   }
   judged(settle(blank, text));
@@ -168,12 +166,9 @@ const diagnosis = (blank, text, given) => {
 
 /** Go to the next open blank, if the reader is still at this one. */
 const next = (blank) => {
-  const here = blank.views[0].element;
-  /** @type {any[]} */
-  const open = [...document.querySelectorAll(".live-step input.live-input")];
-  if (document.activeElement === document.body) {
-    open.find((input) => here.compareDocumentPosition(input) & Node.DOCUMENT_POSITION_FOLLOWING)?.focus();
-  }
+  const here = blank.views[0].element, open = [.../** @type {any} */ (document.querySelectorAll(".live-step input.live-input"))];
+  if (document.activeElement !== document.body) return;
+  open.find((input) => here.compareDocumentPosition(input) & Node.DOCUMENT_POSITION_FOLLOWING)?.focus();
 };
 
 const tellProgress = () => {

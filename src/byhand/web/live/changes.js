@@ -10,21 +10,17 @@ const isSame = (a, b) => Object.is(a, b) || a === b || (Number.isFinite(a - b) &
 const reset = make("button", { type: "button", hidden: "" });
 
 /**
- * Change given numbers, and everything that follows from them; return the losses before and after, and the change that the
- * gradient foretold, NaN if it knows nothing of one of them.
- * @param {any} graph
- * @param {[cell: number, value: number][]} changes
- * @returns {{before: number, after: number, foretold: number}[]}
+ * Change given numbers, and everything that follows from them; return the losses before, after, and as the gradient foretold.
+ * @param {any} graph @param {[cell: number, value: number][]} changes @returns {{before: number, after: number, foretold: number}[]}
  */
 export const changeAll = (graph, changes) => {
   for (const [cell, value] of changes) graph.values[cell] = value;
   graph.work();
   refresh(graph);
   pointAgain();
-  return graph.losses.map(([which, pairs]) => {
-    const { first } = graph.arrays[which];
-    const foretold = changes.reduce((sum, [cell]) => sum + slope(graph, pairs, cell) * moved(graph, cell), graph.lesson[first]);
-    return { before: graph.lesson[first], after: graph.values[first], foretold };
+  return graph.losses.map((loss) => {
+    const { first, sum } = foretold(graph, loss, changes.map(([cell]) => cell));
+    return { before: graph.lesson[first], after: graph.values[first], foretold: sum };
   });
 };
 
@@ -36,7 +32,13 @@ const slope = (graph, pairs, cell) => {
   const gradient = pairs.find(([array]) => array === graph.owner[cell])?.[1];
   return gradient === undefined ? NaN : graph.lesson[graph.arrays[gradient].first + cell - graph.array(cell).first];
 };
-const moved = (/** @type {any} */ graph, /** @type {number} */ cell) => graph.values[cell] - graph.lesson[cell];
+
+/** What the gradient foretells of a loss: loss + sum of gradient times change; NaN if it knows nothing of one of the changes. */
+const foretold = (graph, [which, pairs], cells) => {
+  const { first } = graph.arrays[which];
+  const parts = cells.map((cell) => [slope(graph, pairs, cell), graph.values[cell] - graph.lesson[cell]]);
+  return { first, parts, sum: parts.reduce((total, [a, b]) => total + a * b, graph.lesson[first]) };
+};
 
 /** Write every shown number of a graph again; what is as in the lesson is written as it was printed. */
 const refresh = (graph, isNew = isNewIn(graph)) => {
@@ -90,13 +92,11 @@ const tellNews = (graph, isNew) => {
   news.replaceChildren(...lines.map((line) => make("p", {}, line)));
 };
 
-/** The loss before and after, and what the gradient foretold, if it knows all that was changed: loss + sum of gradient times change. */
+/** The loss before and after, and what the gradient foretold, if it knows all that was changed. */
 const losses = (graph, given) => {
   const lines = [];
-  for (const [which, pairs, later] of graph.losses) {
-    const { first } = graph.arrays[which];
-    const parts = given.map((cell) => [slope(graph, pairs, cell), moved(graph, cell)]);
-    const sum = parts.reduce((total, [a, b]) => total + a * b, graph.lesson[first]);
+  for (const loss of graph.losses) {
+    const [which, , later] = loss, { first, parts, sum } = foretold(graph, loss, given);
     if (!Number.isNaN(sum)) {
       const factor = (x) => (x < 0 ? `(${written(x)})` : written(x));
       const products = parts.slice(0, 3).map((part) => part.map(factor).join(" × "));

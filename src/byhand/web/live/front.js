@@ -8,8 +8,7 @@ const all = (selector) => [...document.querySelectorAll(selector)];
 const graph = new Graph(JSON.parse(all("script.front-data")[0].textContent));
 const [learn] = all("button.learn"), [again] = all("button.again"), [history] = all("svg.history");
 const at = (/** @type {HTMLElement} */ element, /** @type {string} */ name) => graph.values[Number(element.dataset[name])];
-/** @type {number[]} */
-let losses = [];
+let losses = /** @type {number[]} */ ([]);
 
 const show = () => {
   graph.work();

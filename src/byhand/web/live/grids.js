@@ -13,13 +13,7 @@ export const live = { graphs: [], sections: [], views: [], viewOf: new WeakMap()
 /** Whether a place of the page is a blank that is still open. @param {any} view */
 export const isBlank = (view) => !!view.blank && live.blanks.on && !view.blank.solved;
 
-/**
- * Make an element.
- * @param {string} tag
- * @param {Record<string, any>} [facts]
- * @param {...(Node|string)} children
- * @returns {any}
- */
+/** Make an element. @param {string} tag @param {Record<string, any>} [facts] @param {...(Node|string)} children @returns {any} */
 export const make = (tag, facts = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(facts)) element.setAttribute(name, value);
@@ -56,8 +50,8 @@ const grid = (/** @type {Graph} */ graph, /** @type {any[]} */ [which, first, co
   return table;
 };
 
-/** Let the arrow keys move among elements of which only one is in the tab order. */
-const rove = (box, items, columns) => {
+/** Let the arrow keys move among elements of which only one is in the tab order; without columns, along one line. */
+export const rove = (box, items, columns = NaN) => {
   const moves = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns };
   box.addEventListener("keydown", (event) => {
     const at = items.indexOf(event.target);

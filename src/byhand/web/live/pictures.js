@@ -2,10 +2,8 @@
 import { live, make } from "./grids.js";
 import { say } from "./words.js";
 
-/** @type {{graph: any, arrays: number[], spot: HTMLElement}[]} */
-const spots = [];
-/** @type {{graph: any, image: HTMLImageElement}[]} */
-const images = [];
+const spots = /** @type {{graph: any, arrays: number[], spot: HTMLElement}[]} */ ([]);
+const images = /** @type {{graph: any, image: HTMLImageElement}[]} */ ([]);
 
 /**
  * Lay the places of arrays over the pictures.

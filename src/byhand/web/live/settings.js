@@ -6,8 +6,7 @@ import { written } from "../numbers.js";
 
 /** @typedef {{graph: any, cell: number, sign: number, input: HTMLInputElement, shown: HTMLElement|null}} Control */
 
-/** @type {Control[]} */
-const controls = [];
+const controls = /** @type {Control[]} */ ([]);
 const sign = (graph, cell) => (graph.label(cell).startsWith("−") ? -1 : 1);
 
 /** Make the slider or the switch of a cell; beside the cell itself no value is shown again. */
@@ -44,12 +43,7 @@ const showSettings = (graph) => {
 /** @param {boolean} locked */
 export const lockSettings = (locked) => controls.forEach((own) => (own.input.disabled = locked));
 
-/**
- * Why a number cannot be given to a cell; "" if it can.
- * @param {any} graph
- * @param {number} cell
- * @param {number} value
- */
+/** Why a number cannot be given to a cell; "" if it can. @param {any} graph @param {number} cell @param {number} value */
 export const refused = (graph, cell, value) => {
   const { setting } = graph.array(cell);
   if (!setting?.bound) return Math.abs(value) <= graph.largest ? "" : say("large", graph.largest.toLocaleString("en"));

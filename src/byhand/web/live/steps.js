@@ -1,6 +1,6 @@
 /** The steps of a page's lessons as a graph to walk, forward and back: what a step makes, and from what. */
 import { point, tell, tools } from "./bar.js";
-import { live, make } from "./grids.js";
+import { live, make, rove } from "./grids.js";
 import { lightSpots, placeSpots } from "./pictures.js";
 import { say } from "./words.js";
 
@@ -80,14 +80,7 @@ export const listenToSteps = () => {
     map.scrollLeft = node.offsetLeft - map.clientWidth / 2 + node.clientWidth / 2;
   };
 
-  map.addEventListener("keydown", (event) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const next = nodes[nodes.indexOf(document.activeElement) + (by ?? NaN)];
-    if (next) {
-      event.preventDefault();
-      next.focus();
-    }
-  });
+  rove(map, nodes);
   const button = (key, sign, by) => {
     const made = make("button", { type: "button", "aria-label": say(key), title: say(key) }, sign);
     made.addEventListener("click", () => {
