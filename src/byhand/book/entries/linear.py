@@ -32,7 +32,7 @@ entry = Entry(
     note_zh="权重的梯度对各行求和：x 的每一行与上游梯度的同一行相乘。",
     goal=Words(
         "Combine the columns of each row with learned weights.",
-        "用学到的权重组合每一行的各列。",
+        "用学到的权重组合每一行中的数。",
     ),
     why=Words(
         "Each result is the dot product of a row of x with a column of W; it is large when both point in similar directions. "

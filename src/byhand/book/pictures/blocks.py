@@ -121,7 +121,10 @@ def _branch(group: Sequence[Application], coded: bool) -> Column:
     sublayer = _sublayer(group[0])
     head = [Box([SUBLAYERS[sublayer]], VIOLET, high=24)] if sublayer else []
     rows = Column(lines, gap=3, pad=5)
-    says = sublayer or (group[0].name.removeprefix(BLOCK) if coded else title_of(group[0]))
+    if coded:
+        says = sublayer or group[0].name.removeprefix(BLOCK)
+    else:
+        says = SUBLAYERS[sublayer] if sublayer else title_of(group[0])
     return Column([*head, rows], gap=0, line=GREY, name=group[0].name, says=says)
 
 
