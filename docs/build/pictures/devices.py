@@ -145,7 +145,7 @@ def batch_on_threads() -> Column:
         heading(Words("2  Gradients: a region per thread", "2  梯度：每个线程一个区域"),
                 Words("nothing shared", "互不共享")), *regions, barrier,
         heading(Words("3  Each sums its range over all regions", "3  每个线程把各区域的一段相加")), own, barrier,
-        heading(Words("4  Clip by the global norm, then AdamW", "4  按总范数裁剪，AdamW 更新"),
+        heading(Words("4  Clip by the global norm, then AdamW", "4  按全局范数裁剪，AdamW 更新"),
                 Words("parameters", "参数")), own,
     ], gap=4)  # fmt: skip
 

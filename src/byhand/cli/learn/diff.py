@@ -35,7 +35,7 @@ SAID = {
     ),
     "unchecked": Words("Not compared, though it is made from them: {names}", "它由未比较的数组得出：{names}"),
     "other": Words(
-        "Theirs is a trace of another model, with {settings}.", "对方是另一个模型的 trace，它的设置：{settings}。"
+        "Theirs is a trace of another model, with {settings}.", "对方的数组来自另一个模型，设置为 {settings}。"
     ),
     "unknown": Words("Unknown names: {names}", "未知的名称：{names}"),
 }

@@ -35,7 +35,7 @@ SAID = {
     "not finite": Words("not finite: it is {right}", "不是有限数：应为 {right}"),
     "right": Words("Right.", "正确。"),
     "so far": Words("Right so far.", "到目前为止正确。"),
-    "rounded": Words("Right as far as the digits go.", "就给出的位数而言正确。"),
+    "rounded": Words("Right as far as the digits go.", "在给出的位数内正确。"),
     "digits": Words("Too few digits: print at least 8 (in C, %.9g).", "位数太少：至少打印 8 位（C 里用 %.9g）。"),
     "next": Words("Next, print the {name}.", "接着打印：{name}。"),
     "up to": Words(" up to the {name}", "到{name}为止，"),

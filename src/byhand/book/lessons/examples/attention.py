@@ -15,7 +15,7 @@ V = [[4, 0], [8, 8], [0, 8]]
 D_Y = [[1, -1], [0, 1], [1, 0]]
 
 
-@listed(200, "Attention of one head, forward and back", "注意力：一个头，正向与反向")
+@listed(200, "Attention of one head, forward and back", "注意力：一个头，前向与反向")
 def lesson(array: Maker) -> Content:
     """Scores, weights, mixtures, and their derivatives."""
     intro = Words(

@@ -16,7 +16,7 @@ def lesson(array: Maker) -> Content:
         "The scores are logarithms of 1, 2 and 5, so the weights are 1/8, 2/8 and 5/8. "
         "exp(1000) is larger than any float; with the maximum subtracted, the scores z_2 near 1000 are as harmless as z. "
         "A derivative that is the same for all weights (∂p_3) comes back as 0: they cannot all grow.",
-        "分数是 1、2、5 的对数，所以权重是 1/8、2/8、5/8。exp(1000) 超出浮点数的范围；减去最大值之后，1000 附近的 z_2就与 0 附近的数一样容易计算。"
+        "分数是 1、2、5 的对数，所以权重是 1/8、2/8、5/8。exp(1000) 超出浮点数的范围；减去最大值之后，1000 附近的 z_2 就与 0 附近的数一样容易计算。"
         "若各个权重的导数都相同（∂p_3），传回的就是 0：权重不可能同时变大。",
     )
     z, d = "z", [8, 0, 0]
