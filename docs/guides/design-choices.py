@@ -7,8 +7,9 @@ from functools import cache
 import numpy as np
 
 from byhand import host
-from byhand.config import ModelConfig
+from byhand.config import Group, ModelConfig, OptimConfig
 from byhand.engine import no_grad
+from byhand.engine.equation import registry
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.linear import linear
 from byhand.equations.softmax import softmax
@@ -17,6 +18,7 @@ from byhand.model import TinyGPT, declared
 from byhand.tracing.trace import Trace
 
 SMALL = ModelConfig(seq_len=32, n_layers=2)
+MUON = OptimConfig(optimizer="muon")
 
 
 def layer_spreads(*widths: int) -> list[float]:
@@ -68,6 +70,14 @@ def score_statistics(width: int) -> tuple[tuple[float, ...], ...]:
         p = softmax.forward(scores)[0]
         found.append((float(scores.std()), float(p.max(axis=-1).mean()), float((p * (1 - p)).mean())))
     return tuple(found)
+
+
+def updated_by_muon(group: Group) -> tuple[list[str], int, str, float]:
+    """Return a group of the default model's parameters: short names, numbers, update rule, learning rate."""
+    members = {name: p for name, p in declared(ModelConfig()).items() if p.group == group}
+    short = dict.fromkeys(n.rpartition(".")[2] if "blocks" in n else n for n in members)
+    numbers = sum(math.prod(p.shape) for p in members.values())
+    return list(short), numbers, registry[MUON.rule_of(group)].title.removesuffix(" update"), MUON.rate_of(group)
 
 
 def drawn(config: ModelConfig, factor: float = 1.0, scaled: bool = True) -> TinyGPT:

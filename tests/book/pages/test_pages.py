@@ -187,6 +187,7 @@ def test_formulas_are_in_the_form_that_github_renders(page):
     assert "$" not in re.sub(r"\$`[^`\n]*`\$", "", prose), "single dollars let Markdown eat underscores"
     for formula in (a or b for a, b in MATH.findall(text(page))):
         assert not re.search(r"\S<|<\S|operatorname|\$", formula)
+        assert re.sub(r"\\\w+\{aligned\}", "", formula).strip(), "a formula of nothing"
 
 
 @every([p for p in PAGES if pages.language(p) == "zh"], name)

@@ -1,4 +1,4 @@
-"""Answers about models: sizes of parameters, what adapters train and keep, what updates each group."""
+"""Answers about models: sizes of parameters, what adapters train and keep."""
 
 import math
 import re
@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from byhand.architectures import GPT2
-from byhand.config import Group, ModelConfig, OptimConfig, TrainConfig
-from byhand.engine.equation import registry
+from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ByhandError
 from byhand.files.run_folder import MODEL
 from byhand.model import declared, parameter_shapes
@@ -17,7 +16,6 @@ from byhand.update_rules import state_size
 
 gpt2 = replace(GPT2, vocab_size=50_257)
 """GPT-2 with the vocabulary that it was published with: 124 million parameters."""
-MUON = OptimConfig(optimizer="muon")
 default = ModelConfig()
 
 
@@ -49,11 +47,3 @@ def kept(model: ModelConfig) -> tuple[int, int, int, int]:
     trained = sum(math.prod(p.shape) for p in declared(model).values() if p.trained)
     moments = state_size(OptimConfig(), declared(model))
     return trained, trained + moments, stored[MODEL] + stored[OPTIMIZER], stored.get(BASE, 0)
-
-
-def updated_by_muon(group: Group) -> tuple[list[str], int, str, float]:
-    """Return a group of the default model's parameters: short names, numbers, update rule, learning rate."""
-    members = {name: p for name, p in declared(ModelConfig()).items() if p.group == group}
-    short = dict.fromkeys(n.rpartition(".")[2] if "blocks" in n else n for n in members)
-    numbers = sum(math.prod(p.shape) for p in members.values())
-    return list(short), numbers, registry[MUON.rule_of(group)].title.removesuffix(" update"), MUON.rate_of(group)

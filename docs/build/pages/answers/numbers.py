@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.entries.contract import ENTRIES
-from byhand.book.numbers import closed_form
 from byhand.engine.equation import registry
 from byhand.errors import ByhandError
 
@@ -48,11 +46,6 @@ def vjp(stem: str, d_result: Any, *inputs: Any, **static: Any) -> tuple[Any, ...
     """Return the gradients of an equation's inputs for a gradient of its result."""
     arrays = [*map(_array, inputs)]
     return registry[stem].vjp(registry[stem].forward(*arrays, **static)[1], _array(d_result), **static)
-
-
-def worked_inputs(stem: str) -> dict[str, Any]:
-    """Return the inputs of an equation's worked example."""
-    return {name: closed_form.array(numbers) for name, numbers in ENTRIES[stem].inputs.items()}
 
 
 def _array(given: Any) -> Any:

@@ -141,7 +141,8 @@ class _Shown:
         if step.is_derivative:
             letters = LISTED.said(self.lang).join(x.label.removeprefix("∂") for x in step.arrays)
             step = replace(step, title=Words(f"Gradient of {letters}", f"{letters} 的梯度"))
-        return f"{self._title(n, step, False)}\n\n{displayed(step.arrays)}"
+        results = [displayed(step.arrays)] if step.arrays else _results(step, self.lang)
+        return "\n\n".join([self._title(n, step, False), *results])
 
     def plain(self, n: int, steps: Sequence[Step]) -> str:
         """Return a step's formula, the arithmetic of row 0, and its results."""
