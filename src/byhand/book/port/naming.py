@@ -161,7 +161,7 @@ def named(given: Sequence[Printed], known: Fingerprints) -> Diagnosis:
     if first is None:
         return Diagnosis(given, right)
     found: list[tuple[int, int, float, tuple[Known, ...]]] = []
-    for of, numbers in _led_to(known, len(given)):
+    for of, numbers in _led_to(known, given, first):
         fits = _fitting(given, numbers, right)
         if fits > first and (len(of) == 1 or fits >= FOUR):
             found.append((-fits, len(of), _off(given[:fits], numbers), of))
@@ -176,13 +176,16 @@ def named(given: Sequence[Printed], known: Fingerprints) -> Diagnosis:
     return Diagnosis(given, right, first, nearest=nearest, off=_off(given, nearest.numbers) if nearest else math.inf)
 
 
-def _led_to(known: Fingerprints, count: int) -> Iterator[tuple[tuple[Known, ...], Sequence[float | None]]]:
-    """Yield the mistakes, and two together if there are enough numbers for that, with what they lead to."""
+def _led_to(
+    known: Fingerprints, given: Sequence[Printed], first: int
+) -> Iterator[tuple[tuple[Known, ...], Sequence[float | None]]]:
+    """Yield the mistakes, and two that lead to the first wrong number if enough are given, with what they lead to."""
+    place = min(first, FOUR - 1)
     yield from (((mistake,), mistake.numbers) for mistake in known.mistakes)
-    for i, k, numbers in known.pairs() if count >= FOUR else ():
-        if numbers[0] == numbers[0]:
+    for i, k, numbers in known.pairs() if len(given) >= FOUR else ():
+        if numbers[0] == numbers[0] and given[place].agrees(numbers[place], RIGHT[place]):
             both = known.mistakes[i], known.mistakes[k]
-            yield both, numbers if count == FOUR else (*numbers, *_far(both, numbers[0]))
+            yield both, numbers if len(given) == FOUR else (*numbers, *_far(both, numbers[0]))
 
 
 def _far(both: tuple[Known, Known], loss: float) -> Iterator[float | None]:
