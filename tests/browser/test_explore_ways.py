@@ -367,6 +367,14 @@ def test_after_a_run_one_stands_in_the_model_before_which_may_be_smaller(browser
         page.there("blocks.0.attn.qkv[0,2,11]")
         page.wait("document.querySelector('.who')")  # what added to the logit of one of its tokens
         assert browser.complaints() == []
+        page.go("wte[2,3]")
+        press("Train")
+        press("Watch this weight")
+        press("Why it moved")  # which leads to its update, whatever was looked at
+        page.there("wte.update[2,3]")
+        browser.run("globalThis.fetch = () => Promise.reject()")
+        press("Look at it now")
+        page.wait("document.querySelector('.train .wrong')?.textContent.startsWith('The server does not answer')")
 
 
 def test_on_a_slow_network_the_last_number_stays_readable_and_late_ones_are_dropped(page):

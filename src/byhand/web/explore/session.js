@@ -67,7 +67,7 @@ export async function present(asks, to) {
     if (mine !== turn) return;
     const { back } = S, { name, index } = to ?? { name: S.at, index: S.i }, isNew = pass.model.name !== now.pass.model.name;
     Object.assign(now, { pass, data, other: null, otherData: null, baseData: null });
-    stay(name, isNew && !pass.isParameter(name) ? [] : index, back && !pass.updated(name), isNew ? pass.start : S.t);
+    stay(name, isNew && !pass.isParameter(pass.updated(name) || name) ? [] : index, back && !pass.updated(name), isNew ? pass.start : S.t);
   } catch (why) {
     if (mine === turn) session.failure = failureOf(why);
   } finally {

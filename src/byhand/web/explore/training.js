@@ -2,6 +2,7 @@
 import { events, failureOf, request } from "../api.js";
 import { page } from "./navigate.js";
 import { session } from "./session.js";
+import { say } from "./words.js";
 
 /**
  * @typedef {{step: number, loss: number | string, lr: number, grad_norm: number | string, val_loss: number | string | null}} Update
@@ -33,7 +34,7 @@ export async function tell(path, body) {
     return found;
   } catch (why) {
     const { message, kind } = failureOf(why);
-    run.failure = message || kind;
+    run.failure = message || say(kind);
     return null;
   } finally {
     run.isBusy = false;
