@@ -7,7 +7,7 @@ import { say } from "./words.js";
 /**
  * @typedef {{step: number, loss: number | string, lr: number, grad_norm: number | string, val_loss: number | string | null}} Update
  * @typedef {{
- *   folder: string, step: number, steps: number, back: number, complete: boolean, running: boolean, failed: string,
+ *   folder: string, step: number, steps: number, back: number, complete: boolean, running: boolean, failed: string, told: number,
  *   watched: {name: string, index: number[]} | null, path: [number, number][], seen: Update[],
  * }} State
  */
@@ -18,6 +18,7 @@ let listening = /** @type {AbortController | null} */ (null);
 
 /** @param {State} state */
 function take(state) {
+  if (run.state && state.told < run.state.told) return; // an answer that came after later news
   const known = new Set(state.seen.map(({ step }) => step));
   run.seen = [...run.seen.filter(({ step }) => step <= state.step && !known.has(step)), ...state.seen].sort((a, b) => a.step - b.step);
   run.state = state;
