@@ -35,8 +35,9 @@ def test_a_lesson_without_a_model_is_refused_with_its_command(name, tmp_path, ca
     assert not (tmp_path / "page").exists()
 
 
-def test_a_folder_called_like_a_lesson_is_a_run(tmp_path, capsys, monkeypatch):
-    (tmp_path / "softmax").mkdir()
+@pytest.mark.parametrize("name", ["softmax", "paper"])
+def test_a_folder_called_like_a_lesson_is_a_run(name, tmp_path, capsys, monkeypatch):
+    (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
-    assert main(["explore", "softmax", "--static", "page"]) == 2
-    assert "byhand work" not in capsys.readouterr().err
+    assert main(["explore", name, "--static", "page"]) == 2
+    assert "holds no checkpoint" in capsys.readouterr().err

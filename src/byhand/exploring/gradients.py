@@ -6,14 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
+from byhand.book.explain.explainer import Explainer
 from byhand.engine import BackwardStep
 from byhand.engine.backward import apply_vjp
 from byhand.tracing.gradients import Gradients
 from byhand.tracing.trace import Trace
 
 Uses = dict[str, list[tuple[BackwardStep, int]]]  # of each leaf: the steps that read it, and as which input
+
+
+class Lean(Explainer):
+    """Answers questions about a pass whose parameters' gradients are not kept."""
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """The backward pass from the loss."""
+        return gradients_of(self.trace)
 
 
 def gradients_of(trace: Trace) -> Gradients:

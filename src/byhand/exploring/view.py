@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from byhand.book.explain.explainer import Explainer
 from byhand.engine.terms import Index
 from byhand.errors import DataError, ExplainError
 from byhand.exploring.changes import Change, changed
 from byhand.exploring.formulas import formulas
-from byhand.exploring.gradients import gradients_of
+from byhand.exploring.gradients import Lean
 from byhand.exploring.shares import shares
 from byhand.exploring.stages import stages
 from byhand.model import TinyGPT
@@ -89,10 +88,10 @@ class View:
         named = [subject.name, subject.step, self.tokens, self.targets, [asdict(c) for c in self.changes], batch]
         self.id = sha256(json.dumps(named).encode()).hexdigest()[:16]
         given = batch or ([self.tokens], [self.targets])
-        self._compute = lambda: Explainer(self.model, *given, optimizer, clip)
+        self._compute = lambda: Lean(self.model, *given, optimizer, clip)
 
     @cached_property
-    def questions(self) -> Explainer:
+    def questions(self) -> Lean:
         """The pass, computed on first use."""
         return self._compute()
 
@@ -253,8 +252,7 @@ class View:
 
     def walk_back(self) -> None:
         """Compute the gradients."""
-        if not self.has_gradients:
-            self.questions.__dict__["gradients"] = gradients_of(self.questions.trace)
+        self.questions.gradients  # noqa: B018
 
     def forget_gradients(self) -> None:
         """Free the gradients."""

@@ -83,7 +83,7 @@ class Trainings:
         self._training: Training | None = None
         self._changing = asyncio.Lock()  # runs begin and end one after another
         self._going: asyncio.Task[None] | None = None
-        self._news = asyncio.Event()
+        self._news, self._told = asyncio.Event(), 0
         self._failed = ""
         self._stopping = False
         explorer.routes.append(self.add_to)
@@ -101,7 +101,7 @@ class Trainings:
         """Return what a page shows of it."""
         found = self.training
         running = self._going is not None and not self._going.done()
-        return {**found.state(), "running": running, "failed": self._failed, "seen": found.seen}
+        return {**found.state(), "running": running, "failed": self._failed, "seen": found.seen, "told": self._told}
 
     async def begin(self, asked: TrainAsked) -> None:
         """Begin a run, paused; the one before ends, saved."""
@@ -200,7 +200,7 @@ class Trainings:
         return await self._lane.run(function)
 
     def _tell(self) -> None:
-        news, self._news = self._news, asyncio.Event()
+        news, self._news, self._told = self._news, asyncio.Event(), self._told + 1
         news.set()
 
     def add_to(self, app: FastAPI) -> None:

@@ -228,7 +228,10 @@ def test_few_digits_agree_as_far_as_they_go():
     assert [named(given(GPT.right, digits), GPT).few_digits for digits in (4, 5, 6, 9)] == [True, True, False, False]
     assert named(given(GPT.right, digits=4), GPT).first is None
     assert named(given([1.01 * GPT.right[0]], digits=4), GPT).first == 0
-    assert named([Printed.of("0")] * 4, GPT).first == 0
+    for zero in ("0", "-0", "0.0"):  # which has no more digits
+        answer = named([*given(GPT.right[:1]), Printed.of(zero)], GPT)
+        assert (answer.matches, answer.few_digits) == ((), False)
+    assert named([Printed.of("0.00")] * 4, GPT).few_digits
 
 
 def test_a_number_that_is_not_finite_agrees_with_none_that_is():

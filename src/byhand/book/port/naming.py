@@ -33,6 +33,7 @@ RIGHT = (1e-5,) * FOUR + (1e-4,) * 2  # what a port in float32 may differ by, wh
 SMALL = 1e-2  # the error of a smaller loss does not shrink with it
 NEAR = 2e-3  # what is farther away has nothing in common
 SHOWN = 5  # mistakes to list
+EXACT = ("0", "0.0")  # what C's %.9g and Python print of a zero
 DIGITS = 5e-6  # half of the sixth significant digit: with fewer, too much is alike
 
 
@@ -75,8 +76,8 @@ class Printed:
         """Read a printed number; ValueError if it is none."""
         value = float(word)
         digits, _, power = word.lower().partition("e")
-        unit = 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2])) if math.isfinite(value) else 0.0
-        return cls(value, unit)
+        is_exact = not math.isfinite(value) or digits.strip(" +-") in EXACT
+        return cls(value, 0.0 if is_exact else 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2])))
 
     def off(self, other: float | None) -> float:
         """Return the relative difference to a number of the table; None is any finite one."""

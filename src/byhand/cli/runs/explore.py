@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from byhand.serving.explorer import Explorer
     from byhand.serving.guard import Access, Guard
 
-PAPER = Path("paper")
-
 
 @dataclass(frozen=True)
 class Screen(serve.Listening):
@@ -46,7 +44,7 @@ class Options:
     Ctrl-C stops it. Without a model, it shows the GPT of the lessons paper-gpt and kv-cache.
     """
 
-    run: Positional[Path] = PAPER
+    run: Positional[Path | None] = None
     """The run folder, or one of its checkpoints; or a Hugging Face folder, a GGUF, or smollm2; or a lesson that works
     a GPT: paper-gpt (also paper), kv-cache, post-norm."""
     prompt: str = ""
@@ -111,7 +109,9 @@ def _written(folder: Path, explorer: Explorer) -> int:
 
 def _texts(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
     """Return the model to look at, the text that comes first and what follows it, and the chat page's service."""
-    subject, prompt, after, service = _of_lesson(options.run) or _read(options, limits)
+    run = options.run or Path("paper")
+    lesson = None if options.run and exists(run) else _of_lesson(str(run))
+    subject, prompt, after, service = lesson or _read(run, options, limits)
     return subject, options.prompt or prompt, options.next or ("" if options.prompt else after), service
 
 
@@ -124,36 +124,34 @@ def _training(settings: Mapping[str, Any], text: str) -> Iterator[tuple[Run, Pac
         yield run, promise and promise.pace
 
 
-def _of_lesson(run: Path) -> tuple[Subject, str, str, None] | None:
+def _of_lesson(name: str) -> tuple[Subject, str, str, None] | None:
     """Return the GPT of the lesson of this name, its text and what follows; None for a model of another kind."""
     from byhand.book.finding.search import index
     from byhand.book.lessons.examples import TITLES
     from byhand.exploring import paper
 
-    if run != PAPER and exists(run):
-        return None
-    if model := paper.of_lesson(str(run)):
+    if model := paper.of_lesson(name):
         return *model, None
-    if str(run) in TITLES:
-        (lesson,) = (found for found in index().findings() if found.name == f"work {run}")
+    if name in TITLES:
+        (lesson,) = (found for found in index().findings() if found.name == f"work {name}")
         pages = " and ".join(f"docs/{page}.md" for page in lesson.see)
         live = f"; on the site, {pages} works it, with your numbers too" if pages else ""
-        raise ConfigError(f"the lesson {run} has no GPT to explore. Work it with `{lesson.command}`{live}.")
+        raise ConfigError(f"the lesson {name} has no GPT to explore. Work it with `{lesson.command}`{live}.")
     return None
 
 
-def _read(options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
+def _read(run: Path, options: Options, limits: Any) -> tuple[Subject, str, str, Any]:
     """Return a model to look at, a text, and the same model for the chat page, on the same weights."""
     from byhand.exploring.view import Subject
     from byhand.serving.service import Service
 
-    loaded = exchange.model(options.run, unread=False)
+    loaded = exchange.model(run, unread=False)
     if wrong := loaded.first_non_finite():
         raise ConfigError(f"{wrong} of this model is not finite. Use an earlier checkpoint of the run.")
     if loaded.of_average and not options.last:
         say(loaded.of_average)
     model, tokenizer = loaded.model(not options.last), loaded.tokenizer
-    served = serve.Options(options.run, last=options.last, streams=limits.slots, runtime="numpy")
+    served = serve.Options(run, last=options.last, streams=limits.slots, runtime="numpy")
     service = Service(serve.served_by(served, loaded), serve.Explanations(served), limits=limits)
     step = None if exchange.IMPORTED in loaded.state and not loaded.step else loaded.step
     subject = Subject(service.served.name, step, model, tokenizer.encode, tokenizer.token_bytes, tokenizer.unit)

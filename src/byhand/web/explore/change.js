@@ -42,7 +42,7 @@ export function changing() {
     <form class="row wrap" @submit=${sent(({ value: text }) => Number.isFinite(read(text)) && put({ target, value: read(text) }))}>
       <label class="row"><span class="cap">${say("value")}</span><input class="box" name="value" inputmode="text" autocomplete="off"
         .value=${value === undefined ? "" : String(Number(value.toPrecision(7)))}></label>
-      <button class="button">${say("use")}</button></form>${!isOpen ? nothing : !now.data.isLarge || S.panel.along ? curve(target, value)
+      <button class="button">${say("use")}</button></form>${!isOpen || !pass.data.trained[S.at] ? nothing : !now.data.isLarge || S.panel.along ? curve(target, value)
         : html`<button class="button quiet" @click=${() => { S.panel.along = true; page.draw(); }}>${say("along")} …</button>`}</details>`;
 }
 

@@ -44,8 +44,8 @@ export function go(to, isDoor = false) {
 export function backTo(step = S.trail.length - 1) {
   if (step < 0) return void history.back();
   page.steady = cellTop();
-  const trail = S.trail.slice(0, step);
-  place(parse(S.trail[step]));
+  const trail = S.trail.slice(0, step), there = parse(S.trail[step]);
+  if (now.pass.has(there.name)) place(there); // the door may be of another model
   change({ trail }, true);
 }
 

@@ -13,6 +13,7 @@ import { ranked } from "./drawing.js";
 export const session = { server: isStill ? new Still() : new Server(), fetched: new Fetched(() => page.draw()), isLoading: false, failure: null };
 const RENEWED = 3000; // milliseconds within which a pass that is gone again is not asked for again
 let turn = 0, shownQuestion = "", waiting = "", renewed = 0; // waiting: the question whose pass is on its way
+let onward = stay; // when that is there
 
 const question = () => JSON.stringify([S.prompt, S.next, S.changes, S.vs]);
 
@@ -42,9 +43,10 @@ async function prepare({ pass, data }) {
 
 /** Leave the run that trains here for the model that the address names. */
 export function leaveTraining() {
-  if (!now.pass.isTrained && !session.isLoading) return;
-  shownQuestion = "";
-  load(stay);
+  if (now.pass.isTrained) shownQuestion = "";
+  else if (!session.isLoading) return;
+  else if (!waiting) return void ([turn, session.isLoading] = [turn + 1, false]);
+  load(waiting ? onward : stay);
 }
 
 /**
@@ -58,16 +60,14 @@ export async function present(asks, to) {
   try {
     const summary = await asks();
     if (mine !== turn) return;
-    if (!summary) return void (waiting && load(stay)); // the run said no: on with what it overtook
+    if (!summary) return void (waiting && load(onward)); // the run said no: on with what it overtook
     const pass = new Pass(summary), data = new Data(session.server, pass, session.fetched);
     pass.isTrained = true;
     await prepare({ pass, data });
     if (mine !== turn) return;
     const { back } = S, { name, index } = to ?? { name: S.at, index: S.i }, isNew = pass.model.name !== now.pass.model.name;
     Object.assign(now, { pass, data, other: null, otherData: null, baseData: null });
-    S.t = isNew ? pass.start : Math.min(S.t, pass.last);
-    S.tok = usual(S.t);
-    keepPlace(name, isNew && !pass.isParameter(name) ? [] : index, back && !pass.updated(name));
+    stay(name, isNew && !pass.isParameter(pass.updated(name) || name) ? [] : index, back && !pass.updated(name), isNew ? pass.start : S.t);
   } catch (why) {
     if (mine === turn) session.failure = failureOf(why);
   } finally {
@@ -85,7 +85,7 @@ export async function load(then = readPlace) {
     return page.draw(true);
   }
   const mine = ++turn;
-  [session.isLoading, waiting] = [true, asks];
+  [session.isLoading, waiting, onward] = [true, asks, then];
   page.draw();
   try {
     const [{ pass, data }, other] = await Promise.all([begin(false), S.vs ? begin(true) : null]);
@@ -129,7 +129,13 @@ export function ask(to, push = true) {
   });
 }
 
-const stay = () => keepPlace(S.at, S.i, S.back);
+/** Stand in the pass of another model, whose text, tokens and heads may be fewer. */
+function stay(at = S.at, i = S.i, back = S.back, t = S.t) {
+  const { last, heads } = now.pass, [block, head] = S.head;
+  Object.assign(S, { t: Math.min(t, last), against: null, head: [block, Math.min(head, heads - 1)] });
+  S.tok = usual(S.t);
+  keepPlace(at, i, back);
+}
 /** @param {string} at @param {number[]} i @param {boolean} back */
 function keepPlace(at, i, back) {
   const { pass } = now, alike = `blocks.${pass.model.layers - 1}.${tailOf(at)}`, name = [at, alike].find((each) => pass.has(each)) ?? first();

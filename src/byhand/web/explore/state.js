@@ -128,7 +128,7 @@ function near(name) {
     if (axis === shape.length - 1) {
       if (isText && shape.length === 3 && size === pass.model.vocab) return Math.min(S.tok, size - 1);
       if (pass.mask(name) && isText) return Math.min(S.t, column ?? Math.max(0, S.t - 1));
-      return column ?? 0;
+      return Math.min(column ?? 0, size - 1);
     }
     if (isText && axis === shape.length - 2) return Math.min(S.t, size - 1);
     if (shape.length === 4 && axis === 1) return pass.headFor(name, S.head[1]);

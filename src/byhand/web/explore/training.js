@@ -2,11 +2,12 @@
 import { events, failureOf, request } from "../api.js";
 import { page } from "./navigate.js";
 import { session } from "./session.js";
+import { say } from "./words.js";
 
 /**
  * @typedef {{step: number, loss: number | string, lr: number, grad_norm: number | string, val_loss: number | string | null}} Update
  * @typedef {{
- *   folder: string, step: number, steps: number, back: number, complete: boolean, running: boolean, failed: string,
+ *   folder: string, step: number, steps: number, back: number, complete: boolean, running: boolean, failed: string, told: number,
  *   watched: {name: string, index: number[]} | null, path: [number, number][], seen: Update[],
  * }} State
  */
@@ -17,6 +18,7 @@ let listening = /** @type {AbortController | null} */ (null);
 
 /** @param {State} state */
 function take(state) {
+  if (run.state && state.told < run.state.told) return; // an answer that came after later news
   const known = new Set(state.seen.map(({ step }) => step));
   run.seen = [...run.seen.filter(({ step }) => step <= state.step && !known.has(step)), ...state.seen].sort((a, b) => a.step - b.step);
   run.state = state;
@@ -33,7 +35,7 @@ export async function tell(path, body) {
     return found;
   } catch (why) {
     const { message, kind } = failureOf(why);
-    run.failure = message || kind;
+    run.failure = message || say(kind);
     return null;
   } finally {
     run.isBusy = false;
