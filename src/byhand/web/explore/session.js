@@ -35,7 +35,8 @@ async function prepare({ pass, data }) {
   const logits = data.matrix("logits", false);
   data.equations();
   logits.row(pass.last);
-  await session.fetched.settled((key) => key.startsWith(`${pass.id}/`));
+  const needed = [`${pass.id}/logits/`, `${pass.id}/equations?`]; // a slow answer of the same pass is not waited for
+  await session.fetched.settled((key) => needed.some((begin) => key.startsWith(begin)));
   const row = logits.row(pass.last);
   if (!row) throw session.fetched.failure ?? new Failure("lost");
   pass.likeliest = ranked(row)[0];
