@@ -40,9 +40,8 @@ page.draw = (isMoved = false) => {
 function fetched() {
   const { data, pass } = now, of = `${pass.id}/`;
   opened();
-  if (!pass.updated(S.at)) data.reads(S.at, S.back);
   for (const m of view().mats) if (m.rows * m.cols <= 1 << 17) m.matrix.want(0, m.rows - 1, 0, m.cols - 1);
-  return session.fetched.settled((key) => key.startsWith(of) && /\/(answer|reads)\?|\/\d+,\d+$/.test(key));
+  return session.fetched.settled((key) => key.startsWith(of) && /\/answer\?|\/\d+,\d+$/.test(key));
 }
 
 function screen() {
