@@ -2,7 +2,7 @@
 """Set-up and the commands of a checkout; needs Python 3.11 or newer and nothing else.
 
     python3 dev.py run [flags of byhand train]   train a small GPT for about a minute, and sample from it
-    python3 dev.py test [arguments of pytest]    run the whole test suite
+    python3 dev.py test [arguments of pytest]    run the test suite
     python3 dev.py fuzz [--minutes M] [NAME ...] look for new findings with fresh seeds
     python3 dev.py check                         lint, format, types, import layers
     python3 dev.py docs                          bring generated pages up to date, and build the site
