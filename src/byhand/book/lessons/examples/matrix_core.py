@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -79,7 +79,7 @@ def lesson(array: Maker, start: Given = GIVEN, forms: Forms = FORMS) -> Content:
 
 
 def descend(
-    weights: dict[str, Tensor], gradients: dict[str, Any], rate: np.ndarray, roles: Any = ROLES
+    weights: dict[str, Tensor], gradients: Mapping[str, Any], rate: np.ndarray, roles: Any = ROLES
 ) -> Iterator[tuple[str, Trace, list[Step]]]:
     """Yield each weight's name, the trace of W - rate dW, and its steps."""
     minus = Tensor(np.negative(rate, out=np.empty_like(rate)), name="−rate")
