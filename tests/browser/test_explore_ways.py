@@ -388,12 +388,13 @@ def test_on_a_slow_network_the_last_number_stays_readable_and_late_ones_are_drop
     page.go("blocks.0.ln_1[0,3,2]")
     slow = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
     page.browser.devtools("Network.enable")
-    page.browser.devtools("Network.emulateNetworkConditions", **slow)
+    page.browser.devtools("Network.emulateNetworkConditions", **slow | {"latency": 5000})
     try:
         page.press(RIGHT)
         page.wait("document.querySelector('.cell').getAttribute('aria-busy') === 'true'")
         assert page.texts(".cell .name")[0].startswith("blocks.0.attn.qkv")
         assert page.texts(".cell .body.stale .figure") != []  # the number before, dimmed
+        page.browser.devtools("Network.emulateNetworkConditions", **slow)
         for _ in range(3):
             page.press(RIGHT)
         page.wait("document.querySelector('.cell .name').textContent.startsWith('blocks.0.attn.v')")
