@@ -498,19 +498,26 @@ def test_steps_are_ordered_as_numbers(tmp_path):
 
 def test_a_run_that_saves_and_prunes_can_be_read_at_any_moment(tmp_path):
     """One process saves with keep=1 as fast as it can; another must always find a whole checkpoint."""
-    checkpoint.save(tmp_path, example(1))
+    checkpoint.save(tmp_path / "run", example(1))
     code = (
-        "import sys; from pathlib import Path; from dataclasses import replace; from byhand.runs import checkpoint\n"
-        "run = Path(sys.argv[1]); c = checkpoint.load(run)\n"
-        "for step in range(2, 60):\n    checkpoint.save(run, replace(c, state={'step': step, 'text': {}}), keep=1)\n"
+        "import sys, itertools; from pathlib import Path; from dataclasses import replace\n"
+        "from byhand.runs import checkpoint\n"
+        "run, enough = map(Path, sys.argv[1:]); c = checkpoint.load(run)\n"
+        "for step in itertools.takewhile(lambda _: not enough.exists(), itertools.count(2)):\n"
+        "    checkpoint.save(run, replace(c, state={'step': step, 'text': {}}), keep=1)\n"
     )
-    writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    enough = tmp_path / "enough"
+    writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "run"), str(enough)])
     seen = []
-    while writer.poll() is None:
-        seen.append(checkpoint.load(tmp_path).step)
+    try:
+        while writer.poll() is None and len(set(seen)) < 6:
+            seen.append(checkpoint.load(tmp_path / "run").step)
+    finally:
+        enough.touch()
+        writer.wait()
     assert writer.returncode == 0
     assert seen == sorted(seen)
-    assert len(set(seen)) > 5
+    assert len(set(seen)) == 6
 
 
 def test_a_checkpoint_of_bytes_has_the_files_it_always_had(tmp_path):
