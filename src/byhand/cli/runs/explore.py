@@ -135,7 +135,7 @@ def _of_lesson(name: str) -> tuple[Subject, str, str, None] | None:
     if name in TITLES:
         (lesson,) = (found for found in index().findings() if found.name == f"work {name}")
         pages = " and ".join(f"docs/{page}.md" for page in lesson.see)
-        live = f"; on the site, {pages} works it, with your numbers too" if pages else ""
+        live = f"; on the site, in {pages}, with your numbers too" if pages else ""
         raise ConfigError(f"the lesson {name} has no GPT to explore. Work it with `{lesson.command}`{live}.")
     return None
 

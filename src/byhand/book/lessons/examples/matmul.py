@@ -22,7 +22,7 @@ def lesson(array: Maker) -> Content:
         "Rows times columns. In the backward pass each factor's gradient is again a matrix product, with the other "
         "factor transposed: that is the only arrangement whose shapes fit. A linear layer is such a product with "
         "one W for all rows.",
-        "行乘以列。反向时，每个因子的梯度仍是矩阵乘法，用的是另一个因子的转置：只有这样排列，形状才对得上。线性层就是这样的乘积，所有行共用同一个 W。",
+        "行乘以列。反向时，每个因子的梯度仍由矩阵乘法得到，用的是另一个因子的转置：只有这样排列，形状才对得上。线性层就是这样的乘积，所有行共用同一个 W。",
     )
     b = Tensor(array(B), requires_grad=True, name="B")
     w, bias = (Tensor(array(x), requires_grad=True, name=n) for n, x in (("W", W), ("b", BIAS)))
